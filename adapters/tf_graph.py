@@ -1,8 +1,9 @@
 """Reading TensorFlow graphs: nodes as op records, liveness, function bodies. Python 3.6, TensorFlow 1.12 and later."""
 
+import re
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from ..records import INITIALIZER, LIVE, Op, Tensor
+from ..records import FORWARD, INITIALIZER, LIVE, Op, Tensor
 
 CALLS = {
     "While": ("cond", "body"),
@@ -75,7 +76,7 @@ def _text(raw):
     return raw.decode("utf-8", "replace")
 
 
-def op_record(operation, id, layer, calls=1, phase="forward", within=()):
+def op_record(operation, id, layer, calls=1, phase=FORWARD, within=()):
     # type: (Any, str, str, int, str, Tuple[str, ...]) -> Op
     """One graph node as a record, shapes as the graph knows them now."""
     inputs = tuple(tensor_record(t) for t in operation.inputs)
@@ -154,9 +155,11 @@ def canonical(name):
 
     Lowering names an inlined node ``<call>/<role>/_<n>/<name>``; the trace knows it as ``<call>/<role>/<name>``.
     """
-    import re
-
     return re.sub(r"/(body|cond|then|else|branch_?\d*)/_\d+/", r"/\1/", name)
+
+
+GRADIENTS = re.compile(r"gradients(_\d+)?$")
+"""The name scope of ``tf.gradients``."""
 
 
 class Scopes(object):
@@ -168,8 +171,14 @@ class Scopes(object):
 
     def layer(self, name):
         # type: (str) -> str
-        """Layer path of the node called ``name``: that of the longest recorded scope around it, '' if none."""
+        """Layer path of the node called ``name``: that of the longest recorded scope around it, '' if none.
+
+        A gradient's node belongs to the layer of the op it is the gradient of: ``tf.gradients`` names it
+        ``gradients/<op>_grad/...`` (python/ops/gradients_util.py, _GradientsHelper).
+        """
         parts = name.split("/")
+        if GRADIENTS.match(parts[0]):
+            parts = [part[:-5] if part.endswith("_grad") else part for part in parts[1:]]
         if not self._scopes:
             return ".".join(parts[:-1])
         for end in range(len(parts) - 1, 0, -1):

@@ -5,7 +5,8 @@ returns (inputs, outputs); otherwise ``build_tf`` is called there, and a model t
 Python 3.6, TensorFlow 1.12 and later.
 """
 
-from typing import Any, Dict, FrozenSet, List, Tuple
+import re
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..records import DUPLICATE, Trace
 from . import tf_graph
@@ -13,8 +14,31 @@ from .tf_model import layer_paths, versions
 from .trace_tf import Fetch, Tracer, finished
 
 
+class Built(NamedTuple):
+    """A graph that a recipe left: the tensors of the last model in it, gradients included, and what stood before that."""
+
+    graph: Any
+    inputs: List[Any]
+    outputs: List[Any]
+    gradients: List[Any]
+    first: FrozenSet[str]
+
+
+def _scope(layer, path):
+    # type: (Any, str) -> Tuple[str, str]
+    """Name scope of a layer and its path. A second layer of one name has a scope with a number: ``conv_1/BiasAdd``."""
+    try:
+        parts = layer.output.op.name.split("/")
+    except (AttributeError, RuntimeError, ValueError):  # called never, or more than once; several outputs
+        return layer.name, path
+    for end, part in enumerate(parts, 1):
+        if re.match(re.escape(layer.name) + r"(_\d+)?$", part):
+            return "/".join(parts[:end]), path
+    return layer.name, path
+
+
 class TfSession(object):
-    """A pair's TensorFlow side in a v1 graph: ``graph``, ``inputs``, ``outputs`` and name scopes.
+    """A pair's TensorFlow side in a v1 graph: what was ``built``, and name scopes.
 
     ``recipe`` is how people built it: ``session`` (as the pair says), ``batch_none`` (Keras' default: the batch left
     open, so that no shape behind the input is known), ``built_twice`` (that, then the model again in the same graph with
@@ -30,21 +54,22 @@ class TfSession(object):
         self.params = params
         self.recipe = recipe
         self.scopes = {}  # type: Dict[str, str]
-        self.first = frozenset()  # type: FrozenSet[str]
-        given = params if recipe == "session" else params.replaced(batch=None)
-        self.graph, self.inputs, self.outputs = self._built(given)
-        if recipe == "built_twice":
-            self.first = frozenset(op.name for op in self.graph.get_operations())
-            with self.graph.as_default():
-                self.inputs, self.outputs = self._build(given)
-                self.v1.gradients(self.outputs, self.v1.trainable_variables())
+        self.built = self._built(params if recipe == "session" else params.replaced(batch=None))
 
     def _built(self, params):
-        # type: (Any) -> Tuple[Any, List[Any], List[Any]]
+        # type: (Any) -> Built
+        """The recipe followed with these parameters, in a graph of its own."""
         graph = self.v1.Graph()
+        first = frozenset()  # type: FrozenSet[str]
+        gradients = []  # type: List[Any]
         with graph.as_default():
             inputs, outputs = self._build(params)
-        return graph, inputs, outputs
+            if self.recipe == "built_twice":
+                first = frozenset(op.name for op in graph.get_operations())
+                inputs, outputs = self._build(params)
+                found = self.v1.gradients(outputs, self.v1.trainable_variables())
+                gradients = [gradient for gradient in found if gradient is not None]  # the first model's have none
+        return Built(graph, inputs, outputs, gradients, first)
 
     def _build(self, params):
         # type: (Any) -> Tuple[List[Any], List[Any]]
@@ -53,7 +78,7 @@ class TfSession(object):
         recipes = {"session": getattr(self.pair, "build_tf_session", self.pair.build_tf)}
         model = recipes.get(self.recipe, self.pair.build_tf)(params)
         if isinstance(model, tf.keras.Model):
-            self.scopes.update({layer.name: path for layer, path in layer_paths(model)})
+            self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))
             return list(model.inputs), list(model.outputs)
         inputs = [self.v1.placeholder(i.dtype, i.shape, name=i.name) for i in self.pair.inputs(params)]
         outputs = model(*inputs)
@@ -62,33 +87,37 @@ class TfSession(object):
     def roles(self):
         # type: () -> Dict[str, str]
         """Role of every operation; all that the first of two builds left is a duplicate."""
-        found = tf_graph.roles(self.graph, self.outputs, self.inputs)
-        found.update(dict.fromkeys(self.first, DUPLICATE))
+        built = self.built
+        found = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
+        found.update(dict.fromkeys(built.first, DUPLICATE))
         return found
 
     def trace(self):
         # type: () -> Trace
-        """Trace of one evaluation of the outputs from the inputs; how those are made is not the model's work."""
-        tracer = Tracer(tf_graph.Scopes(self.scopes), self.fetch)
+        """Trace of one evaluation of the outputs (and gradients) from the inputs; how those are made is not the model's work."""
         if self.recipe == "session":
-            tracer.trace(self.graph, self.outputs, self.inputs)
-            return finished(tracer, versions())
+            return self._trace(self.built)
         # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.
-        graph, inputs, outputs = self._built(self.params)
-        tracer.trace(graph, outputs, inputs)
-        return finished(tracer, versions(), ("the batch that was left open is taken as %s" % self.params.batch,))
+        note = "the batch that was left open is taken as %s" % self.params.batch
+        return self._trace(self._built(self.params), (note,))
 
-    def fetch(self, wanted):
-        # type: (List[Fetch]) -> Dict[Fetch, Any]
+    def _trace(self, built, notes=()):
+        # type: (Built, Tuple[str, ...]) -> Trace
+        tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
+        tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
+        return finished(tracer, versions(), notes)
+
+    def _fetch(self, built, wanted):
+        # type: (Built, List[Fetch]) -> Dict[Fetch, Any]
         """Values from one run with freshly initialised weights; placeholders get ones."""
         import numpy
 
         feeds = {
             t.name: numpy.ones([int(d) for d in t.shape], t.dtype.as_numpy_dtype)
-            for t in self.inputs
+            for t in built.inputs
             if t.op.type == "Placeholder"
         }
-        with self.graph.as_default(), self.v1.Session(graph=self.graph) as session:
+        with built.graph.as_default(), self.v1.Session(graph=built.graph) as session:
             session.run(self.v1.global_variables_initializer())
             values = session.run(["%s:%d" % fetch for fetch in wanted], feeds)
         return dict(zip(wanted, values))

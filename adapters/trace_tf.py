@@ -7,7 +7,7 @@ that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Pyth
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..records import Op, Problem, Trace
+from ..records import BACKWARD, FORWARD, Op, Problem, Trace
 from . import tf_graph
 from .tf_frames import executions
 from .tf_loops import Constants, Frame, counter_of, strip, trip_count
@@ -33,12 +33,17 @@ class Tracer(object):
         self.untaken = []  # type: List[str]
         self.notes = []  # type: List[str]
         self.wanted = []  # type: List[Fetch]
+        self.forward = set()  # type: Set[str]
         self.values = {}  # type: Dict[Fetch, Any]
 
-    def trace(self, graph, outputs, inputs=()):
-        # type: (Any, List[Any], Sequence[Any]) -> None
-        """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``."""
-        live = tf_graph.live_operations(outputs, inputs)
+    def trace(self, graph, outputs, inputs=(), gradients=()):
+        # type: (Any, List[Any], Sequence[Any], Sequence[Any]) -> None
+        """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``.
+
+        What only the ``gradients`` need is recorded as the phase ``backward``.
+        """
+        live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
+        self.forward = tf_graph.live_operations(outputs, inputs) if gradients else live
         self._decide(graph, live)
         if self.wanted:
             self.values = self.run(self.wanted)
@@ -89,7 +94,8 @@ class Tracer(object):
             if operation.name in runs.unknown:
                 self.problems.append(Problem(where, operation.type, id, runs.unknown[operation.name]))
                 continue
-            self.ops.append(tf_graph.op_record(operation, id, where, times, "forward", within))
+            phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
+            self.ops.append(tf_graph.op_record(operation, id, where, times, phase, within))
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
 

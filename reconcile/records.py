@@ -23,6 +23,11 @@ DUPLICATE = "duplicate"
 ALIAS = "alias"
 """Role of a module at a second path: the counter adds it up there once more."""
 
+FORWARD = "forward"
+"""Phase of an op that the outputs need."""
+BACKWARD = "backward"
+"""Phase of an op that only the gradients need."""
+
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 """Note of a ledger whose run counts are a lower bound."""
 
@@ -63,7 +68,7 @@ class Op(NamedTuple):
     outputs: Tuple[Tensor, ...]
     attrs: Dict[str, Any]
     calls: int = 1
-    phase: str = "forward"
+    phase: str = FORWARD
     within: Tuple[str, ...] = ()
 
     def given(self, argument):

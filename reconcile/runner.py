@@ -19,7 +19,7 @@ from .engine import Books, Missing, reconcile
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
-from .records import Layer, Ledger, Trace
+from .records import BACKWARD, FORWARD, Layer, Ledger, Trace
 from .results import RunResult
 from .work import load, scoped
 from .worker import PACKAGES, TITLES, TRACE
@@ -82,7 +82,7 @@ def settle(found: Collected, convention: Convention, conventions: Mapping[str, C
     books = reconcile(found.traces, found.ledgers, align, convention, conventions)
     return RunResult(
         model=meta["name"],
-        pass_="forward",
+        pass_="+".join(_phases(found.traces)),
         convention=convention,
         params=meta["params"],
         environment=_environment(found),
@@ -94,6 +94,12 @@ def settle(found: Collected, convention: Convention, conventions: Mapping[str, C
         exit_code=exit_code(books),
         notes=tuple(meta["notes"]),
     )
+
+
+def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
+    """Phases of what ran, in their order; the forward pass where there is no trace."""
+    ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
+    return tuple(phase for phase in (FORWARD, BACKWARD) if phase in ran) or (FORWARD,)
 
 
 def exit_code(books: Books) -> int:

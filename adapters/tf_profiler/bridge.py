@@ -29,7 +29,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
         if op is not None and not is_integer_op(op):
             items.append(_of_op(sighting, rule, counted, missed, op, repeat))
         elif counted:
-            cause = _never_ran(sighting, id, untaken, op)
+            cause = _never_ran(sighting, untaken)
             gap = "" if cause else f"{id} is counted, but did not run"
             items.append(_whole(sighting, rule, counted, cause, gap))
     for op in trace.ops:
@@ -38,13 +38,13 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return Bridge(tuple(items))
 
 
-def _never_ran(sighting: Sighting, id: str, untaken: set[str], op: Op | None) -> Cause | None:
+def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
     """Why a counted node is no work of the trace: the first cause in booking order."""
     if sighting.role in BY_ROLE:
         return BY_ROLE[sighting.role]
-    if id in untaken:
+    if sighting.op.id in untaken:
         return Cause.UNTAKEN_BRANCH
-    return Cause.INTEGER_OP if op is not None else None
+    return Cause.INTEGER_OP if is_integer_op(sighting.op) else None
 
 
 def _whole(sighting: Sighting, rule: Rule | None, counted: Work, cause: Cause | None, gap: str) -> Item:

@@ -133,7 +133,8 @@ def session(model):
     # type: (TfSession) -> Ledger
     """Ledger of tf.profiler on a v1 session graph, however it was built: initialisers, random input and all."""
     scopes = tf_graph.Scopes(model.scopes)
-    return _ledger("tf.profiler@" + model.recipe, model.graph, model.outputs, scopes, roles=model.roles())
+    built = model.built
+    return _ledger("tf.profiler@" + model.recipe, built.graph, built.outputs, scopes, roles=model.roles())
 
 
 CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]

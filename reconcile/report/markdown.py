@@ -71,6 +71,7 @@ def _template() -> jinja2.Template:
         words=lambda name: name.replace("_", " "),
         reason=view.reason,
         distance=view.distance,
+        phases=lambda trace, convention: Raw(view.by_phase(trace, convention)),
         broken=lambda pair: view.broken_sentence(*pair),
         unknown=lambda pair: view.unknown_sentence(*pair),
     )

@@ -95,13 +95,10 @@ def totals(result: RunResult) -> Table:
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
         shown = "unknown" if total is None else number(total)
-        table.add_row(
-            trace.name,
-            "",
-            shown,
-            "",
-            Text(view.trace_label(trace), style="dim" if trace.complete else STYLE[trace.state]),
-        )
+        style = "dim" if trace.complete else STYLE[trace.state]
+        table.add_row(trace.name, "", shown, "", Text(view.trace_label(trace), style=style))
+        for phase, flops in view.phases(trace, result.convention).items():
+            table.add_row(f"  {clean(phase)}", "", number(flops), "", Text("of it", style="dim"))
     for verdict in view.verdicts(result):
         ledger = verdict.ledger
         table.add_row(

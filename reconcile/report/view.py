@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..causes import State
+from ..conventions import Convention
 from ..errors import EXIT_FAILED
 from ..results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from .text import number, percent
@@ -236,6 +237,19 @@ def trace_label(trace: TraceResult) -> str:
     if trace.complete:
         return "work that ran"
     return "incomplete" if trace.unknown else trace.state.value.replace("_", " ")
+
+
+def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
+    """The trace's FLOPs by phase, where there is more than the forward pass and every op's work is known."""
+    found: dict[str, int] = {}
+    for row in trace.rows if trace.complete else ():
+        found[row.phase] = found.get(row.phase, 0) + convention.flops(row.work)
+    return found if len(found) > 1 else {}
+
+
+def by_phase(trace: TraceResult, convention: Convention) -> str:
+    """``forward 2,000, backward 4,000``; nothing where there is only one phase."""
+    return ", ".join(f"{name} {number(flops)}" for name, flops in phases(trace, convention).items())
 
 
 REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."

@@ -95,3 +95,28 @@ def batch_norm_training(elements: int, channels: int, weight: bool, running: boo
     c = channels
     update = Work(mul=4 * c, add=2 * c, div=c) if running else Work()
     return variance(elements, c) + batch_norm_inference(elements, c, weight) + update
+
+
+def batch_norm_inference_gradient(elements: int, channels: int) -> Work:
+    """Of a batch norm that used its running statistics. Offset: sum(dy): add N - C. Scale: sum(dy * (x - mean)) times
+    1/sqrt(var + eps): add N, mul N, add N - C; add C, special C; mul C. Input: dy times scale / sqrt(var + eps):
+    mul C, mul N.
+
+    Source: TensorFlow core/kernels/fused_batch_norm_op.cc (FusedBatchNormFreezeGrad).
+    """
+    n, c = elements, channels
+    return Work(add=2 * (n - c) + n + c, special=c, mul=2 * n + 2 * c)
+
+
+def batch_norm_training_gradient(elements: int, channels: int) -> Work:
+    """Of a batch norm that used its batch's statistics, N elements in C channels of M = N / C.
+
+    invstd: add C, special C. xc = x - mean: add N. Scale: sum(dy * (xc * invstd)): mul 2N, add N - C. Offset: sum(dy):
+    add N - C. Input: scale * invstd * (dy - mean(dy) - xc * (invstd^2 * sum(dy * xc) / M)): the mean by 1 / M: mul C;
+    dy - mean: add N; dy * xc: mul N; sum: add N - C; / M: div C; coefficients: mul 3C; per element mul 2N, add N.
+
+    Source: TensorFlow core/kernels/fused_batch_norm_op.cc (FusedBatchNormGrad on the CPU), every intermediate computed
+    once (the kernel's Eigen expressions may compute the centring again).
+    """
+    n, c = elements, channels
+    return Work(add=c + 3 * n + 3 * (n - c), special=c, mul=5 * n + 4 * c, div=c)

@@ -117,6 +117,18 @@ def _batch_norm(op: Op) -> Work:
     )
 
 
+@formula(
+    *("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
+    source="normalization.batch_norm_inference_gradient, _training_gradient: core/kernels/fused_batch_norm_op.cc",
+)
+def _batch_norm_grad(op: Op) -> Work:
+    # dy, x, scale (C,), mean or batch mean, variance or 1 / its root, ...
+    known = normalization.batch_norm_training_gradient
+    if not attr(op, "is_training"):
+        known = normalization.batch_norm_inference_gradient
+    return known(n_in(op), shape(op, 2)[0])
+
+
 @formula("ResizeBilinear", source="pooling.lerp_bilinear: core/kernels/image/resize_bilinear_op.cc")
 def _resize_bilinear(op: Op) -> Work:
     return pooling.lerp_bilinear(n_out(op))

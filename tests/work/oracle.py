@@ -365,6 +365,34 @@ def batch_norm_training(x, running, weight, bias, eps, momentum):
     return batch_norm(x, means, variances, weight, bias, eps)
 
 
+def batch_norm_gradient(x, dy, mean, var, weight, eps):
+    """Rows are channels: gradients of a batch norm by running statistics, with respect to input, weight and bias."""
+    results = []
+    for row, back, m, v, w in zip(x, dy, mean, var, weight, strict=True):
+        invstd = (v + eps).rsqrt()
+        offset = total(back)
+        scale = total([g * (item - m) for g, item in zip(back, row, strict=True)]) * invstd
+        slope = invstd * w
+        results.append((np.array([g * slope for g in back], dtype=object), scale, offset))
+    return results
+
+
+def batch_norm_training_gradient(x, dy, mean, var, weight, eps):
+    """As above, by the batch's own statistics, which depend on the input."""
+    results = []
+    for row, back, m, v, w in zip(x, dy, mean, var, weight, strict=True):
+        invstd = (v + eps).rsqrt()
+        xc = [item - m for item in row]
+        scale = total([g * (item * invstd) for g, item in zip(back, xc, strict=True)])
+        offset = total(back)
+        average = offset * (1 / len(row))
+        spread = total([g * item for g, item in zip(back, xc, strict=True)]) / float(len(row))
+        first, second = w * invstd, invstd * invstd * spread
+        dx = [first * ((g - average) - item * second) for g, item in zip(back, xc, strict=True)]
+        results.append((np.array(dx, dtype=object), scale, offset))
+    return results
+
+
 def _square(item: Num) -> Num:
     return item * item
 
