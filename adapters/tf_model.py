@@ -85,11 +85,19 @@ def _note_calls(layer, path, scopes):
     object.__setattr__(layer, "call", call)
 
 
+BATCH_OF_ONE = "keras_flops"
+"""The recipe of keras-flops: get_flops takes a batch of 1 unless it is told otherwise (keras_flops/flops_calculation.py)."""
+
+
 class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
-    def __init__(self, pair, params):
-        # type: (Any, Any) -> None
+    def __init__(self, pair, params, recipe=""):
+        # type: (Any, Any, str) -> None
+        self.notes = ()  # type: Tuple[str, ...]
+        if recipe == BATCH_OF_ONE and getattr(params, "batch", 1) != 1:
+            self.notes = ("keras-flops takes a batch of 1: this trace is of 1 as well, not of %s" % params.batch,)
+            params = params.replaced(batch=1)
         self.pair = pair
         self.params = params
         self.scopes = {}  # type: Dict[str, str]

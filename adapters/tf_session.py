@@ -42,7 +42,7 @@ class TfSession(object):
 
     ``recipe`` is how people built it: ``session`` (as the pair says), ``batch_none`` (Keras' default: the batch left
     open, so that no shape behind the input is known), ``built_twice`` (that, then the model again in the same graph with
-    the gradients of its output, to get "backward" by subtraction).
+    the gradients of its output, to get "backward" by subtraction), ``frozen_pb`` (as the pair says, then frozen).
     """
 
     def __init__(self, pair, params, recipe="session"):
@@ -54,7 +54,8 @@ class TfSession(object):
         self.params = params
         self.recipe = recipe
         self.scopes = {}  # type: Dict[str, str]
-        self.built = self._built(params if recipe == "session" else params.replaced(batch=None))
+        self.open_batch = recipe in ("batch_none", "built_twice")
+        self.built = self._built(params.replaced(batch=None) if self.open_batch else params)
 
     def _built(self, params):
         # type: (Any) -> Built
@@ -75,8 +76,8 @@ class TfSession(object):
         # type: (Any) -> Tuple[List[Any], List[Any]]
         import tensorflow as tf
 
-        recipes = {"session": getattr(self.pair, "build_tf_session", self.pair.build_tf)}
-        model = recipes.get(self.recipe, self.pair.build_tf)(params)
+        build = self.pair.build_tf if self.open_batch else getattr(self.pair, "build_tf_session", self.pair.build_tf)
+        model = build(params)
         if isinstance(model, tf.keras.Model):
             self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))
             return list(model.inputs), list(model.outputs)
@@ -92,10 +93,33 @@ class TfSession(object):
         found.update(dict.fromkeys(built.first, DUPLICATE))
         return found
 
+    def frozen(self):
+        # type: () -> Any
+        """A graph of its own with the outputs' frozen GraphDef, written to a .pb file and read back."""
+        import os
+        import tempfile
+
+        built, v1 = self.built, self.v1
+        with built.graph.as_default(), v1.Session(graph=built.graph) as session:
+            session.run(v1.global_variables_initializer())
+            names = [tensor.op.name for tensor in built.outputs]
+            frozen = v1.graph_util.convert_variables_to_constants(session, built.graph.as_graph_def(), names)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "frozen.pb")
+            with open(path, "wb") as file:
+                file.write(frozen.SerializeToString())
+            read = v1.GraphDef()
+            with open(path, "rb") as file:
+                read.ParseFromString(file.read())
+        graph = v1.Graph()
+        with graph.as_default():
+            v1.import_graph_def(read, name="")
+        return graph
+
     def trace(self):
         # type: () -> Trace
         """Trace of one evaluation of the outputs (and gradients) from the inputs; how those are made is not the model's work."""
-        if self.recipe == "session":
+        if not self.open_batch:
             return self._trace(self.built)
         # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.
         note = "the batch that was left open is taken as %s" % self.params.batch

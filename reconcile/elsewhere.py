@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ from .adapters import COUNTERS
 from .engine import Missing
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import UsageError
-from .matrix import with_trace
 from .process import Event
+from .records import Ledger, Trace
 from .runner import Collected, RunRequest, collect
 
 
@@ -28,10 +29,10 @@ def collect_in(
         except EnvironmentError_ as error:
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
         found = collect(replace(request, python=python, counters=request.counters or _counters(env)), progress)
-        lost = [t.framework for t in found.traces if isinstance(t, Missing)]
+        lost = traceless(found)
         if not lost or env.name == CURRENT:
             return found
-        return with_trace(found, _lender(request, lost))[0]
+        return with_trace(found, lender(request, lost))[0]
 
     return take
 
@@ -41,7 +42,34 @@ def _counters(env: Environment) -> tuple[str, ...]:
     return env.counters or tuple(here)
 
 
-def _lender(request: RunRequest, frameworks: list[str]) -> Collected:
+def traceless(found: Collected) -> list[str]:
+    """Frameworks that have ledgers there, but no trace to hold them against."""
+    counted = {ledger.framework for ledger in found.ledgers if isinstance(ledger, Ledger)}
+    return [t.framework for t in found.traces if isinstance(t, Missing) and t.framework in counted]
+
+
+def lender(request: RunRequest, frameworks: list[str]) -> Collected:
     """The current environment's traces of these frameworks; a worker needs a counter, so one each goes along."""
     first = {c.framework: name for name, c in reversed(COUNTERS.items()) if not c.recipe}
     return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
+
+
+def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:
+    """A framework too old for its tracer borrows the current environment's trace of the same pair.
+
+    Only where a counter ran: a model that could not be built there has nothing to be held against.
+    """
+    if lender is None or lender is collected:
+        return collected, ""
+    whole = {t.framework: t for t in lender.traces if isinstance(t, Trace)}
+    lost = traceless(collected)
+    traces: list[Trace | Missing] = []
+    borrowed = ""
+    for trace in collected.traces:
+        if isinstance(trace, Missing) and trace.framework in whole and trace.framework in lost:
+            why = re.sub(r" \(/[^)]*\)", "", trace.reason)  # where a package lies is nobody's business
+            borrowed = f"borrows the {CURRENT} environment's trace: {why}"
+            traces.append(whole[trace.framework]._replace(notes=(borrowed,)))
+        else:
+            traces.append(trace)
+    return replace(collected, traces=tuple(traces)), borrowed

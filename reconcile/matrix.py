@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,14 +11,16 @@ from . import kept
 from .adapters import COUNTERS
 from .align import Alignment
 from .causes import State
-from .conventions import BUILT_IN, Convention
-from .engine import End, Missing, between_runs
+from .conventions import Convention
+from .elsewhere import lender, traceless, with_trace
+from .engine import End, between_runs
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from .process import Event
 from .records import Layer, Ledger, Trace
 from .results import RunResult, Statement
-from .runner import Collected, RunRequest, collect, settle
+from .runner import Collected, RunRequest, collect, conventions_of, load_formulas, settle
+from .work import load, scoped
 
 WORKERS = 2
 """Environments that run at the same time: each has one or two processes of its own."""
@@ -57,19 +58,40 @@ def run_matrix(
     """Run the pair of ``request`` in every environment, two at a time, and reconcile each and its neighbours.
 
     An environment that cannot be made, or an interpreter that is missing, fails its own cell. Raises UsageError for a
-    pair or parameter that no environment could use.
+    pair or parameter that no environment could use, and for convention and formula files as the runner does.
     """
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         futures = [pool.submit(_collect, request, env, progress, say) for env in environments]
         found = [future.result() for future in futures]
-    lender = next((c for env, c in zip(environments, found, strict=True) if env.name == CURRENT), None)
+    here = next((c for env, c in zip(environments, found, strict=True) if env.name == CURRENT), None)
+    lender = here if isinstance(here, Collected) else _lender(request, found)
+    conventions = conventions_of(request)
+    load()
+    with scoped():
+        load_formulas(request.formulas)
+        return _settled(environments, found, lender, convention, conventions)
+
+
+def _lender(request: RunRequest, found: Sequence[Collected | str]) -> Collected | None:
+    """The current environment's traces, where it is not in the matrix and others there are too old for a tracer."""
+    lost = dict.fromkeys(framework for c in found if isinstance(c, Collected) for framework in traceless(c))
+    return lender(request, list(lost)) if lost else None
+
+
+def _settled(
+    environments: Sequence[Environment],
+    found: Sequence[Collected | str],
+    lender: Collected | None,
+    convention: Convention,
+    conventions: Mapping[str, Convention],
+) -> MatrixResult:
     cells, whole_cells = [], []
     for environment, collected in zip(environments, found, strict=True):
         if isinstance(collected, str):
             cells.append(Cell(environment, State.FAILED, collected, None))
             continue
         whole, borrowed = with_trace(collected, lender)
-        result = settle(whole, convention, BUILT_IN)
+        result = settle(whole, convention, conventions)
         state = State.FAILED if result.exit_code == EXIT_FAILED else State.EXPLAINED
         state = State.UNEXPLAINED if result.exit_code == EXIT_UNEXPLAINED else state
         cells.append(Cell(environment, state, _reason(result), result, borrowed))
@@ -106,27 +128,6 @@ def _collect(
         return str(error)
     kept.keep(path, found)
     return found
-
-
-def with_trace(collected: Collected, lender: Collected | str | None) -> tuple[Collected, str]:
-    """A framework too old for its tracer borrows the current environment's trace of the same pair.
-
-    Only where a counter ran: a model that could not be built there has nothing to be held against.
-    """
-    if not isinstance(lender, Collected) or lender is collected:
-        return collected, ""
-    whole = {t.framework: t for t in lender.traces if isinstance(t, Trace)}
-    counted = {ledger.framework for ledger in collected.ledgers if isinstance(ledger, Ledger)}
-    traces: list[Trace | Missing] = []
-    borrowed = ""
-    for trace in collected.traces:
-        if isinstance(trace, Missing) and trace.framework in whole and trace.framework in counted:
-            why = re.sub(r" \(/[^)]*\)", "", trace.reason)  # where a package lies is nobody's business
-            borrowed = f"borrows the {CURRENT} environment's trace: {why}"
-            traces.append(whole[trace.framework]._replace(notes=(borrowed,)))
-        else:
-            traces.append(trace)
-    return replace(collected, traces=tuple(traces)), borrowed
 
 
 def _reason(result: RunResult) -> str:

@@ -52,8 +52,13 @@ class Collected:
     ledgers: tuple[Ledger | Missing, ...]
 
 
-def run(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> RunResult:
-    """Run the counters of a pair and reconcile what they say.
+Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
+
+
+def run(
+    request: RunRequest, progress: Callable[[Event], None] = lambda _event: None, take: Collect | None = None
+) -> RunResult:
+    """Run the counters of a pair and reconcile what they say; ``take`` is another way to run them than ``collect``.
 
     Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
     """
@@ -62,7 +67,7 @@ def run(request: RunRequest, progress: Callable[[Event], None] = lambda _event: 
     load()
     with scoped():
         load_formulas(request.formulas)
-        return settle(collect(request, progress), convention, conventions)
+        return settle((take or collect)(request, progress), convention, conventions)
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:

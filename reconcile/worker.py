@@ -109,15 +109,16 @@ class Worker(object):
         from .adapters import tf_model
 
         tf_model.quiet()
-        if self.request["recipe"]:
+        recipe = self.request["recipe"]
+        if recipe not in ("", tf_model.BATCH_OF_ONE):
             return self._session(task, params)
         if self.model is None:
-            self.model = tf_model.TfModel(self.pair, params)
+            self.model = tf_model.TfModel(self.pair, params, recipe)
         if task == TRACE:
             from .adapters import trace_tf
 
             model = self.model
-            return trace_tf.trace_function(model.concrete, model.scopes, model.fetch, tf_model.versions())
+            return trace_tf.trace_function(model.concrete, model.scopes, model.fetch, tf_model.versions(), model.notes)
         return capture(task, self.model)
 
     def _session(self, task, params):

@@ -4,7 +4,8 @@
 ``@frozen``    the graph of the frozen function (control flow lowered, pruned);
 ``@runmeta``   the frozen GraphDef imported into a graph of its own, with the RunMetadata of one traced run.
 
-Python 3.6, TensorFlow 2.x.
+Then the recipes: published ways that build the model otherwise (tf_session.py), and keras-flops'.
+Python 3.6, TensorFlow 1.12 and later.
 """
 
 from collections import Counter
@@ -102,6 +103,12 @@ def frozen(model):
     return _ledger("tf.profiler@frozen", graph, tf_graph.graph_outputs(graph), tf_graph.Scopes(model.scopes))
 
 
+def keras_flops(model):
+    # type: (TfModel) -> Ledger
+    """Ledger of keras-flops' get_flops: the frozen function's graph of a batch of 1, whatever batch the model has."""
+    return frozen(model)._replace(counter="tf.profiler@keras_flops")
+
+
 def runmeta(model):
     # type: (TfModel) -> Ledger
     """Ledger of tf.profiler on the imported frozen GraphDef, with the metadata of one traced run on the CPU.
@@ -137,6 +144,17 @@ def session(model):
     return _ledger("tf.profiler@" + model.recipe, built.graph, built.outputs, scopes, roles=model.roles())
 
 
+def frozen_pb(model):
+    # type: (TfSession) -> Ledger
+    """Ledger of tf.profiler on the session graph frozen into a .pb file and read back with import_graph_def."""
+    graph, built = model.frozen(), model.built
+    outputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.outputs]
+    held = {operation.name for operation in graph.get_operations()}
+    inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in held]
+    roles = tf_graph.roles(graph, outputs, inputs)
+    return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
+
+
 CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]
     "tf.profiler@function": function,
     "tf.profiler@frozen": frozen,
@@ -144,6 +162,8 @@ CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]
     "tf.profiler@session": session,
     "tf.profiler@batch_none": session,
     "tf.profiler@built_twice": session,
+    "tf.profiler@frozen_pb": frozen_pb,
+    "tf.profiler@keras_flops": keras_flops,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,9 @@ from .options import PATH, options
 
 if TYPE_CHECKING:
     from ..checking import Checked
-    from ..environments import Environment
 
 BASELINES = Path("reports/baselines")
+# As far as it says what is run and where it lies.
 _AGAIN = ("model", "overrides", "baselines", "environment", "file", "with_", "python", "device", "formulas")
 
 
@@ -25,15 +24,7 @@ _AGAIN = ("model", "overrides", "baselines", "environment", "file", "with_", "py
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
     help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json.",
 )  # fmt: skip
-@click.option(
-    "--environment", default="current", show_default=True, metavar="NAME",
-    help="Run in this named environment, and hold against its baseline.",
-)  # fmt: skip
-@click.option("--environments", "file", type=PATH, metavar="FILE.toml", help="Environments of your own, beside them.")
-@click.option(
-    "--with", "with_", multiple=True, metavar="REQUIREMENT", help="Run in an environment with this in it. Repeatable."
-)
-@click.option("--python", metavar="X.Y", help="The Python of the environment that --with makes.  [default: current]")
+@options("environment", "environments", "with", "python")
 @click.option("--against", type=PATH, metavar="FILE", help="Hold against this baseline, wherever it lies.")
 @click.option("--update", is_flag=True, help="Accept what this run found as the new baseline.")
 @options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
@@ -73,6 +64,8 @@ def check(
     from ..environments import CURRENT
     from ..errors import UsageError
     from ..runner import RunRequest
+    from .again import again
+    from .environment import one
     from .progress import progress
 
     if against and update:
@@ -87,42 +80,15 @@ def check(
         timeout=timeout,
         formulas=formulas,
     )
-    chosen = _environment(environment, file, with_, python)
+    chosen = one(environment, file, with_, python)
     path = against or file_of(baselines, model, chosen.name)
-    accept = _accept(ctx)
+    accept = again(ctx, _AGAIN, "--update", bare=False)
     take = collect_in(chosen, lambda text: click.echo(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
         done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)
     for line in said(done, update=update, accept="" if against else accept, quiet=quiet, verbose=verbose):
         click.echo(line)
     ctx.exit(done.exit_code)
-
-
-def _environment(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Environment:
-    """The one to run in. Raises UsageError for a name that is not there, and for two environments at once."""
-    from ..environments import CURRENT, adhoc, load
-    from ..errors import UsageError, unknown
-
-    if with_ or python:
-        if name != CURRENT:
-            raise UsageError("--environment names one environment and --with another; give one of them.")
-        return adhoc(with_, python or CURRENT)
-    there = load(file)
-    if name not in there:
-        raise unknown("environment", name, there)
-    return there[name]
-
-
-def _accept(ctx: click.Context) -> str:
-    """The command that accepts what this one finds: the same, as far as it says what is run and where it lies."""
-    words = ["reconcile", "check"]
-    for parameter in ctx.command.params:
-        value = ctx.params.get(parameter.name or "")
-        if parameter.name in _AGAIN and value and value != parameter.get_default(ctx):
-            values = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value
-            for one in values if isinstance(values, (list, tuple)) else [values]:
-                words += [parameter.opts[0], str(one)]
-    return shlex.join([*words, "--update"])
 
 
 def said(done: Checked, *, update: bool, accept: str, quiet: bool, verbose: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import PATH, options
+from .options import options
 from .progress import NAMES
 
 if TYPE_CHECKING:
@@ -25,12 +24,11 @@ if TYPE_CHECKING:
     "--environment", "names", multiple=True, metavar="NAME",
     help="Only this environment, in the order given. Repeatable; default all.",
 )  # fmt: skip
-@click.option("--environments", "file", type=PATH, metavar="FILE.toml", help="Environments of your own, beside them.")
+@options("environments")
 @click.option(
     "--with", "with_", multiple=True, metavar="REQUIREMENT", help="One more environment, with this in it. Repeatable."
 )
-@click.option("--python", metavar="X.Y", help="The Python of the environment that --with makes.  [default: current]")
-@options("convention", "out", "format", "timeout", "quiet", "verbose")
+@options("python", "convention", "convention-file", "out", "format", "timeout", "formulas", "quiet", "verbose")
 @click.pass_context
 def matrix(
     ctx: click.Context,
@@ -41,9 +39,11 @@ def matrix(
     with_: tuple[str, ...],
     python: str | None,
     convention: str,
+    convention_files: tuple[Path, ...],
     out: Path,
     formats: tuple[str, ...],
     timeout: float,
+    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -55,23 +55,29 @@ def matrix(
     \b
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed.
     """
-    from ..conventions import choose
+    from ..conventions import BUILT_IN, choose
     from ..matrix import run_matrix
     from ..report import matrix as report
     from ..report import matrix_terminal, write
-    from ..runner import RunRequest
-    from ..work import load
+    from ..runner import RunRequest, conventions_of
+    from .again import again
     from .progress import progress
     from .screen import printing
 
     chosen = environments(names, file, with_, python)
-    request = RunRequest(model=model, overrides=overrides, convention=convention, timeout=timeout)
-    weights = choose(convention, {})
+    request = RunRequest(
+        model=model,
+        overrides=overrides,
+        convention=convention,
+        convention_files=convention_files,
+        timeout=timeout,
+        formulas=formulas,
+    )
+    weights = choose(convention, {k: v for k, v in conventions_of(request).items() if k not in BUILT_IN})
     write.prepare(out)
-    load()
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_matrix(request, chosen, weights, named(tell), _say(quiet))
-    texts = report.render(result, formats, _reproduce(ctx, model, overrides, names, file, with_, python))
+    texts = report.render(result, formats, again(ctx))
     files = write.write(out, report.STEM.format(result.model), texts)
     printing(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
     ctx.exit(result.exit_code)
@@ -109,20 +115,3 @@ def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
 def _say(quiet: bool) -> Callable[[str], None]:
     """Making an environment takes minutes, so that is told even where nobody asked for progress."""
     return lambda message: None if quiet else print(message, file=sys.stderr, flush=True)
-
-
-def _reproduce(
-    ctx: click.Context, model: str, overrides: dict[str, str], names: tuple[str, ...], file: Path | None,
-    with_: tuple[str, ...], python: str | None,
-) -> str:  # fmt: skip
-    """The command that gives this report again, from the folder that holds the files it names."""
-    words = ["reconcile", "matrix", "--model", Path(model).name]
-    words += [word for name, value in overrides.items() for word in ("--set", f"{name}={value}")]
-    words += [word for name in names for word in ("--environment", name)]
-    words += ["--environments", file.name] if file else []
-    words += [word for requirement in with_ for word in ("--with", requirement)]
-    words += ["--python", python] if python else []
-    for option in ("convention", "timeout"):
-        if ctx.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
-            words += [f"--{option}", str(ctx.params[option])]
-    return shlex.join(words)

@@ -88,6 +88,22 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         metavar="FILE.py",
         help="Work of ops that the tool does not know. Repeatable.",
     ),
+    "environment": click.option(
+        "--environment", default="current", show_default=True, metavar="NAME", help="Run in this named environment."
+    ),
+    "environments": click.option(
+        "--environments", "file", type=PATH, metavar="FILE.toml", help="Environments of your own, beside them."
+    ),
+    "with": click.option(
+        "--with",
+        "with_",
+        multiple=True,
+        metavar="REQUIREMENT",
+        help="Run in an environment with this in it. Repeatable.",
+    ),
+    "python": click.option(
+        "--python", metavar="X.Y", help="The Python of the environment that --with makes.  [default: current]"
+    ),
     "quiet": click.option("-q", "--quiet", is_flag=True, help="Print the verdict and what went wrong, nothing else."),
     "verbose": click.option(
         "-v", "--verbose", is_flag=True, help="Print every counter's statement, and each step as it happens."

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .options import options
 
-if TYPE_CHECKING:
-    from ..runner import RunRequest
-
 
 @click.command()
 @options(
     "model", "set", "convention", "convention-file", "counter", "from", "to",
+    "environment", "environments", "with", "python",
     "out", "format", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -28,6 +25,10 @@ def run(
     counters: tuple[str, ...],
     from_: str | None,
     to: str | None,
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
     out: Path,
     formats: tuple[str, ...],
     device: str,
@@ -43,8 +44,12 @@ def run(
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
     """
     from .. import runner
+    from ..elsewhere import collect_in
+    from ..environments import CURRENT
     from ..report import write
+    from .again import again
     from .ends import choose, ends
+    from .environment import one
     from .progress import progress
     from .screen import show
 
@@ -59,33 +64,13 @@ def run(
         formulas=formulas,
     )
     wanted = ends(counters, from_, to)
+    place = one(environment, file, with_, python)
+    take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = runner.run(request, tell)
+        result = runner.run(request, tell, take)
     statement = choose(result, wanted)
-    texts = write.render(result, formats, statement, reproduce(request, from_, to))
+    texts = write.render(result, formats, statement, again(ctx))
     files = write.write(out, result.model, texts)
     show(result, statement, files, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)
-
-
-def reproduce(request: RunRequest, from_: str | None, to: str | None) -> str:
-    """The command that gives this report again, from the folder that holds the files it names."""
-    import shlex
-
-    defaults = {p.name: p.default for p in run.params}
-    words = ["reconcile", "run", "--model", Path(request.model).name]
-    for name, value in request.overrides.items():
-        words += ["--set", f"{name}={value}"]
-    for flag, text in (("convention", request.convention), ("device", request.device), ("timeout", request.timeout)):
-        if text != defaults[flag]:
-            words += [f"--{flag}", str(text)]
-    for flag, values in (("convention-file", request.convention_files), ("formulas", request.formulas)):
-        for path in values:
-            words += [f"--{flag}", path.name]
-    for counter in request.counters:
-        words += ["--counter", counter]
-    for flag, end in (("from", from_), ("to", to)):
-        if end:
-            words += [f"--{flag}", end]
-    return shlex.join(words)

@@ -13,7 +13,7 @@ from reconcile import runner
 from reconcile.cli import cli
 from reconcile.process import Event
 from reconcile.results import RunResult
-from reconcile.runner import RunRequest
+from reconcile.runner import Collect, RunRequest
 from tests.report import samples
 
 
@@ -25,9 +25,11 @@ class Stub:
     answer: RunResult | BaseException = field(default_factory=samples.clean)
     events: tuple[Event, ...] = ()
     requests: list[RunRequest] = field(default_factory=list)
+    takes: list[Collect | None] = field(default_factory=list)
 
-    def __call__(self, request: RunRequest, progress: Callable[[Event], None]) -> RunResult:
+    def __call__(self, request: RunRequest, progress: Callable[[Event], None], take: Collect | None) -> RunResult:
         self.requests.append(request)
+        self.takes.append(take)
         for event in self.events:
             progress(event)
         if isinstance(self.answer, BaseException):

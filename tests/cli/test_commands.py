@@ -125,7 +125,7 @@ def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) ->
         import sys
         from reconcile import runner
         from tests.report import samples
-        runner.run = lambda request, progress: samples.unexplained()
+        runner.run = lambda request, progress, take: samples.unexplained()
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]
         from reconcile.cli import main
         main()

@@ -216,3 +216,18 @@ def test_an_interruption_is_one_sentence_and_leaves_the_old_files(stub: Stub) ->
 def test_a_defect_of_ours_is_not_dressed_up_as_the_users(stub: Stub) -> None:
     stub.answer = RuntimeError("a bug")
     assert isinstance(stub.run().exception, RuntimeError)
+
+
+def test_another_environment_is_another_way_to_run(stub: Stub, tmp_path: Path) -> None:
+    stub.run("--environment", "tf-2.3.1", "--counter", "tf.profiler@session")
+    stub.run()
+    assert stub.takes[0] is not None
+    assert stub.takes[1] is None
+    stub.run("--environment", "tf-2.3.1")
+    assert "reconcile run --model gru_demo --environment tf-2.3.1\n" in (stub.folder / "toy.md").read_text()
+    unknown = stub.run("--environment", "tf-2.3")
+    assert (unknown.exit_code, len(stub.requests)) == (2, 3)
+    assert "unknown environment 'tf-2.3'. Did you mean tf-2.3.1" in unknown.stderr
+    both = stub.run("--environment", "tf-2.3.1", "--with", "torch==2.5.0")
+    assert both.exit_code == 2
+    assert "give one of them" in both.stderr

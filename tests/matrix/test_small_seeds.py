@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,11 @@ def test_what_cannot_be_made_fails_its_own_cell_only(written: Callable[..., Path
     for text in (" ".join((folder / "screen").read_text().split()), (folder / "conv1x1_matrix.md").read_text()):
         assert "there is no Python 3.5" in text
         assert "torch==1.10.1.999" in text
+
+
+def test_an_old_torch_by_itself_borrows_a_trace_that_is_taken_for_it(matrix: Any) -> None:
+    """torch 1.10.1 has no dispatch modes; the current environment is not in this matrix, and lends its trace all the same."""
+    data = matrix("conv_only", "--environment", "torch-1.10.1")
+    assert totals(data)[THOP_2209] == totals(data)["torch-1.10.1: fvcore"] == 2 * CONV
+    (cell,) = data["environments"]
+    assert "borrows the current environment's trace" in json.dumps(cell)
