@@ -46,7 +46,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix lint legacy format bench lock home-matrix clean
+.PHONY: demo test matrix lint legacy format bench gallery lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -71,6 +71,10 @@ legacy: $(VENV)/.installed
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Every pair of the zoo at its own size, with every counter: minutes.
+gallery: $(VENV)/.installed
+	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py

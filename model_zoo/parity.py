@@ -38,6 +38,20 @@ class Both:
                 found.append(generator.randint(0, 2, spec.shape).astype(spec.dtype))
         return found
 
+    def enliven(self) -> None:
+        """Weights as Keras draws them let the signal die out over many layers: where it does, draw them for 1.5 times
+        the variance instead."""
+        import numpy
+
+        if self.compare().spread >= 1e-2:
+            return
+        for layer in getattr(self.tf_model, "layers", []):
+            kernel = getattr(layer, "kernel", None)
+            if kernel is not None:
+                shape = kernel.shape[:2] if "Depthwise" in type(layer).__name__ else kernel.shape[:-1]
+                kernel.assign(kernel.numpy() * (1.5 / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
+        self.pair.copy_weights(self.tf_model, self.torch_model)
+
     def compare(self) -> Parity:
         """Run both and compare their first outputs."""
         import numpy

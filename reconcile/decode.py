@@ -145,19 +145,19 @@ def gather(
     Raises UsageError for unknown models and environments, damaged baselines, and where there is nothing at all.
     """
     pair_file(request.model)
-    saved = _saved(request, folder)
+    kept = saved(request, folder)
     notes: list[str] = []
     sources: list[Source] = []
     known = load_environments()
     for name in names:
-        if name not in known and name not in map(_stem, saved):
-            raise unknown("environment", name, {*known, *map(_stem, saved)})
+        if name not in known and name not in map(_stem, kept):
+            raise unknown("environment", name, {*known, *map(_stem, kept)})
     if fresh:
         for name in names or (CURRENT,):
-            if name == CURRENT or name not in map(_stem, saved):
-                sources += _run(request, name, not _has(saved, SESSION), notes, progress, say, take)
+            if name == CURRENT or name not in map(_stem, kept):
+                sources += _run(request, name, not _has(kept, SESSION), notes, progress, say, take)
     ran = [(s.name, s.found.meta["params"], baselines.versions(s.found)) for s in sources]
-    for source in saved:
+    for source in kept:
         again = (_stem(source), source.found.meta["params"], baselines.versions(source.found)) in ran
         if not again and (not names or _stem(source) in names):
             sources.append(source)
@@ -174,7 +174,7 @@ def _stem(source: Source) -> str:
     return source.name.partition("@")[0]
 
 
-def _saved(request: RunRequest, folder: Path) -> list[Source]:
+def saved(request: RunRequest, folder: Path) -> list[Source]:
     """Every baseline of the model, by the name of its file."""
     found = []
     for path in sorted(baselines.file_of(folder, request.model).parent.glob("*.json")):
@@ -189,8 +189,8 @@ def _changed(params: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
     return f" with {', '.join(other)}" if other else ""
 
 
-def _has(saved: Sequence[Source], counter: str) -> bool:
-    return any(isinstance(r, Ledger) and r.counter == counter for s in saved for r in s.found.ledgers)
+def _has(kept: Sequence[Source], counter: str) -> bool:
+    return any(isinstance(r, Ledger) and r.counter == counter for s in kept for r in s.found.ledgers)
 
 
 def _run(

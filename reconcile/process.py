@@ -18,12 +18,11 @@ from .errors import UsageError
 from .interpreters import clean_environ
 from .records import Ledger, Trace, from_json
 
-BOOT = (
-    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
-    "from reconcile.worker import main; sys.exit(main(sys.argv[2]))"
-)
+FIRST = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
 """Puts this very package first, whichever is installed there, and keeps the working directory off the import path: a
 file named torch.py there must not become PyTorch."""
+
+BOOT = FIRST + "from reconcile.worker import main; sys.exit(main(sys.argv[2]))"
 
 POLL = 0.02
 

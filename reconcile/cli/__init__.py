@@ -14,6 +14,7 @@ COMMANDS = {
     "check": ("reconcile.cli.check:check", "Hold a fresh run against a baseline."),
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
     "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
+    "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
     "explain": ("reconcile.cli.explain:explain", "Say what a cause means and when it is booked."),
 }

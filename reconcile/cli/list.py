@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from ..gallery import Row
 
 KINDS = ("models", "counters", "causes", "conventions")
 
@@ -33,11 +37,27 @@ def _terminal() -> tuple[int, int]:
 
 
 def _models() -> Iterable[tuple[str, str]]:
+    from ..gallery import read
     from ..model_zoo.pair import pair_path, zoo_names
 
+    rows = read()
     for name in zoo_names():
         tree = ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))
-        yield name, (ast.get_docstring(tree) or "").partition("\n")[0]
+        about = (ast.get_docstring(tree) or "").partition("\n")[0]
+        yield name, about + (f" [{_measured(rows[name])}]" if name in rows else " [not measured yet]")
+
+
+def _measured(row: Row) -> str:
+    """Weights, work and how far the two outputs are apart, as the gallery has them."""
+    from ..gallery import source_of
+    from ..report.gallery import parity
+
+    weights = "" if row.weights is None else f"{row.weights:,} weights"
+    work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"
+    outputs = "outputs differ, as declared" if row.declared else f"outputs within {parity(row)}"
+    settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
+    stale = "" if source_of(row.model) == row.source else "measured before the pair was last changed"
+    return "; ".join(part for part in (weights, work, outputs, settings, stale) if part)
 
 
 def _counters() -> Iterable[tuple[str, str]]:

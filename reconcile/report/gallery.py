@@ -1,0 +1,140 @@
+"""The gallery as Markdown: one row per model, one column per counter as a ratio to the work that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..gallery import Cell, Row
+from .text import markdown, number, signed
+
+FAMILY = "family_"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Models of one table, in their order."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def ratio(total: int, work: int) -> str:
+    """``1`` where they are the same, else the ratio to three decimals; never 1.000 or 0.000 for what is neither.
+
+    Where no work ran there is no ratio: the amount itself.
+    """
+    if total == work:
+        return "1"
+    if work == 0:
+        return f"{signed(total)} FLOP"
+    text = f"{float(round(Fraction(total, work), 3)):.3f}"
+    if text == "1.000" or (text == "0.000" and total):
+        return f"{text} ({signed(total - work if text == '1.000' else total)})"
+    return "0" if total == 0 else text
+
+
+def cell(found: Cell | None) -> str:
+    """A counter's ratio, and the largest cause of what is missing or too much."""
+    if found is None:
+        return ""
+    if found.total is None or found.work is None:
+        return found.state.replace("_", " ")
+    text = f"**{ratio(found.total, found.work)}**" if found.total == found.work else ratio(found.total, found.work)
+    state = "" if found.state in ("equal", "explained") else f"<br>{found.state}"
+    return text + (f"<br>{found.cause}" if found.cause else "") + state
+
+
+def work(row: Row) -> str:
+    """FLOPs of the work that ran, once where both frameworks do the same."""
+    values = list(dict.fromkeys(row.work.values()))
+    if len(values) == 1:
+        return number(values[0])
+    return "<br>".join(f"{name} {number(flops)}" for name, flops in row.work.items()) or "unknown"
+
+
+def parity(row: Row) -> str:
+    """How far the two outputs are apart, or why that is not so."""
+    if row.declared:
+        return "declared"
+    return "unknown" if row.error is None else "0" if row.error == 0 else f"{row.error:.0e}"
+
+
+def groups(rows: Mapping[str, Row]) -> list[Group]:
+    """The networks and the layer families."""
+    families = tuple(row for name, row in sorted(rows.items()) if name.startswith(FAMILY))
+    networks = tuple(row for name, row in sorted(rows.items()) if not name.startswith(FAMILY))
+    return [g for g in (Group("Networks", networks), Group("Layer families", families)) if g.rows]
+
+
+def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
+    """``reports/README.md``; ``missing`` are models that the zoo ought to have, with why it has not."""
+    clean = sum(row.reconciled for row in rows.values())
+    lines = [
+        "# The gallery",
+        "",
+        "<!-- Written by `reconcile gallery`; edit that, not this. -->",
+        "",
+        f"{len(rows)} pairs of one model in TensorFlow and in PyTorch, {clean} of them reconciled by every counter, to "
+        "residual 0, under `matmul`, `all` and `textbook`.",
+        "",
+        "Each cell is a counter's total (MACs times 2) as a ratio to the work that ran under `matmul`: **1** is exact, 0 "
+        "is nothing at all; below it stands the largest cause of the difference. A model's name leads to its report, "
+        "layer by layer. *Weights* are the PyTorch model's parameters; *outputs* is the largest difference between the "
+        "two models' outputs, relative to the largest output, with the same weights and input.",
+    ]
+    for group in groups(rows):
+        lines += ["", f"## {group.title}", "", *_table(group.rows)]
+    lines += ["", *_open(rows, missing), "## Published figures", "", *_published(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: Iterable[Row]) -> Iterable[str]:
+    rows = list(rows)
+    counters = list(dict.fromkeys(name for row in rows for name in row.cells))
+    yield "| model | weights | work, FLOP | outputs | " + " | ".join(counters) + " |"
+    yield "|:--|--:|--:|--:|" + "--:|" * len(counters)
+    for row in rows:
+        weights = "" if row.weights is None else number(row.weights)
+        name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if row.reconciled else "<br>not reconciled")
+        cells = " | ".join(cell(row.cells.get(counter)) for counter in counters)
+        yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {parity(row)} | {cells} |"
+
+
+def _settings(row: Row) -> str:
+    return markdown(", ".join(f"{name} {value}" for name, value in row.settings.items()))
+
+
+def _open(rows: Mapping[str, Row], missing: Mapping[str, str]) -> Iterable[str]:
+    open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
+    declared = [(name, row.declared) for name, row in sorted(rows.items()) if row.declared]
+    if declared:
+        yield from ("## Pairs that are meant to differ", "")
+        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in declared)
+        yield ""
+    if open_:
+        yield from ("## What does not reconcile", "")
+        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in open_)
+        yield ""
+    if missing:
+        yield from ("## Missing", "")
+        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in sorted(missing.items()))
+        yield ""
+
+
+def _published(rows: Mapping[str, Row]) -> Iterable[str]:
+    yield "What people print for these models, and the simplest reading of it here (`reconcile decode` gives all of them)."
+    yield ""
+    yield "| model | figure | said to be | where | what it is here |"
+    yield "|:--|--:|:--|:--|:--|"
+    for name, row in sorted(rows.items()):
+        for reading in row.published:
+            texts = (name, reading.figure, reading.claim, reading.source)
+            yield "| " + " | ".join(map(markdown, texts)) + f" | {_what(reading.what, reading.numbers)} |"
+
+
+def _what(what: str, numbers: int) -> str:
+    if not what:
+        return "not explained"
+    return markdown(what) + (f" (ambiguous: {numbers} numbers have these digits)" if numbers > 1 else "")
