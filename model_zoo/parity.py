@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 
 class Parity(NamedTuple):
-    """``error``: largest absolute difference relative to the largest output; ``spread``: largest minus smallest output."""
+    """Of the output that agrees least, or varies least.
+
+    ``error``: largest absolute difference relative to that output's largest value; ``spread``: largest minus smallest.
+    """
 
     error: float
     spread: float
@@ -53,15 +56,29 @@ class Both:
         self.pair.copy_weights(self.tf_model, self.torch_model)
 
     def compare(self) -> Parity:
-        """Run both and compare their first outputs."""
+        """Run both and compare all their outputs, in order, each against its own largest value."""
         import numpy
         import torch
 
         example = self.example()
-        ours = numpy.asarray(self.tf_model(example[0] if len(example) == 1 else example))
+        ours = _several(self.tf_model(example[0] if len(example) == 1 else example))
         with torch.no_grad():
-            theirs = self.torch_model(*[torch.as_tensor(x) for x in example]).numpy()
-        if ours.shape != theirs.shape:
+            theirs = _several(self.torch_model(*[torch.as_tensor(x) for x in example]))
+        if len(ours) != len(theirs):
             return Parity(float("inf"), 0.0)
-        largest = float(numpy.abs(ours).max())
-        return Parity(float(numpy.abs(ours - theirs).max()) / largest, float(ours.max() - ours.min()))
+        found = [_compared(numpy.asarray(a), b.numpy()) for a, b in zip(ours, theirs, strict=True)]
+        worst = float(numpy.max([p.error for p in found]))  # nan, if any of them is: max() would pass over it
+        return Parity(worst, min(p.spread for p in found))
+
+
+def _several(outputs: Any) -> list[Any]:
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def _compared(ours: Any, theirs: Any) -> Parity:
+    import numpy
+
+    if ours.shape != theirs.shape:
+        return Parity(float("inf"), 0.0)
+    largest = float(numpy.abs(ours).max())
+    return Parity(float(numpy.abs(ours - theirs).max()) / largest, float(ours.max() - ours.min()))

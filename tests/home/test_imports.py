@@ -189,6 +189,6 @@ def test_the_engine_knows_no_counter_by_name() -> None:
 
 
 def test_engine_and_adapters_know_no_model_by_name() -> None:
-    models = {m.rpartition(".")[2] for m in ZOO}
+    models = {m.rpartition(".")[2] for m in ZOO if ".bricks" not in m}  # a file each; bricks are what some are made of
     assert "gru_demo" in models
     assert [(m, name) for m in ENGINE + ADAPTERS for name in sorted(models) if name in words(m)] == []

@@ -1,0 +1,53 @@
+"""Networks nobody wrote: the real counters of both frameworks on random plans of bricks, residual 0 under every convention.
+
+``RECONCILE_RANDOM_NETWORKS=30`` draws that many plans, other ones each time; without it they are few and always the same.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from reconcile.conventions import BUILT_IN
+from reconcile.records import Ledger
+from reconcile.runner import RunRequest, collect, settle
+from tests.zoo.random_networks import network, pair_file, work
+
+pytestmark = pytest.mark.frameworks
+
+LONG = os.environ.get("RECONCILE_RANDOM_NETWORKS", "")
+
+
+@settings(
+    max_examples=int(LONG or 2),
+    derandomize=not LONG,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],  # a plan costs two workers: what is wrong is named by its layer, not shrunk
+    suppress_health_check=list(HealthCheck),
+)
+@given(seed=st.integers(0, 2**40))
+def test_random_networks_reconcile(seed):
+    rng = Random(seed)
+    net, batch = network(rng), rng.randint(1, 3)
+    text = pair_file(net, batch)
+    note(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "random_pair.py"
+        path.write_text(text)
+        collected = collect(RunRequest(str(path), {}))
+    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    for convention in BUILT_IN.values():
+        result = settle(collected, convention, BUILT_IN)
+        assert [t.unknown for t in result.traces] == [(), ()]
+        assert {s.residuals for s in result.statements} == {()}
+        assert [s.residual for s in result.statements] == [0] * len(result.statements)
+        assert [(led.unchecked, led.mismatches) for led in result.ledgers] == [(0, ())] * len(result.ledgers)
+        assert result.exit_code == 0
+    assert tuple(t.totals["matmul"] for t in result.traces) == tuple(2 * macs for macs in work(net, batch))
