@@ -20,20 +20,22 @@ import numpy
 from reconcile.model_zoo import pair as pairs
 from reconcile.model_zoo.parity import Both
 
-def enliven(layers):
-    """Weights as Keras draws them let the signal die out over many layers: draw them for 1.5 times the variance instead."""
+def enliven(layers, gain):
+    """Weights as Keras draws them let the signal die out over many layers: draw them for a larger variance instead."""
     for layer in layers:
         kernel = getattr(layer, "kernel", None)
         if kernel is not None:
             shape = kernel.shape[:2] if "Depthwise" in type(layer).__name__ else kernel.shape[:-1]
-            kernel.assign(kernel.numpy() * (1.5 / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
+            kernel.assign(kernel.numpy() * (gain / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
 
 module = pairs.load_pair(pairs.pair_path(sys.argv[1]))
 import tensorflow
 overrides = dict(getattr(module, "PROOF", {}), **json.loads(sys.argv[2]))
 both = Both(module, pairs.Params(pairs.resolve(module.PAIR, overrides)))
-if both.compare().spread < 1e-2:
-    enliven(getattr(both.tf_model, "layers", []))
+for gain in (1.5, 3, 6, 12):
+    if both.compare().spread >= 1e-2:
+        break
+    enliven(getattr(both.tf_model, "layers", []), gain)
     module.copy_weights(both.tf_model, both.torch_model)
 declared = getattr(module, "NOT_EQUIVALENT", "")
 weights = both.tf_model.weights if sys.argv[3] == "weights" and not declared else []

@@ -1,0 +1,84 @@
+"""Closed forms: multiply-accumulates of the convolutional networks per image, from their published tables."""
+
+from __future__ import annotations
+
+
+def conv(rows, columns, filters, kernel, channels):
+    """Products of a convolution: one row of `kernel` x `channels` per output element."""
+    return rows * columns * filters * kernel * channels
+
+
+def resnet50(size, classes, v1_5=False):
+    """MACs of ResNet-50 per image, stride in the first 1x1 (v1) or in the 3x3 (v1.5)."""
+    side = (size - 1) // 2 + 1
+    total = conv(side, side, 64, 49, 3)
+    side, width = (side - 1) // 2 + 1, 64
+    for filters, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for block in range(count):
+            before = side
+            if block == 0:
+                side = (side - 1) // stride + 1
+                total += conv(side, side, 4 * filters, 1, width)
+            first = before if v1_5 else side
+            total += conv(first, first, filters, 1, width)
+            total += conv(side, side, filters, 9, filters) + conv(side, side, 4 * filters, 1, filters)
+            width = 4 * filters
+    return total + width * classes
+
+
+def mobilenet_v2(size, classes):
+    """MACs of MobileNetV2 at width 1.0 per image."""
+    side, width = (size + 1) // 2, 32
+    total = conv(side, side, 32, 9, 3)
+    for t, filters, count, stride in (
+        (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
+    ):  # fmt: skip
+        for block in range(count):
+            total += conv(side, side, t * width, 1, width) if t > 1 else 0
+            side = (side + 1) // 2 if (block, stride) == (0, 2) else side
+            total += conv(side, side, t * width, 9, 1) + conv(side, side, filters, 1, t * width)
+            width = filters
+    return total + conv(side, side, 1280, 1, 320) + 1280 * classes
+
+
+def vgg16(size, classes):
+    """MACs of VGG-16 per image."""
+    total, width = 0, 3
+    for count, filters in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
+        for _ in range(count):
+            total, width = total + conv(size, size, filters, 9, width), filters
+        size //= 2
+    return total + size * size * 512 * 4096 + 4096 * 4096 + 4096 * classes
+
+
+def unet(size, filters, classes):
+    """MACs of the padded U-Net of four levels; a transposed convolution goes by its input."""
+    total, width = 0, 3
+    for level in range(5):
+        side, wide = size >> level, filters << level
+        total, width = total + conv(side, side, wide, 9, width + wide), wide
+    for level in range(4):
+        side, wide = size >> level, filters << level
+        total += conv(side // 2, side // 2, 2 * wide, 4, wide) + conv(side, side, wide, 9, 2 * wide + wide)
+    return total + conv(size, size, classes, 1, filters)
+
+
+def eighth(value):
+    """The nearest multiple of 8, as the MobileNets round their widths."""
+    return max(8, int(value + 4) // 8 * 8)
+
+
+def mobilenet_v3_small(size, classes):
+    """MACs of MobileNetV3-Small per image: expand, depthwise, squeeze and excite, project; a head of two layers."""
+    side, width = (size + 1) // 2, 16
+    total = conv(side, side, 16, 9, 3)
+    for wide, filters, kernel, stride, excite in (
+        (16, 16, 3, 2, 1), (72, 24, 3, 2, 0), (88, 24, 3, 1, 0), (96, 40, 5, 2, 1), (240, 40, 5, 1, 1), (240, 40, 5, 1, 1),
+        (120, 48, 5, 1, 1), (144, 48, 5, 1, 1), (288, 96, 5, 2, 1), (576, 96, 5, 1, 1), (576, 96, 5, 1, 1),
+    ):  # fmt: skip
+        total += conv(side, side, wide, 1, width) if wide > 16 else 0
+        side = (side + 1) // 2 if stride == 2 else side
+        total += conv(side, side, wide, kernel**2, 1) + conv(side, side, filters, 1, wide)
+        total += 2 * wide * eighth(wide / 4) * excite
+        width = filters
+    return total + conv(side, side, 576, 1, 96) + 576 * 1024 + 1024 * classes
