@@ -82,3 +82,49 @@ def mobilenet_v3_small(size, classes):
         total += 2 * wide * eighth(wide / 4) * excite
         width = filters
     return total + conv(side, side, 576, 1, 96) + 576 * 1024 + 1024 * classes
+
+
+def efficientnet_b0(size, classes):
+    """MACs of EfficientNet-B0 per image: expand, depthwise, squeeze and excite, project."""
+    side, width = (size + 1) // 2, 32
+    total = conv(side, side, 32, 9, 3)
+    for t, filters, kernel, count, stride in (
+        (1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 3, 2), (6, 112, 5, 3, 1), (6, 192, 5, 4, 2),
+        (6, 320, 3, 1, 1),
+    ):  # fmt: skip
+        for block in range(count):
+            wide = t * width
+            total += conv(side, side, wide, 1, width) if t > 1 else 0
+            side = (side + 1) // 2 if (block, stride) == (0, 2) else side
+            total += conv(side, side, wide, kernel**2, 1) + 2 * wide * (width // 4)
+            total += conv(side, side, filters, 1, wide)
+            width = filters
+    return total + conv(side, side, 1280, 1, 320) + 1280 * classes
+
+
+def densenet121(size, classes):
+    """MACs of DenseNet-121 per image: each of 58 layers adds 32 channels by a 1x1 to 128 and a 3x3."""
+    side = (size - 1) // 2 + 1
+    total = conv(side, side, 64, 49, 3)
+    side, width = (side - 1) // 2 + 1, 64
+    for count, last in ((6, False), (12, False), (24, False), (16, True)):
+        for _ in range(count):
+            total += conv(side, side, 128, 1, width) + conv(side, side, 32, 9, 128)
+            width += 32
+        if not last:
+            total += conv(side, side, width // 2, 1, width)
+            side, width = side // 2, width // 2
+    return total + width * classes
+
+
+def convnext_tiny(size, classes):
+    """MACs of ConvNeXt-T per image: patches of 4, then depthwise 7x7 and two dense layers per block, halving between."""
+    side = size // 4
+    total, before = conv(side, side, 96, 16, 3), 96
+    for count, width in ((3, 96), (3, 192), (9, 384), (3, 768)):
+        if width != before:
+            side //= 2
+            total += conv(side, side, width, 4, before)
+        total += count * (conv(side, side, width, 49, 1) + 2 * conv(side, side, 4 * width, 1, width))
+        before = width
+    return total + 768 * classes

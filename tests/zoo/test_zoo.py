@@ -11,7 +11,17 @@ from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Ledger
 from reconcile.runner import settle
-from tests.zoo.convolutional import conv, mobilenet_v2, mobilenet_v3_small, resnet50, unet, vgg16
+from tests.zoo.convolutional import (
+    conv,
+    convnext_tiny,
+    densenet121,
+    efficientnet_b0,
+    mobilenet_v2,
+    mobilenet_v3_small,
+    resnet50,
+    unet,
+    vgg16,
+)
 
 pytestmark = pytest.mark.frameworks
 
@@ -60,6 +70,7 @@ FORMS = {
     "matmul_init": (25 * 16 * 9,) * 2,
     "mobilenet_v2": (mobilenet_v2(32, 10),) * 2,
     "mobilenet_v3_small": (mobilenet_v3_small(32, 10),) * 2,
+    "efficientnet_b0": (efficientnet_b0(32, 10),) * 2,
     "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
     "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
