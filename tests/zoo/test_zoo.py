@@ -71,6 +71,8 @@ FORMS = {
     "mobilenet_v2": (mobilenet_v2(32, 10),) * 2,
     "mobilenet_v3_small": (mobilenet_v3_small(32, 10),) * 2,
     "efficientnet_b0": (efficientnet_b0(32, 10),) * 2,
+    "densenet121": (densenet121(32, 10),) * 2,
+    "convnext_tiny": (convnext_tiny(32, 10),) * 2,
     "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
     "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
