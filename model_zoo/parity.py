@@ -38,15 +38,20 @@ class Both:
                 found.append(generator.randint(0, 2, spec.shape).astype(spec.dtype))
         return found
 
-    def compare(self) -> Parity:
-        """Run both and compare their first outputs."""
-        import numpy
+    def theirs(self) -> Any:
+        """PyTorch's output on the example, as a numpy array."""
         import torch
+
+        with torch.no_grad():
+            return self.torch_model(*[torch.as_tensor(x) for x in self.example()]).numpy()
+
+    def compare(self, theirs: Any = None) -> Parity:
+        """Run both and compare their first outputs; ``theirs`` is PyTorch's where it is known already."""
+        import numpy
 
         example = self.example()
         ours = numpy.asarray(self.tf_model(example[0] if len(example) == 1 else example))
-        with torch.no_grad():
-            theirs = self.torch_model(*[torch.as_tensor(x) for x in example]).numpy()
+        theirs = self.theirs() if theirs is None else theirs
         if ours.shape != theirs.shape:
             return Parity(float("inf"), 0.0)
         largest = float(numpy.abs(ours).max())

@@ -128,3 +128,35 @@ def convnext_tiny(size, classes):
         total += count * (conv(side, side, width, 49, 1) + 2 * conv(side, side, 4 * width, 1, width))
         before = width
     return total + 768 * classes
+
+
+def dcgan(noise, filters):
+    """MACs of the DCGAN generator per image: every input element times a kernel 4x4 for every output channel."""
+    total, side, width = 0, 1, noise
+    for channels in (8 * filters, 4 * filters, 2 * filters, filters, 3):
+        total += conv(side, side, channels, 16, width)
+        side, width = 4 if side == 1 else 2 * side, channels
+    return total
+
+
+def mlp(*widths):
+    """MACs of dense layers in a row, per row of input."""
+    return sum(before * after for before, after in zip(widths, widths[1:], strict=False))
+
+
+def dlrm(batch, width, scale):
+    """MACs of the recommender: two MLPs and the square of dot products of 26 looked-up vectors and the bottom's."""
+    bottom = mlp(13, 512 // scale, 256 // scale, 64 // scale, width)
+    top = mlp(27 * 26 // 2 + width, 512 // scale, 256 // scale, 1)
+    return batch * (bottom + 27 * 27 * width + top)
+
+
+def pointnet(points, classes, scale, batch=1):
+    """MACs of PointNet: layers per point, two transforms found by layers per point and per cloud, and applied to points."""
+    wide, turned = 1024 // scale, 64 // scale
+    total = 0
+    for width in (3, turned):
+        total += points * (mlp(width, 64 // scale, 128 // scale, wide) + width * width)
+        total += mlp(wide, 512 // scale, 256 // scale, width * width)
+    total += points * (mlp(3, turned, turned) + mlp(turned, 64 // scale, 128 // scale, wide))
+    return batch * (total + mlp(wide, 512 // scale, 256 // scale, classes))
