@@ -70,7 +70,7 @@ def build_tf(p: Any) -> Any:
     rows, columns = below_diagonal(CATEGORIES + 1)
     places = [row * (CATEGORIES + 1) + column for row, column in zip(rows, columns, strict=True)]
 
-    class Interaction(keras.Layer):
+    class Interaction(tf.keras.layers.Layer):
         """Dot products of all pairs of vectors (batch, width), joined to the first vector."""
 
         def call(self, vectors: list[tf.Tensor]) -> tf.Tensor:

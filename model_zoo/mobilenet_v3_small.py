@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from reconcile.model_zoo.pair import Input, Layer, Pair, Published
+from reconcile.model_zoo.pair import Input, Layer, Pair
 
 GROUPS = (
     (16, 16, 3, 2, True, False),

@@ -73,7 +73,7 @@ def build_tf(p: Any) -> Any:
 
     keras = tf.keras.layers
 
-    class Apply(keras.Layer):
+    class Apply(tf.keras.layers.Layer):
         """Every point (batch, points, width) by the matrix (batch, width, width)."""
 
         def call(self, x: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 
 def conv(rows, columns, filters, kernel, channels):
     """Products of a convolution: one row of `kernel` x `channels` per output element."""
@@ -141,7 +143,7 @@ def dcgan(noise, filters):
 
 def mlp(*widths):
     """MACs of dense layers in a row, per row of input."""
-    return sum(before * after for before, after in zip(widths, widths[1:], strict=False))
+    return sum(before * after for before, after in pairwise(widths))
 
 
 def dlrm(batch, width, scale):

@@ -53,6 +53,14 @@ def transformer(rows, steps, width, inner, depth):
     return depth * rows * (4 * width**2 + 2 * steps * width + 2 * width * inner)
 
 
+def whisper(frames, mels, steps, depth, width, vocabulary):
+    """MACs of a Whisper: the stem, encoder blocks over half of the frames, decoder blocks with cross-attention, the head."""
+    heard = (frames + 1) // 2
+    total = 3 * width * (frames * mels + heard * width) + transformer(heard, heard, width, 4 * width, depth)
+    total += transformer(steps, steps, width, 4 * width, depth) + steps * width * vocabulary
+    return total + depth * (2 * steps * width**2 + 2 * heard * width**2 + 2 * steps * heard * width)
+
+
 def crnn(columns, scale, units, classes):
     """MACs of the seven convolutions on 32 rows, two levels and two directions of GRU, the dense layer."""
     total, width, rows = 0, 1, 32
@@ -79,6 +87,7 @@ FORMS = {
     "dcgan": (dcgan(6, 2),) * 2,
     "dlrm": (dlrm(3, 8, 8),) * 2,
     "pointnet": (pointnet(7, 5, 8, batch=2),) * 2,
+    "whisper": (whisper(10, 5, 4, 1, 12, 20),) * 2,
     "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
     "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
