@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+GAINS = (1.5, 3.0, 6.0, 12.0)
+"""Variances, times the fan-in, that kernels are drawn for until the output varies."""
+ALIVE = 1e-2
+
 
 class Parity(NamedTuple):
     """Of the output that agrees least, or varies least.
@@ -42,31 +46,40 @@ class Both:
         return found
 
     def enliven(self) -> None:
-        """Weights as Keras draws them let the signal die out over many layers: where it does, draw them for 1.5 times
-        the variance instead."""
+        """Weights as Keras draws them let the signal die out over many layers: draw kernels for a larger variance then."""
         import numpy
 
-        if self.compare().spread >= 1e-2:
-            return
-        for layer in getattr(self.tf_model, "layers", []):
-            kernel = getattr(layer, "kernel", None)
-            if kernel is not None:
-                shape = kernel.shape[:2] if "Depthwise" in type(layer).__name__ else kernel.shape[:-1]
-                kernel.assign(kernel.numpy() * (1.5 / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
-        self.pair.copy_weights(self.tf_model, self.torch_model)
+        for gain in GAINS:
+            if self.compare().spread >= ALIVE:
+                return
+            for layer in getattr(self.tf_model, "layers", []):
+                kernel = getattr(layer, "kernel", None)
+                if kernel is not None and kernel.numpy().std() > 0:
+                    shape = kernel.shape[:2] if "Depthwise" in type(layer).__name__ else kernel.shape[:-1]
+                    kernel.assign(kernel.numpy() * (gain / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
+            self.pair.copy_weights(self.tf_model, self.torch_model)
 
-    def compare(self) -> Parity:
-        """Run both and compare all their outputs, in order, each against its own largest value."""
-        import numpy
+    def theirs(self) -> list[Any]:
+        """PyTorch's outputs on the example, as numpy arrays."""
         import torch
+
+        with torch.no_grad():
+            found = _several(self.torch_model(*[torch.as_tensor(x) for x in self.example()]))
+        return [output.numpy() for output in found]
+
+    def compare(self, theirs: list[Any] | None = None) -> Parity:
+        """Run both and compare all their outputs, in order, each against its own largest value.
+
+        ``theirs`` are PyTorch's outputs where they are known already.
+        """
+        import numpy
 
         example = self.example()
         ours = _several(self.tf_model(example[0] if len(example) == 1 else example))
-        with torch.no_grad():
-            theirs = _several(self.torch_model(*[torch.as_tensor(x) for x in example]))
+        theirs = self.theirs() if theirs is None else theirs
         if len(ours) != len(theirs):
             return Parity(float("inf"), 0.0)
-        found = [_compared(numpy.asarray(a), b.numpy()) for a, b in zip(ours, theirs, strict=True)]
+        found = [_compared(numpy.asarray(a), b) for a, b in zip(ours, theirs, strict=True)]
         worst = float(numpy.max([p.error for p in found]))  # nan, if any of them is: max() would pass over it
         return Parity(worst, min(p.spread for p in found))
 

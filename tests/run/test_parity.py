@@ -16,37 +16,27 @@ pytestmark = pytest.mark.frameworks
 SCRIPT = '''
 import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import numpy
+import numpy, tensorflow
 from reconcile.model_zoo import pair as pairs
 from reconcile.model_zoo.parity import Both
 
-def enliven(layers):
-    """Weights as Keras draws them let the signal die out over many layers: draw them for 1.5 times the variance instead."""
-    for layer in layers:
-        kernel = getattr(layer, "kernel", None)
-        if kernel is not None:
-            shape = kernel.shape[:2] if "Depthwise" in type(layer).__name__ else kernel.shape[:-1]
-            kernel.assign(kernel.numpy() * (1.5 / numpy.prod(shape)) ** 0.5 / kernel.numpy().std())
-
 module = pairs.load_pair(pairs.pair_path(sys.argv[1]))
-import tensorflow
 overrides = dict(getattr(module, "PROOF", {}), **json.loads(sys.argv[2]))
 both = Both(module, pairs.Params(pairs.resolve(module.PAIR, overrides)))
-if both.compare().spread < 1e-2:
-    enliven(getattr(both.tf_model, "layers", []))
-    module.copy_weights(both.tf_model, both.torch_model)
+both.enliven()
 declared = getattr(module, "NOT_EQUIVALENT", "")
 weights = both.tf_model.weights if sys.argv[3] == "weights" and not declared else []
 both.tf_model = tensorflow.function(both.tf_model)
 found = {"equal": both.compare(), "changed": {}, "declared": declared}
 found["hidden"] = getattr(module, "WITHOUT_EFFECT", ())
 found["weighted"] = any(True for _ in both.torch_model.parameters())
+theirs = both.theirs()  # the PyTorch side stays as it is
 for index, weight in enumerate(weights):
     held = weight.numpy()
     noise = numpy.random.RandomState(index).standard_normal(held.shape)
     name = getattr(weight, "path", weight.name)
     weight.assign(held + 0.5 * (abs(noise) if "variance" in name else noise))
-    found["changed"][name] = both.compare().error
+    found["changed"][name] = both.compare(theirs).error
     weight.assign(held)
 print(json.dumps(found))
 '''

@@ -11,6 +11,20 @@ from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Ledger
 from reconcile.runner import settle
+from tests.zoo.convolutional import (
+    conv,
+    convnext_tiny,
+    dcgan,
+    densenet121,
+    dlrm,
+    efficientnet_b0,
+    mobilenet_v2,
+    mobilenet_v3_small,
+    pointnet,
+    resnet50,
+    unet,
+    vgg16,
+)
 from tests.zoo.family_forms import FAMILIES, family
 
 pytestmark = pytest.mark.frameworks
@@ -35,69 +49,17 @@ def test_reconciles_under_every_convention(collecting, name):
         assert all((led.unchecked, led.mismatches) == (0, ()) for led in result.ledgers)
 
 
-def conv(rows, columns, filters, kernel, channels):
-    """Products of a convolution: one row of `kernel` x `channels` per output element."""
-    return rows * columns * filters * kernel * channels
-
-
-def resnet50(size, classes, v1_5=False):
-    """MACs of ResNet-50 per image, stride in the first 1x1 (v1) or in the 3x3 (v1.5)."""
-    side = (size - 1) // 2 + 1
-    total = conv(side, side, 64, 49, 3)
-    side, width = (side - 1) // 2 + 1, 64
-    for filters, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
-        for block in range(count):
-            before = side
-            if block == 0:
-                side = (side - 1) // stride + 1
-                total += conv(side, side, 4 * filters, 1, width)
-            first = before if v1_5 else side
-            total += conv(first, first, filters, 1, width)
-            total += conv(side, side, filters, 9, filters) + conv(side, side, 4 * filters, 1, filters)
-            width = 4 * filters
-    return total + width * classes
-
-
-def mobilenet_v2(size, classes):
-    """MACs of MobileNetV2 at width 1.0 per image."""
-    side, width = (size + 1) // 2, 32
-    total = conv(side, side, 32, 9, 3)
-    for t, filters, count, stride in (
-        (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
-    ):  # fmt: skip
-        for block in range(count):
-            total += conv(side, side, t * width, 1, width) if t > 1 else 0
-            side = (side + 1) // 2 if (block, stride) == (0, 2) else side
-            total += conv(side, side, t * width, 9, 1) + conv(side, side, filters, 1, t * width)
-            width = filters
-    return total + conv(side, side, 1280, 1, 320) + 1280 * classes
-
-
-def vgg16(size, classes):
-    """MACs of VGG-16 per image."""
-    total, width = 0, 3
-    for count, filters in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
-        for _ in range(count):
-            total, width = total + conv(size, size, filters, 9, width), filters
-        size //= 2
-    return total + size * size * 512 * 4096 + 4096 * 4096 + 4096 * classes
-
-
 def transformer(rows, steps, width, inner, depth):
     """MACs of `depth` blocks: four square projections, scores and their sum over all steps, two dense layers."""
     return depth * rows * (4 * width**2 + 2 * steps * width + 2 * width * inner)
 
 
-def unet(size, filters, classes):
-    """MACs of the padded U-Net of four levels; a transposed convolution goes by its input."""
-    total, width = 0, 3
-    for level in range(5):
-        side, wide = size >> level, filters << level
-        total, width = total + conv(side, side, wide, 9, width + wide), wide
-    for level in range(4):
-        side, wide = size >> level, filters << level
-        total += conv(side // 2, side // 2, 2 * wide, 4, wide) + conv(side, side, wide, 9, 2 * wide + wide)
-    return total + conv(size, size, classes, 1, filters)
+def whisper(frames, mels, steps, depth, width, vocabulary):
+    """MACs of a Whisper: the stem, encoder blocks over half of the frames, decoder blocks with cross-attention, the head."""
+    heard = (frames + 1) // 2
+    total = 3 * width * (frames * mels + heard * width) + transformer(heard, heard, width, 4 * width, depth)
+    total += transformer(steps, steps, width, 4 * width, depth) + steps * width * vocabulary
+    return total + depth * (2 * steps * width**2 + 2 * heard * width**2 + 2 * steps * heard * width)
 
 
 def crnn(columns, scale, units, classes):
@@ -119,6 +81,14 @@ FORMS = {
     "conv_only": (97 * 127 * 32 * 16,) * 2,
     "matmul_init": (25 * 16 * 9,) * 2,
     "mobilenet_v2": (mobilenet_v2(32, 10),) * 2,
+    "mobilenet_v3_small": (mobilenet_v3_small(32, 10),) * 2,
+    "efficientnet_b0": (efficientnet_b0(32, 10),) * 2,
+    "densenet121": (densenet121(32, 10),) * 2,
+    "convnext_tiny": (convnext_tiny(32, 10),) * 2,
+    "dcgan": (dcgan(6, 2),) * 2,
+    "dlrm": (dlrm(3, 8, 8),) * 2,
+    "pointnet": (pointnet(7, 5, 8, batch=2),) * 2,
+    "whisper": (whisper(10, 5, 4, 1, 12, 20),) * 2,
     "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
     "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
