@@ -22,7 +22,7 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers(p):
+def layers_for(p):
     # type: (Any) -> Tuple[Layer, ...]
     """The embeddings, one row per encoder layer, the pooler."""
     parts = ("attention", "attention_add", "attention_norm", "ffn_inner", "ffn_outer", "ffn_add", "ffn_norm")

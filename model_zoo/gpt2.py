@@ -24,7 +24,7 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers(p):
+def layers_for(p):
     # type: (Any) -> Tuple[Layer, ...]
     """The embeddings, two rows per block, the head."""
     embeddings = ("word", "position", "embeddings_add")

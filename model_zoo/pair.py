@@ -3,7 +3,7 @@
 A pair file defines ``PAIR`` and the functions ``inputs(p)``, ``build_tf(p)``, ``build_torch(p)`` and, so that
 equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.
 A pair with one framework only leaves the other ``build_`` function out.  Where the parameters decide how many layers
-there are, ``layers(p)`` takes the place of ``PAIR.layers``.
+there are, ``layers_for(p)`` takes the place of ``PAIR.layers``.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
@@ -103,7 +103,7 @@ def layers_of(module, params):
     # type: (ModuleType, Dict[str, Any]) -> Tuple[Layer, ...]
     """The pair's layers with these parameters."""
     held = module.PAIR.layers  # type: Tuple[Layer, ...]
-    return tuple(module.layers(Params(params))) if hasattr(module, "layers") else held
+    return tuple(module.layers_for(Params(params))) if hasattr(module, "layers_for") else held
 
 
 def source_hash(path):

@@ -11,10 +11,13 @@ from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Ledger
 from reconcile.runner import settle
+from tests.zoo import transformers
 
 pytestmark = pytest.mark.frameworks
 
 MODELS = [name for name in pairs.zoo_names() if name != "gru_demo"]  # tests/run has that one
+
+FOLLOWING = [name for name in MODELS if hasattr(pairs.load_pair(pairs.pair_path(name)), "layers_for")]
 
 
 def small(name):
@@ -82,11 +85,6 @@ def vgg16(size, classes):
     return total + size * size * 512 * 4096 + 4096 * 4096 + 4096 * classes
 
 
-def transformer(rows, steps, width, inner, depth):
-    """MACs of `depth` blocks: four square projections, scores and their sum over all steps, two dense layers."""
-    return depth * rows * (4 * width**2 + 2 * steps * width + 2 * width * inner)
-
-
 def unet(size, filters, classes):
     """MACs of the padded U-Net of four levels; a transposed convolution goes by its input."""
     total, width = 0, 3
@@ -114,12 +112,11 @@ def crnn(columns, scale, units, classes):
 
 
 FORMS = {
+    **transformers.FORMS,
     "conv1x1": (25, 25),
     "conv_only": (97 * 127 * 32 * 16,) * 2,
     "matmul_init": (25 * 16 * 9,) * 2,
     "mobilenet_v2": (mobilenet_v2(32, 10),) * 2,
-    "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
-    "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
     "crnn": (crnn(20, 16, 6, 5),) * 2,
     "unet": (unet(32, 4, 2),) * 2,
@@ -142,7 +139,9 @@ def test_published_sizes():
     assert resnet50(224, 1000, v1_5=True) == 4_089_184_256  # torchvision's 4.09e9
     assert mobilenet_v2(224, 1000) == 300_774_272  # 300M
     assert vgg16(224, 1000) == 15_470_264_320  # 15.5e9
-    assert 2 * (transformer(128, 128, 768, 3072, 12) + 768**2) == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
+    bert = transformers.transformer(128, 128, 768, 3072, 12) + 768**2
+    assert 2 * bert == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
+    assert transformers.vit(224, 16, 12, 768, 3072, 1000) == 17_563_828_224  # torchvision's 17.56e9
 
 
 DIFFERING = {"resnet50_v1_5": {f"{stage}_block1_1_conv" for stage in ("conv3", "conv4", "conv5")}}
@@ -157,6 +156,16 @@ def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
     ours, theirs = (macs_by_layer(trace) for trace in result.traces)
     assert {layer for layer in ours | theirs if ours[layer] != theirs[layer]} == DIFFERING.get(name, set())
     assert set(ours) == set(theirs)
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_rows_follow_the_parameters(collecting, name):
+    """No layer is left without a row, and no row without a layer that does something."""
+    module = pairs.load_pair(pairs.pair_path(name))
+    rows = pairs.layers_of(module, pairs.resolve(module.PAIR, small(name)))
+    result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
+    idle = transformers.WITHOUT_ARITHMETIC.get(name, ())
+    assert [row.layer for row in result.layers] == [row.name for row in rows if row.name not in idle]
 
 
 def macs_by_layer(trace):

@@ -1,0 +1,45 @@
+"""Closed forms of the transformers' multiply-adds, from their dimensions alone."""
+
+from __future__ import annotations
+
+
+def transformer(rows, steps, width, inner, depth):
+    """MACs of `depth` blocks: four square projections, scores and their sum over all steps, two dense layers."""
+    return depth * rows * (4 * width**2 + 2 * steps * width + 2 * width * inner)
+
+
+def vit(size, patch, depth, width, inner, classes):
+    """MACs of a vision transformer: patches, blocks over them and the class token, head on the class token."""
+    patches = (size // patch) ** 2
+    tokens = patches + 1
+    blocks = transformer(tokens, tokens, width, inner, depth)
+    return patches * width * 3 * patch**2 + blocks + width * classes
+
+
+def llama(steps, depth, width, heads, groups, inner, vocabulary):
+    """MACs of a decoder whose keys and values are `groups` / `heads` as wide, with three dense layers per block."""
+    narrow = width * groups // heads
+    block = 2 * width**2 + 2 * width * narrow + 2 * steps * width + 3 * width * inner
+    return steps * (depth * block + width * vocabulary)
+
+
+def t5(source, target, depth, width, attention, inner, vocabulary):
+    """MACs of an encoder and a decoder; `attention` is heads times width per head; the head reads the target alone."""
+    dense, project = 2 * width * inner, width * attention
+    encoder = source * (4 * project + 2 * source * attention + dense)
+    own = target * (4 * project + 2 * target * attention)
+    cross = target * (2 * project + 2 * source * attention) + source * 2 * project
+    return depth * (encoder + own + cross + target * dense) + target * width * vocabulary
+
+
+FORMS = {
+    "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
+    "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
+    "vit_b16": (vit(24, 8, 2, 24, 40, 7),) * 2,
+    "llama": (llama(7, 2, 24, 6, 2, 40, 50),) * 2,
+    "t5_small": (t5(9, 5, 2, 24, 30, 40, 50),) * 2,
+}
+"""MACs at the small settings: TensorFlow's side, PyTorch's side."""
+
+WITHOUT_ARITHMETIC = {"t5_small": ("encoder_bias",)}
+"""Rows that only look values up."""
