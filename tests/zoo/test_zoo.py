@@ -142,6 +142,7 @@ def test_published_sizes():
     bert = transformers.transformer(128, 128, 768, 3072, 12) + 768**2
     assert 2 * bert == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
     assert transformers.vit(224, 16, 12, 768, 3072, 1000) == 17_563_828_224  # torchvision's 17.56e9
+    assert transformers.swin(224, 7, 96, (2, 2, 6, 2), 1000) == 4_490_566_656  # torchvision's 4.49e9, 4.5G in print
 
 
 DIFFERING = {"resnet50_v1_5": {f"{stage}_block1_1_conv" for stage in ("conv3", "conv4", "conv5")}}

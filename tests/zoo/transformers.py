@@ -32,11 +32,30 @@ def t5(source, target, depth, width, attention, inner, vocabulary):
     return depth * (encoder + own + cross + target * dense) + target * width * vocabulary
 
 
+def swin(size, window, width, depths, classes):
+    """MACs of shifted windows: patches of 4 x 4, per stage its blocks, each score within a window, merging before it."""
+    side = size // 4
+    total = side**2 * width * 3 * 4**2
+    for stage, depth in enumerate(depths):
+        if stage:
+            side, width = side // 2, 2 * width
+            total += side**2 * 2 * width * width
+        total += transformer(side**2, window**2, width, 4 * width, depth)
+    return total + width * classes
+
+
+def moe(steps, width, inner, experts):
+    """MACs of a router, every gated expert on every token, and their weighted sum."""
+    return steps * experts * (width + 3 * width * inner + width)
+
+
 FORMS = {
     "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
     "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "vit_b16": (vit(24, 8, 2, 24, 40, 7),) * 2,
     "llama": (llama(7, 2, 24, 6, 2, 40, 50),) * 2,
+    "swin_t": (swin(32, 4, 12, (2, 2), 5),) * 2,
+    "moe": (moe(7, 12, 20, 5),) * 2,
     "t5_small": (t5(9, 5, 2, 24, 30, 40, 50),) * 2,
 }
 """MACs at the small settings: TensorFlow's side, PyTorch's side."""
