@@ -22,13 +22,13 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers(depth):
-    # type: (int) -> Tuple[Layer, ...]
+def layers_for(p):
+    # type: (Any) -> Tuple[Layer, ...]
     """The embeddings, one row per encoder layer, the pooler."""
     parts = ("attention", "attention_add", "attention_norm", "ffn_inner", "ffn_outer", "ffn_add", "ffn_norm")
     embeddings = ("word", "position", "segment", "embeddings_add", "embeddings_norm")
     found = [Layer("embeddings", embeddings, embeddings)]
-    for index in range(depth):
+    for index in range(p.depth):
         ours = tuple("layer_%d_%s" % (index, part) for part in parts)
         found.append(Layer("layer_%d" % index, ours, "encoder.%d" % index))
     found.append(Layer("pooler", ("first_token", "pooler"), ("pooler", "tanh")))
@@ -47,7 +47,6 @@ PAIR = Pair(
         "vocabulary": 30522,
         "positions": 512,
     },
-    layers=layers(12),
     notes=(
         "No task head: the pooler's output is the model's. No weights are downloaded: both sides are initialised at random.",
         "The bias of the key projection has no effect on the output (softmax does not see what is added to a whole row), "

@@ -24,12 +24,12 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers(depth):
-    # type: (int) -> Tuple[Layer, ...]
+def layers_for(p):
+    # type: (Any) -> Tuple[Layer, ...]
     """The embeddings, two rows per block, the head."""
     embeddings = ("word", "position", "embeddings_add")
     found = [Layer("embeddings", embeddings, embeddings)]
-    for index in range(depth):
+    for index in range(p.depth):
         ours, theirs = "block_%d_" % index, "blocks.%d." % index
         for row, parts in (
             ("attention", ("attention_norm", "attention", "attention_add")),
@@ -51,7 +51,6 @@ PAIR = Pair(
         "heads": 12,
         "vocabulary": 50257,
     },
-    layers=layers(12),
     notes=(
         "Causal attention multiplies the whole square of scores on both sides; half of it is masked.",
         "The bias of the key projection has no effect on the output (softmax does not see what is added to a whole row), "

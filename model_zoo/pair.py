@@ -2,7 +2,8 @@
 
 A pair file defines ``PAIR`` and the functions ``inputs(p)``, ``build_tf(p)``, ``build_torch(p)`` and, so that
 equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.
-A pair with one framework only leaves the other ``build_`` function out.
+A pair with one framework only leaves the other ``build_`` function out.  Where the parameters decide how many layers
+there are, ``layers_for(p)`` takes the place of ``PAIR.layers``.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
@@ -22,6 +23,7 @@ __all__ = [
     "PairError",
     "Params",
     "Published",
+    "layers_of",
     "load_pair",
     "pair_path",
     "resolve",
@@ -53,7 +55,7 @@ class Pair(NamedTuple):
 
     name: str
     params: Dict[str, Any]
-    layers: Tuple[Layer, ...]
+    layers: Tuple[Layer, ...] = ()
     notes: Tuple[str, ...] = ()
     published: Tuple[Published, ...] = ()
 
@@ -95,6 +97,13 @@ def load_pair(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def layers_of(module, params):
+    # type: (ModuleType, Dict[str, Any]) -> Tuple[Layer, ...]
+    """The pair's layers with these parameters."""
+    held = module.PAIR.layers  # type: Tuple[Layer, ...]
+    return tuple(module.layers_for(Params(params))) if hasattr(module, "layers_for") else held
 
 
 def source_hash(path):

@@ -82,6 +82,7 @@ class Worker(object):
             self.pair = pairs.load_pair(path)
             said = self.pair.PAIR
             params = pairs.resolve(said, self.request["overrides"])
+            layers = pairs.layers_of(self.pair, params)
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -92,7 +93,7 @@ class Worker(object):
         return {
             "name": said.name,
             "params": params,
-            "layers": [list(layer) for layer in said.layers],
+            "layers": [list(layer) for layer in layers],
             "notes": list(said.notes),
             "published": [list(p) for p in said.published],
             "doc": self.pair.__doc__ or "",

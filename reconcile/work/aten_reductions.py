@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..records import Op
-from . import elementwise, normalization
+from . import elementwise, normalization, ordering
 from .elementwise import ADD, CMP, MUL
-from .shapes import n_in, n_out, shape
+from .shapes import attr, n_in, n_out, out_shape, shape
 from .types import UnknownWork, Work, formula, prod
 
 
@@ -38,6 +38,19 @@ def _extremum(op: Op) -> Work:
 )
 def _max(op: Op) -> Work:
     return CMP * n_out(op) if len(op.inputs) == 2 else elementwise.reduction(n_in(op), n_out(op), CMP)
+
+
+@formula(
+    "aten.topk",
+    "aten.sort",
+    "aten.argsort",
+    source="ordering.largest, one definition whatever the data: ATen native/TopKImpl.h, native/Sorting.cpp",
+)
+def _ordering(op: Op) -> Work:
+    # sort keeps all n of the dimension; a scalar is one row of one
+    sizes, dim = shape(op), attr(op, "dim", -1)
+    n = sizes[dim] if sizes else 1
+    return ordering.largest(n_in(op) // n if n else 0, n, out_shape(op)[dim] if sizes else 1)
 
 
 @formula("aten.mean", source="sum, then one division per output: ATen native/ReduceOps.cpp")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..records import Op
-from . import elementwise, normalization
+from . import elementwise, normalization, ordering
 from .contraction import dots, einsum
 from .elementwise import ADD, CMP, MUL
-from .shapes import attr, n_in, n_out, shape
+from .shapes import attr, n_in, n_out, out_shape, shape
 from .types import Work, formula
 
 _KERNELS = "TensorFlow core/kernels/cwise_ops.h (Eigen)"
@@ -80,6 +80,13 @@ def _mean(op: Op) -> Work:
 @formula("Max", "Min", "ArgMax", "ArgMin", source="N - O comparisons: core/kernels/reduction_ops_max.cc, argmax_op.cc")
 def _max(op: Op) -> Work:
     return elementwise.reduction(n_in(op), n_out(op), CMP)
+
+
+@formula("TopK", "TopKV2", source="ordering.largest, one definition whatever the data: core/kernels/topk_op.cc")
+def _top_k(op: Op) -> Work:
+    # input (..., n)[, k] -> values and indices (..., k)
+    n = shape(op)[-1]
+    return ordering.largest(n_in(op) // n if n else 0, n, out_shape(op)[-1])
 
 
 @formula("Prod", source="N - O multiplies: core/kernels/reduction_ops_prod.cc")

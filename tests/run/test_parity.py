@@ -13,7 +13,7 @@ from reconcile.model_zoo.pair import zoo_names
 pytestmark = pytest.mark.frameworks
 
 # Both frameworks in one process, and neither in ours: the tests' own process stays light and free of their warnings.
-SCRIPT = '''
+SCRIPT = """
 import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy, tensorflow
@@ -39,7 +39,7 @@ for index, weight in enumerate(weights):
     found["changed"][name] = both.compare(theirs).error
     weight.assign(held)
 print(json.dumps(found))
-'''
+"""
 
 
 def _parity(model, overrides=None, weights=True):

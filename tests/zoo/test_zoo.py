@@ -11,6 +11,7 @@ from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Ledger
 from reconcile.runner import settle
+from tests.zoo import transformers
 from tests.zoo.convolutional import (
     conv,
     convnext_tiny,
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.frameworks
 
 MODELS = [name for name in pairs.zoo_names() if name != "gru_demo"]  # tests/run has that one
 
+FOLLOWING = [name for name in MODELS if hasattr(pairs.load_pair(pairs.pair_path(name)), "layers_for")]
+
 
 def small(name):
     """The pair's settings for proofs, or none where its own are small."""
@@ -49,19 +52,6 @@ def test_reconciles_under_every_convention(collecting, name):
         assert all((led.unchecked, led.mismatches) == (0, ()) for led in result.ledgers)
 
 
-def transformer(rows, steps, width, inner, depth):
-    """MACs of `depth` blocks: four square projections, scores and their sum over all steps, two dense layers."""
-    return depth * rows * (4 * width**2 + 2 * steps * width + 2 * width * inner)
-
-
-def whisper(frames, mels, steps, depth, width, vocabulary):
-    """MACs of a Whisper: the stem, encoder blocks over half of the frames, decoder blocks with cross-attention, the head."""
-    heard = (frames + 1) // 2
-    total = 3 * width * (frames * mels + heard * width) + transformer(heard, heard, width, 4 * width, depth)
-    total += transformer(steps, steps, width, 4 * width, depth) + steps * width * vocabulary
-    return total + depth * (2 * steps * width**2 + 2 * heard * width**2 + 2 * steps * heard * width)
-
-
 def crnn(columns, scale, units, classes):
     """MACs of the seven convolutions on 32 rows, two levels and two directions of GRU, the dense layer."""
     total, width, rows = 0, 1, 32
@@ -77,6 +67,7 @@ def crnn(columns, scale, units, classes):
 
 
 FORMS = {
+    **transformers.FORMS,
     "conv1x1": (25, 25),
     "conv_only": (97 * 127 * 32 * 16,) * 2,
     "matmul_init": (25 * 16 * 9,) * 2,
@@ -88,9 +79,6 @@ FORMS = {
     "dcgan": (dcgan(6, 2),) * 2,
     "dlrm": (dlrm(3, 8, 8),) * 2,
     "pointnet": (pointnet(7, 5, 8, batch=2),) * 2,
-    "whisper": (whisper(10, 5, 4, 1, 12, 20),) * 2,
-    "bert_base": (transformer(9, 9, 24, 40, 2) + 24**2,) * 2,
-    "gpt2": (transformer(9, 9, 24, 96, 2) + 9 * 24 * 50,) * 2,
     "lstm_lm": (2 * 7 * 4 * 12 * 24 + 7 * 12 * 30,) * 2,
     "crnn": (crnn(20, 16, 6, 5),) * 2,
     "unet": (unet(32, 4, 2),) * 2,
@@ -114,7 +102,10 @@ def test_published_sizes():
     assert resnet50(224, 1000, v1_5=True) == 4_089_184_256  # torchvision's 4.09e9
     assert mobilenet_v2(224, 1000) == 300_774_272  # 300M
     assert vgg16(224, 1000) == 15_470_264_320  # 15.5e9
-    assert 2 * (transformer(128, 128, 768, 3072, 12) + 768**2) == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
+    bert = transformers.transformer(128, 128, 768, 3072, 12) + 768**2
+    assert 2 * bert == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
+    assert transformers.vit(224, 16, 12, 768, 3072, 1000) == 17_563_828_224  # torchvision's 17.56e9
+    assert transformers.swin(224, 7, 96, (2, 2, 6, 2), 1000) == 4_490_566_656  # torchvision's 4.49e9, 4.5G in print
 
 
 DIFFERING = {
@@ -135,6 +126,16 @@ def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
     ours, theirs = (macs_by_layer(trace) for trace in result.traces)
     assert {layer for layer in ours | theirs if ours[layer] != theirs[layer]} == DIFFERING.get(name, set())
     assert set(ours) == set(theirs)
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_rows_follow_the_parameters(collecting, name):
+    """No layer is left without a row, and no row without a layer that does something."""
+    module = pairs.load_pair(pairs.pair_path(name))
+    rows = pairs.layers_of(module, pairs.resolve(module.PAIR, small(name)))
+    result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
+    idle = transformers.WITHOUT_ARITHMETIC.get(name, ())
+    assert [row.layer for row in result.layers] == [row.name for row in rows if row.name not in idle]
 
 
 def macs_by_layer(trace):

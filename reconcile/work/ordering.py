@@ -1,0 +1,30 @@
+"""Comparisons to find the k largest of n in order, and to sort: one definition for every backend, a knockout tournament.
+
+How many comparisons a kernel makes depends on its algorithm and on the data: ATen takes std::partial_sort where
+64 k <= n, else nth_element and sort (native/TopKImpl.h), TensorFlow a heap of k (core/kernels/topk_op.cc, gtl::TopN).
+No shape tells.  A tournament takes the same number whatever the data, and for k <= 2 no method takes fewer.
+
+Source: tree selection, Knuth, The Art of Computer Programming, volume 3, section 5.3.3: the numbers that he gives, with
+their origins (Schreier, Kislitsyn).  A test runs it.
+"""
+
+from __future__ import annotations
+
+from .types import Work
+
+
+def largest(rows: int, n: int, k: int) -> Work:
+    """The k largest of n, in order, in each row: cmp R (n - k + the sum of ceil(lg j) over n - k + 1 < j <= n).
+
+    The first takes n - 1 matches; with m left and the winner gone, the next is found by playing its ceil(lg m) - 1
+    matches again, the first of them without an opponent.  k = 1 is a maximum; k = n is a sort.
+    """
+    if not 0 < k <= n:
+        return Work()
+    return Work(cmp=rows * (n - k + _logarithms(n) - _logarithms(n - k + 1)))
+
+
+def _logarithms(n: int) -> int:
+    """The sum of ceil(lg j) over 1 <= j <= n."""
+    whole = (n - 1).bit_length()
+    return n * whole - (1 << whole) + 1
