@@ -1,0 +1,96 @@
+"""The gallery's page: ratios that never round to what they are not, rows for what is missing, names that stay names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile import gallery
+from reconcile.cli import cli
+from reconcile.errors import UsageError
+from reconcile.gallery import Cell, Reading, Row, dump, read
+from reconcile.report.gallery import cell, ratio, to_markdown
+
+EXACT, LOW = Cell("equal", 10, 10, "", ""), Cell("explained", 4, 10, "op-not-counted", "")
+ROW = Row(
+    model="toy",
+    about="A toy.",
+    source="0",
+    settings={"batch": 1},
+    weights=12_345,
+    error=3e-7,
+    declared="",
+    work={"tf": 10, "torch": 10},
+    cells={"thop": EXACT, "fvcore": LOW},
+    states={"matmul": 0, "all": 0},
+    published=(Reading("1e1", "FLOPs", "a post", "thop, as reported", 1), Reading("77", "MACs", "a post", "", 0)),
+)
+
+
+@pytest.mark.parametrize(
+    ("total", "work", "text"),
+    [
+        (10, 10, "1"),
+        (0, 10, "0"),
+        (0, 0, "1"),
+        (4, 10, "0.400"),
+        (20, 10, "2.000"),
+        (1_000_001, 1_000_000, "1.000 (+1)"),
+        (999_999, 1_000_000, "1.000 (-1)"),
+        (1, 1_000_000, "0.000 (+1)"),
+        (7, 0, "+7 FLOP"),
+        (10**18 + 1, 10**18, "1.000 (+1)"),
+    ],
+)
+def test_a_ratio_is_never_rounded_to_what_it_is_not(total: int, work: int, text: str) -> None:
+    assert ratio(total, work) == text
+
+
+def test_a_cell_names_the_largest_cause_or_why_there_is_no_number() -> None:
+    assert cell(EXACT) == "**1**"
+    assert cell(LOW) == "0.400<br>op-not-counted"
+    assert cell(Cell("not_comparable", None, None, "", "why")) == "not comparable"
+    assert cell(Cell("unexplained", 4, 10, "dead-op", "why")) == "0.400<br>dead-op<br>unexplained"
+    assert cell(None) == ""
+
+
+def test_the_page_says_what_is_missing_open_and_not_explained() -> None:
+    bad = replace(ROW, model="bad|row", states={"matmul": 1}, open=("matmul: thop: <b>open</b>",), error=None)
+    page = to_markdown({"toy": ROW, "bad|row": bad}, {"gone": "not written yet"})
+    assert "2 pairs of one model in TensorFlow and in PyTorch, 1 of them reconciled" in page
+    assert "| [toy](toy.md)<br>batch 1 | 12,345 | 10 | 3e-07 | **1** | 0.400<br>op-not-counted |" in page
+    assert "- bad\\|row: matmul: thop: &lt;b>open&lt;/b>" in page
+    assert "<br>not reconciled" in page
+    assert "- gone: not written yet" in page
+    assert "| toy | 77 | MACs | a post | not explained |" in page
+
+
+def test_rows_come_back_from_the_file_as_they_were(tmp_path) -> None:
+    path = tmp_path / "gallery.json"
+    assert read(path) == {}
+    path.write_text(dump([ROW]))
+    assert read(path) == {"toy": ROW}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99, "rows": {}}', '{"schema": 1, "rows": {"a": {}}}'])
+def test_a_damaged_file_is_one_sentence(tmp_path, text: str) -> None:
+    path = tmp_path / "gallery.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="Make it again with `reconcile gallery`"):
+        read(path)
+
+
+def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_path, monkeypatch) -> None:
+    data = tmp_path / "rows.json"
+    data.write_text(dump([replace(ROW, model="conv_only", states={"matmul": 3}), replace(ROW, model="no_more")]))
+    monkeypatch.setattr(gallery, "measure", lambda model, _baselines: (replace(ROW, model=model), None))
+    args = ["gallery", "--model", "conv1x1", "--out", str(tmp_path), "--data", str(data), "--jobs", "1"]
+    done = CliRunner().invoke(cli, args)
+    assert done.exit_code == 3, done.output
+    assert set(read(data)) == {"conv1x1", "conv_only"}  # a pair that the zoo no longer has leaves the page
+    assert "conv1x1: reconciled" in done.stderr
+    assert "- gru_demo: not measured yet" in (tmp_path / "README.md").read_text()
+    wrong = CliRunner().invoke(cli, ["gallery", "--model", "conv1x", "--out", str(tmp_path)])
+    assert (wrong.exit_code, "Did you mean conv1x1" in wrong.stderr) == (2, True)
