@@ -46,7 +46,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix lint legacy format bench gallery lock home-matrix clean
+.PHONY: demo test matrix lint legacy format bench bench-gallery gallery lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -78,6 +78,9 @@ gallery: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
+
+bench-gallery: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python benchmarks/gallery.py
 
 # The home side without any framework, numpy or pandas, on the oldest and the newest Python.
 home-matrix: $(VENV)/.installed

@@ -1,0 +1,71 @@
+"""`make bench-gallery`: what rebuilding the whole gallery costs beside the counters' own time on the same models.
+
+Writes GALLERY.md. Every counter by itself also has to report the total that the gallery has of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import HERE, PYTHON, busy, machine, row, run
+
+from reconcile.gallery import read
+from reconcile.model_zoo.pair import zoo_names
+
+ZOO = str(HERE / "bare" / "zoo.py")
+SCALE = {"thop": 2, "fvcore": 2}
+
+
+def counted(model: str, data: Path) -> tuple[float, float]:
+    """(seconds of the processes, seconds of the counters in them), each model built afresh for every counter."""
+    cells = read(data)[model].cells
+    whole = inside = 0.0
+    for framework in ("tf", "torch"):
+        start = time.perf_counter()
+        found = json.loads(run([PYTHON, ZOO, framework, model]).splitlines()[-1])
+        whole += time.perf_counter() - start
+        for counter, (seconds, total) in found.items():
+            inside += seconds
+            if total * SCALE.get(counter, 1) != cells[counter].total:
+                sys.exit(f"{model}: {counter} reports {total:,} alone, {cells[counter].total} in the gallery")
+    return whole, inside
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "rows.json"
+        command = [PYTHON, "-m", "reconcile", "gallery", "--out", folder, "--data", str(data), "--quiet"]
+        began, (other, own) = time.perf_counter(), busy()
+        run(command)
+        rebuilt = time.perf_counter() - began
+        other_now, own_now = busy()
+        names = [name for name in zoo_names() if set(read(data)[name].work) == {"tf", "torch"}]
+        times = {name: counted(name, data) for name in names}
+    whole, inside = (sum(t[i] for t in times.values()) for i in (0, 1))
+    lines = [
+        "# What the gallery costs",
+        "",
+        f"Written by `make bench-gallery`, one run of each. {machine()[0]}",
+        "",
+        f"Rebuilding it ({len(names)} pairs, six counters each, both traces, three conventions, both models on one "
+        f"input, the reports): **{rebuilt:.0f} s** on {os.cpu_count()} cores "
+        f"(other processes kept {max((other_now - other - own_now + own) / rebuilt, 0):.1f} of them busy meanwhile).",
+        f"The six counters alone on the same models, one after the other: {inside:.0f} s in the counters (building the "
+        f"model included), {whole:.0f} s with their processes' start; {rebuilt / whole:.2f} times.",
+        "",
+        row("model", "its counters, s", "with their processes, s"),
+        row("---", "---:", "---:"),
+        *(row(name, f"{t[1]:.1f}", f"{t[0]:.1f}") for name, t in times.items()),
+        "",
+    ]
+    (HERE / "GALLERY.md").write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
