@@ -5,6 +5,9 @@ Each op it saw has a work of its own by the same formulas; module by module thes
 component by component.  Where a component does not add up, and the counter counts none of it there, the trace's own ops
 are taken: the counter left them out, however it saw them.  Where it does count some, the rest is a gap and stays in the
 residual.
+
+Or the counter may see one op where the trace has those of several modules (an encoder layer in inference mode): if it has
+no rule for that one, it left out all that ran inside.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     counter = _Counter(book, view.versions, why_not)
     ran = _by_layer(trace.ops)
     seen = _by_layer(s.op for s in view.sightings)
+    fused = _fused(view, trace, counter)
     items: dict[str, list[Item]] = {}
     for sighting in view.sightings:
         items.setdefault(sighting.op.layer, []).append(_item(sighting, counter))
@@ -43,8 +47,23 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     for layer in sorted({*ran, *items}):
         mine = items.get(layer, [])
         missing = _sum(ran.get(layer, ())) - _sum(seen.get(layer, ()))
-        found += _balance(layer, mine, ran.get(layer, []), missing, counter) if missing else mine
+        inside = None if layer in seen else _around(layer, fused)
+        found += _balance(layer, mine, ran.get(layer, []), missing, counter, inside) if missing else mine
     return Bridge(tuple(found))
+
+
+def _fused(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
+    """By module, an op that the counter saw and has no rule for, and that the trace has in parts only."""
+    ran = {op.op for op in trace.ops}
+    ops = (s.op for s in view.sightings if s.op.op not in ran)
+    return {op.layer: op for op in ops if counter.rule(op) is None and known_work(op)}
+
+
+def _around(layer: str, fused: Mapping[str, Op]) -> Op | None:
+    """The nearest of these ops in a module around this one."""
+    parts = layer.split(".")
+    found = (fused.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
+    return next((op for op in found if op is not None), None)
 
 
 def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
@@ -85,8 +104,13 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
     )
 
 
-def _balance(layer: str, items: list[Item], ops: list[Op], missing: Work, counter: _Counter) -> list[Item]:
-    """A module whose seen ops do not add up to the work that ran: settle it component by component."""
+def _balance(
+    layer: str, items: list[Item], ops: list[Op], missing: Work, counter: _Counter, inside: Op | None
+) -> list[Item]:
+    """A module whose seen ops do not add up to the work that ran: settle it component by component.
+
+    ``inside`` is the op of another module in which all of this one ran, as the counter saw it.
+    """
     counted = ZERO
     for item in items:
         counted = counted + item.counted * item.seen
@@ -95,7 +119,7 @@ def _balance(layer: str, items: list[Item], ops: list[Op], missing: Work, counte
         left_out.discard("accumulators")  # they go with the multiply-adds that are in question
     others = tuple(name for name in COMPONENTS if name not in left_out)
     kept = [replace(item, ran=_without(item.ran, left_out), only=others) for item in items]
-    kept += [item for op in ops for item in _left_out(op, left_out, counter)]
+    kept += [item for op in ops for item in _left_out(op, left_out, counter, inside)]
     rest = _without(missing, left_out)
     if rest:
         parts = ", ".join(f"{name} {count:+,}" for name, count in rest.items() if count)
@@ -108,12 +132,15 @@ def _without(work: Work, names: set[str]) -> Work:
     return Work(*(0 if name in names else count for name, count in work.items()))
 
 
-def _left_out(op: Op, names: set[str], counter: _Counter) -> list[Item]:
+def _left_out(op: Op, names: set[str], counter: _Counter, inside: Op | None) -> list[Item]:
     """The components of a trace op of which the counter counts none in this module."""
     work = _without(known_work(op) or ZERO, set(COMPONENTS) - names)
     if not work:
         return []
-    rule = counter.rule(op)
+    rule = None if inside else counter.rule(op)
+    reason = counter.why_not(op) if rule is None else rule.formula
+    if inside:
+        reason = f"ran inside of {inside.op}: {counter.why_not(inside)}"
     return [
         make_item(
             None,
@@ -124,7 +151,7 @@ def _left_out(op: Op, names: set[str], counter: _Counter) -> list[Item]:
             times=op.calls,
             cause=Cause.OP_NOT_COUNTED if rule is None else Cause.FORMULA_DIFFERS,
             ops=(op.id,),
-            reason=counter.why_not(op) if rule is None else rule.formula,
+            reason=reason,
             only=tuple(name for name in COMPONENTS if name in names),
         )
     ]

@@ -3,6 +3,7 @@
 from typing import Any, Dict, List
 
 import torch
+from torch.nn.modules import module as module_hooks
 
 
 def versions():
@@ -12,13 +13,23 @@ def versions():
 
 
 class ModulePath(object):
-    """Path of the module whose forward is running: of a shared module the first name, '' for the root."""
+    """Path of the module whose forward is running: of a shared module the first name, '' for the root.
+
+    Hooks of the process, not of the modules: nn.TransformerEncoderLayer takes another path where a hook is attached to
+    it, and a counter would see what it does not see for its users.
+    """
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
-        self.root = root
+        self._names = {module: name for name, module in root.named_modules()}
         self._stack = [""]
         self._handles = []  # type: List[Any]
+
+    @property
+    def modules(self):
+        # type: () -> List[torch.nn.Module]
+        """Every module of the model, once."""
+        return list(self._names)
 
     @property
     def current(self):
@@ -28,18 +39,13 @@ class ModulePath(object):
 
     def __enter__(self):
         # type: () -> ModulePath
-        for name, module in self.root.named_modules():
-            self._handles.append(module.register_forward_pre_hook(self._push(name)))
-            self._handles.append(module.register_forward_hook(self._pop))
+        self._handles.append(module_hooks.register_module_forward_pre_hook(self._push))
+        self._handles.append(module_hooks.register_module_forward_hook(self._pop))
         return self
 
-    def _push(self, name):
-        # type: (str) -> Any
-        def hook(_module, _inputs):
-            # type: (Any, Any) -> None
-            self._stack.append(name)
-
-        return hook
+    def _push(self, module, _inputs):
+        # type: (torch.nn.Module, Any) -> None
+        self._stack.append(self._names.get(module, self.current))  # made in a forward: its maker's
 
     def _pop(self, _module, _inputs, _outputs):
         # type: (Any, Any, Any) -> None

@@ -173,6 +173,8 @@ def trace(model):
         first = str(error).strip().split("\n")[0]
         notes.append("cannot run on meta (%s: %s): traced on the CPU" % (type(error).__name__, first[:200]))
         recorder, device = _record(model, "cpu"), "cpu"
+    if any(takes_fast_path(module) for module in recorder.path.modules):
+        notes.append(FAST_PATH)
     ops = tuple(recorder.ops.values())
     layers = []  # type: List[str]
     for op in ops:
@@ -180,6 +182,21 @@ def trace(model):
             layers.append(op.layer)
     problems = ()  # type: Tuple[Problem, ...]
     return Trace("torch", versions(), device, ops, problems, (), tuple(layers), tuple(notes))
+
+
+FAST_PATH = (
+    "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
+    "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
+    "being masked whole"
+)
+
+
+def takes_fast_path(module):
+    # type: (Any) -> bool
+    """Whether PyTorch has another path for this attention in inference mode (nn/modules/activation.py, forward)."""
+    if not isinstance(module, torch.nn.MultiheadAttention):
+        return False
+    return module.batch_first and module.num_heads % 2 == 0 and module._qkv_same_embed_dim
 
 
 def _record(model, device):

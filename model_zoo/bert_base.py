@@ -58,7 +58,7 @@ PAIR = Pair(
     ),
 )
 
-PROOF = {"steps": "9", "depth": "2", "width": "24", "heads": "3", "inner": "40", "vocabulary": "50", "positions": "16"}
+PROOF = {"steps": "9", "depth": "2", "width": "24", "heads": "4", "inner": "40", "vocabulary": "50", "positions": "16"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 

@@ -47,7 +47,7 @@ PAIR = Pair(
     ),
 )
 
-PROOF = {"size": "24", "patch": "8", "depth": "2", "width": "24", "heads": "3", "inner": "40", "classes": "7"}
+PROOF = {"size": "24", "patch": "8", "depth": "2", "width": "24", "heads": "4", "inner": "40", "classes": "7"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 ATTENTION = ("attention_norm", "attention", "attention_add")
