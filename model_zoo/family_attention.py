@@ -56,7 +56,15 @@ def multi_head(name: str, causal: bool = False, need_weights: bool = False, acro
 
         return module(forward, inner=torch.nn.MultiheadAttention(shape[-1], HEADS, batch_first=True))
 
-    return Brick(name, SHAPE, tf, torch, joined, out=lambda shape: (2 if across else shape[0], shape[-1]), fits=fits)
+    return Brick(
+        name,
+        SHAPE,
+        tf,
+        torch,
+        joined,
+        out=lambda shape: (2 if across else shape[0], shape[-1]),
+        fits=lambda shape: fits(shape) and shape[0] >= 2,
+    )
 
 
 def joined(layer: Any, module: Any) -> None:

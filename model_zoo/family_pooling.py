@@ -89,7 +89,15 @@ def adaptive(name: str, kind: str, shape: Shape, size: Shape) -> Brick:
 
         return getattr(torch.nn, f"Adaptive{TORCH[kind]}{axes}d")(size)
 
-    return Brick(name, shape, tf, torch, out=lambda shape: (*size, shape[-1]), channels_first=True)
+    return Brick(
+        name,
+        shape,
+        tf,
+        torch,
+        out=lambda shape: (*size, shape[-1]),
+        fits=lambda shape: all(n >= wanted for n, wanted in zip(shape[:-1], size, strict=True)),
+        channels_first=True,
+    )
 
 
 def upsampling(name: str, shape: Shape, factor: int, mode: str = "nearest") -> Brick:

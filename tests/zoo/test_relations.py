@@ -1,0 +1,152 @@
+"""Relations that no formula makes true by itself, with the real counters run again for each of their sides.
+
+Twice the batch is twice the work of everything but what computes on weights alone; twice the steps are twice the
+products of a recurrent layer; and the way from A to C is the way from A to B and on to C, cause by cause, layer by layer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from reconcile.align import Alignment
+from reconcile.conventions import BUILT_IN
+from reconcile.engine import End, between_runs
+from reconcile.model_zoo import pair as pairs
+from reconcile.records import Layer, Ledger
+from reconcile.runner import RunRequest, collect, settle
+from reconcile.work import ZERO, Work, work_of
+
+pytestmark = pytest.mark.frameworks
+
+
+def reconciles(collected):
+    """Every counter's way to its trace, under every convention, without a rest."""
+    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    for convention in BUILT_IN.values():
+        result = settle(collected, convention, BUILT_IN)
+        assert [s.residuals for s in result.statements] == [()] * len(result.statements)
+        assert [s.residual for s in result.statements] == [0] * len(result.statements)
+    return collected
+
+
+def key(op):
+    """What an op is, but for its id: two runs number their ops alike only where they have the same ones."""
+    return (op.layer, op.op, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.calls)
+
+
+def without_common(trace, other):
+    """Work per layer and kind of op, of ops that are not in the other trace just as they are in this one."""
+    common = Counter(map(key, trace.ops)) & Counter(map(key, other.ops))
+    found: dict[tuple[str, str], Work] = {}
+    per_channel: dict[tuple[str, str], Work] = {}
+    for op in trace.ops:
+        if common[key(op)]:
+            common[key(op)] -= 1
+            continue
+        at = (op.layer, op.op)
+        found[at] = found.get(at, ZERO) + work_of(op) * op.calls
+        per_channel[at] = per_channel.get(at, ZERO) + of_weights(op) * op.calls
+    return {at: work for at, work in found.items() if work}, per_channel
+
+
+def of_weights(op):
+    """What a batch norm in one op does once per channel, whatever the batch: 1 / sqrt(var + eps) folded into a scale
+    and a shift, two products and two sums; for no other op is work on weights hidden among work on the batch."""
+    if op.op not in ("aten.native_batch_norm", "aten.batch_norm"):
+        return ZERO
+    channels = op.inputs[0].shape[1]
+    return Work(add=2 * channels, special=channels, mul=(2 if op.given("weight") else 1) * channels)
+
+
+BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convolution", "lstm_lm"]
+
+
+@pytest.mark.parametrize("model", BATCHES)
+def test_twice_the_batch_is_twice_the_work(collecting, model):
+    module = pairs.load_pair(pairs.pair_path(model))
+    settings = getattr(module, "PROOF", {})
+    once = reconciles(collecting(model, **settings))
+    twice = reconciles(collecting(model, **settings, batch=2 * module.PAIR.params["batch"]))
+    for one, two in zip(once.traces, twice.traces, strict=True):
+        (single, weights), (double, same) = without_common(one, two), without_common(two, one)
+        assert single
+        assert single.keys() == double.keys()
+        for at, work in single.items():
+            assert double[at] - same[at] == (work - weights[at]) * 2, (one.framework, at)
+
+
+def test_the_work_on_weights_is_found(collecting):
+    """The relation has an exception to make: without it, batch norms would not double."""
+    once, twice = collecting("family_norm"), collecting("family_norm", batch=4)
+    ours, theirs = once.traces
+    _, weights = without_common(theirs, twice.traces[1])
+    assert any(weights.values())
+    common = Counter(map(key, ours.ops)) & Counter(map(key, twice.traces[0].ops))
+    assert any(work_of(op) for op in ours.ops if common[key(op)])
+
+
+STEPS = {
+    "gru_demo": ({"frames": 13, "bins": 16}, {"frames": 23, "bins": 16}, {"gru"}),  # a kernel of 4: 10 steps, 20 steps
+    "lstm_lm": ({"vocabulary": 30, "units": 12, "steps": 7}, {"vocabulary": 30, "units": 12, "steps": 14}, {"lstm"}),
+    "family_recurrent": ({}, {"steps": 10}, None),  # 5 of its own
+}
+"""Settings, settings of twice as many steps, and the recurrent layers (none: all)."""
+
+
+@pytest.mark.parametrize("model", STEPS)
+def test_twice_the_steps_are_twice_a_recurrent_layers_products(collecting, model):
+    first, second, layers = STEPS[model]
+    once, twice = (reconciles(collecting(model, **settings)) for settings in (first, second))
+    for one, two in zip(once.traces, twice.traces, strict=True):
+        single, double = (products(trace, once.meta) for trace in (one, two))
+        chosen = layers or set(single)
+        assert chosen
+        assert {name: 2 * single[name] for name in chosen} == {name: double[name] for name in chosen}
+
+
+def products(trace, meta):
+    """Multiply-adds per layer of the pair."""
+    align, found = Alignment([Layer(*layer) for layer in meta["layers"]]), Counter()
+    for op in trace.ops:
+        found[align.layer(trace.framework, op.layer)] += work_of(op).mac * op.calls
+    return +found
+
+
+CHAINS = [
+    ("tf.profiler@frozen", "thop", "fvcore"),
+    ("tf.profiler@function", "tf.profiler@frozen", "thop"),
+    ("thop", "fvcore", "flop_counter"),
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_the_way_round_is_as_long_as_the_way_straight_on(chain):
+    """Each of the three ways from counters of its own run."""
+    a, b, c = chain
+    for convention in BUILT_IN.values():
+        first, second, straight = (statement(pair, convention) for pair in ((a, b), (b, c), (a, c)))
+        assert straight
+        total = {at: first[at] + second[at] for at in (*first, *second)}
+        assert {at: n for at, n in total.items() if n} == {at: n for at, n in straight.items() if n}
+
+
+RUNS = {}
+
+
+def statement(ends, convention):
+    """Amounts per cause and layer on the way between two counters, from a run of these two alone."""
+    if ends not in RUNS:
+        RUNS[ends] = collect(RunRequest("family_control", {}, counters=ends))
+    collected = RUNS[ends]
+    align = Alignment([Layer(*layer) for layer in collected.meta["layers"]])
+    traces = {t.framework: t for t in collected.traces}
+    held = {ledger.counter: ledger for ledger in collected.ledgers}
+    sides = [End(name, held[name], traces[held[name].framework]) for name in ends]
+    found = between_runs(*sides, align, convention)
+    assert found.residual == 0
+    sums = Counter()
+    for line in found.adjustments:
+        sums[line.cause, line.layer] += line.amount
+    return sums
