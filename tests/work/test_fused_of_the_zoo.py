@@ -1,0 +1,111 @@
+"""Every fused call that the zoo's bricks make is its parts: traced as one op, and op by op in double precision.
+
+In double precision no library takes a whole recurrent layer over, and without the fast path and the fused kernels
+attention runs product by product; what is compared is the whole branch, component by component.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from reconcile.adapters import trace_torch  # noqa: E402
+from reconcile.adapters.torch_model import TorchModel  # noqa: E402
+from reconcile.model_zoo.bricks.net import branches, pair  # noqa: E402
+from reconcile.model_zoo.pair import Params  # noqa: E402
+from reconcile.work import ZERO, registered, work_of  # noqa: E402
+from tests.work.torch_records import record  # noqa: E402
+from tests.zoo.family_forms import BRICKS  # noqa: E402
+
+FUSED = ("reconcile.work.aten_layers", "reconcile.work.aten_recurrent")
+"""Where formulas of more than one elementary operation per element live."""
+
+HELD = {
+    "aten.gru": "here, and test_recurrent",
+    "aten.lstm": "here, and test_recurrent",
+    "aten.rnn_relu": "here, and test_recurrent",
+    "aten.rnn_tanh": "here, and test_recurrent",
+    "aten.mkldnn_rnn_layer": "test_recurrent",
+    "aten.scaled_dot_product_attention": "here, and test_composites",
+    "aten._scaled_dot_product_flash_attention_for_cpu": "test_composites",
+    "aten._native_multi_head_attention": "below, and test_composites",
+    "aten._softmax": "test_decompositions, test_oracle",
+    "aten._log_softmax": "test_decompositions, test_oracle",
+    "aten._safe_softmax": "test_decompositions",
+    "aten.native_layer_norm": "test_decompositions, test_oracle",
+    "aten.native_group_norm": "test_decompositions, test_oracle",
+    "aten.native_batch_norm": "test_oracle",
+    "aten.max_pool2d_with_indices": "test_oracle",
+    "aten.max_pool3d_with_indices": "test_oracle, by the formula of two axes",
+    "aten.avg_pool2d": "test_oracle",
+    "aten.avg_pool3d": "test_oracle, by the formula of two axes",
+    "aten._adaptive_avg_pool2d": "test_oracle",
+    "aten.adaptive_max_pool2d": "test_oracle",
+    "aten.upsample_bilinear2d": "test_oracle",
+}
+"""Fused ops that the bricks run, and which tests hold their formula to something else than itself."""
+
+
+def model(name, batch=2):
+    brick = BRICKS[name]
+    return TorchModel(pair(name, branches([brick])), Params({"batch": batch}))
+
+
+def traced(name):
+    return trace_torch.trace(model(name)).ops
+
+
+def dispatched(name):
+    """What the CPU runs in single precision: with libraries, the fast path and fused attention."""
+    held = model(name)
+    return record(held.build("cpu"), *held.example("cpu"))
+
+
+def parts(name):
+    """The branch in double precision, without libraries, fast path and fused attention."""
+    held = model(name)
+    module = held.build("cpu").double()
+    example = [x.double() if x.is_floating_point() else x for x in held.example("cpu")]
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return record(module, *example)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+
+
+def total(ops):
+    return sum((work_of(op) * op.calls for op in ops), ZERO)
+
+
+def fused(ops):
+    return {op.op for op in ops if registered()[op.op].compute.__module__ in FUSED}
+
+
+@pytest.mark.parametrize("name", BRICKS)
+def test_the_trace_of_a_brick_is_the_sum_of_its_parts(name):
+    assert total(traced(name)) == total(parts(name))
+
+
+def test_every_fused_op_of_the_bricks_is_held_somewhere():
+    found = set()
+    for name in BRICKS:
+        found |= fused(traced(name)) | fused(dispatched(name))
+    assert found == set(HELD)
+
+
+def test_the_comparison_can_fail():
+    """The parts are other ops than the traced ones for what is fused."""
+    for name in ("gru_stacked_both_ways", "lstm", "rnn_relu", "grouped_query", "dot_product_causal"):
+        assert not fused(traced(name)) & fused(parts(name))
+
+
+def test_multi_head_fast_path_without_weights():
+    """The fast path scales the query alone and has no guard against rows that are all masked; the parts do both."""
+    batch, heads, (steps, width) = 2, 2, BRICKS["multi_head"].shape
+    fast = dispatched("multi_head")
+    assert [op.op for op in fast] == ["aten._native_multi_head_attention"]
+    fewer = total(parts("multi_head")) - total(fast)
+    assert (fewer.mul, fewer.cmp) == (batch * steps * width, batch * heads * steps * steps)
+    assert not any((fewer.mac, fewer.accumulators, fewer.add, fewer.div, fewer.special))
