@@ -100,6 +100,7 @@ def source_of(model: str) -> str:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reconcile.model_zoo"):
                 base = Path(pairs.HERE).joinpath(*(node.module or "").split(".")[2:])
                 names = [base.with_suffix(".py"), *((base / alias.name).with_suffix(".py") for alias in node.names)]
+                names += [base / "__init__.py"] * (base != Path(pairs.HERE))
                 waiting += [name for name in names if name.is_file() and name.name != "pair.py"]
     digest = hashlib.sha256()
     for path in sorted(files):

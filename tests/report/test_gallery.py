@@ -94,3 +94,20 @@ def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_pat
     assert "- gru_demo: not measured yet" in (tmp_path / "README.md").read_text()
     wrong = CliRunner().invoke(cli, ["gallery", "--model", "conv1x", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean conv1x1" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("file", ["pair_of_two.py", "shared.py", "parts/__init__.py", "parts/some.py"])
+def test_a_source_is_all_files_of_the_zoo_that_a_pair_imports(tmp_path, monkeypatch, file):
+    monkeypatch.setattr(gallery.pairs, "HERE", str(tmp_path))
+    (tmp_path / "parts").mkdir()
+    zoo = "from reconcile.model_zoo"
+    (tmp_path / "pair_of_two.py").write_text(
+        f"{zoo}.shared import a\n{zoo}.parts import b\n{zoo}.parts.some import c\n"
+    )
+    for name in ("shared.py", "parts/__init__.py", "parts/some.py", "other.py"):
+        (tmp_path / name).write_text("")
+    before = gallery.source_of("pair_of_two")
+    (tmp_path / "other.py").write_text("x = 1\n")
+    assert gallery.source_of("pair_of_two") == before
+    (tmp_path / file).write_text((tmp_path / file).read_text() + "x = 1\n")
+    assert gallery.source_of("pair_of_two") != before
