@@ -68,6 +68,46 @@ def test_outputs_are_equal_and_every_weight_matters(model):
         assert any(name.endswith(end) for name in found["changed"])
 
 
+TWO_OUTPUTS = """
+from reconcile.model_zoo.pair import Input, Pair
+
+PAIR = Pair("two_outputs", {"second": 2.0}, ())
+
+
+def inputs(p):
+    return [Input("x", (2, 3))]
+
+
+def build_tf(p):
+    import tensorflow as tf
+
+    x = tf.keras.Input(batch_shape=(2, 3))
+    return tf.keras.Model(x, [1000.0 * x, 2.0 * x])
+
+
+def build_torch(p):
+    import torch
+
+    class Two(torch.nn.Module):
+        def forward(self, x):
+            return 1000.0 * x, p.second * x
+
+    return Two()
+
+
+def copy_weights(tf_model, torch_model):
+    pass
+"""
+
+
+@pytest.mark.parametrize(("second", "error"), [(2.0, 0.0), (2.002, 0.001), (0.0, 1.0)])
+def test_an_output_is_held_against_its_own_largest_value(tmp_path, second, error):
+    """Beside an output five hundred times as large, it would not be noticed."""
+    path = tmp_path / "two_outputs.py"
+    path.write_text(TWO_OUTPUTS)
+    assert _parity(str(path), {"second": str(second)})["equal"][0] == pytest.approx(error, abs=1e-5)
+
+
 def test_the_posts_layout_is_another_computation():
     """nn.GRU without batch_first reads 97 steps as one step of a batch of 97: same counts, other outputs."""
     assert _parity("gru_demo", {"batch_first": "false"}, weights=False)["equal"][0] > 1e-2
