@@ -37,18 +37,20 @@ def key(op):
 
 
 def without_common(trace, other):
-    """Work per layer and kind of op, of ops that are not in the other trace just as they are in this one."""
+    """Work per layer, of ops that are not in the other trace just as they are in this one, and how much of it is on weights.
+
+    Not per kind of op: Keras adds a matrix of one row as it adds a bias, so one sample has other kinds than two.
+    """
     common = Counter(map(key, trace.ops)) & Counter(map(key, other.ops))
-    found: dict[tuple[str, str], Work] = {}
-    per_channel: dict[tuple[str, str], Work] = {}
+    found: dict[str, Work] = {}
+    weights: dict[str, Work] = {}
     for op in trace.ops:
         if common[key(op)]:
             common[key(op)] -= 1
             continue
-        at = (op.layer, op.op)
-        found[at] = found.get(at, ZERO) + work_of(op) * op.calls
-        per_channel[at] = per_channel.get(at, ZERO) + of_weights(op) * op.calls
-    return {at: work for at, work in found.items() if work}, per_channel
+        found[op.layer] = found.get(op.layer, ZERO) + work_of(op) * op.calls
+        weights[op.layer] = weights.get(op.layer, ZERO) + of_weights(op) * op.calls
+    return {layer: work for layer, work in found.items() if work}, weights
 
 
 def of_weights(op):
@@ -73,8 +75,8 @@ def test_twice_the_batch_is_twice_the_work(collecting, model):
         (single, weights), (double, same) = without_common(one, two), without_common(two, one)
         assert single
         assert single.keys() == double.keys()
-        for at, work in single.items():
-            assert double[at] - same[at] == (work - weights[at]) * 2, (one.framework, at)
+        for layer, work in single.items():
+            assert double[layer] - same[layer] == (work - weights[layer]) * 2, (one.framework, layer)
 
 
 def test_the_work_on_weights_is_found(collecting):
