@@ -43,7 +43,7 @@ PAIR = Pair(
         "No weights are downloaded: both sides are initialised at random.",
     ),
     published=(
-        Published("17.56", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, vit_b_16, IMAGENET1K_V1"),
+        Published("17.56G", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, vit_b_16, IMAGENET1K_V1"),
     ),
 )
 
