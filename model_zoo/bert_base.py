@@ -54,7 +54,11 @@ PAIR = Pair(
     ),
     published=(
         Published("22.5B", "FLOPs at 128 tokens", "Sun et al. 2020 (MobileBERT), table 4, arXiv:2004.02984"),
-        Published("2.9e10", "inference FLOPs at 128 tokens", "Clark et al. 2020 (ELECTRA), table 1, arXiv:2003.10555"),
+        Published(
+            "2.9e10",
+            "inference FLOPs; the authors' script takes look-ups as products and a classifier at every token",
+            "Clark et al. 2020 (ELECTRA), table 1, arXiv:2003.10555; google-research/electra, flops_computation.py",
+        ),
     ),
 )
 

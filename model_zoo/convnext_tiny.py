@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcile.model_zoo.pair import Input, Layer, Pair
+from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 STAGES = ((3, 96), (3, 192), (9, 384), (3, 768))
 """Blocks of a stage and its channels: ConvNeXt-T in section 3 of the paper."""
@@ -65,6 +65,18 @@ PAIR = Pair(
         "Keras compiles its depthwise convolutions into functions of their own.",
         "Layer scale starts at 1 on both sides, not at 1e-6, so that the proof of equivalence can see the blocks.",
         "No weights are downloaded: both sides are initialised at random.",
+    ),
+    published=(
+        Published(
+            "4.5G",
+            "FLOPs at 224 x 224",
+            "the authors: facebookresearch/ConvNeXt, README.md; arXiv:2201.03545",
+        ),
+        Published(
+            "4.456G",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of ConvNeXt_Tiny_Weights.IMAGENET1K_V1",
+        ),
     ),
 )
 

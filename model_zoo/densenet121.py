@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reconcile.model_zoo.pair import Input, Layer, Pair
+from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 BLOCKS = (("conv2", 6), ("conv3", 12), ("conv4", 24), ("conv5", 16))
 """Name of a dense block in Keras and its layers: DenseNet-121 in table 1 of the paper."""
@@ -66,6 +66,23 @@ PAIR = Pair(
     notes=(
         "Norms and relus come before the convolutions and read every channel joined so far.",
         "No weights are downloaded: both sides are initialised at random.",
+    ),
+    published=(
+        Published(
+            "2.834G",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of DenseNet121_Weights.IMAGENET1K_V1",
+        ),
+        Published(
+            "2.87G",
+            "GMACs at 224 x 224",
+            "timm, results/benchmark-infer-amp-nchw-pt113-cu117-rtx3090.csv, densenet121",
+        ),
+        Published(
+            "5.724G",
+            "GFLOPs of the Caffe model at 224 x 224",
+            "OpenVINO 2021.4 documentation, Open Model Zoo, densenet-121",
+        ),
     ),
 )
 

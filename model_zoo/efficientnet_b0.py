@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from reconcile.model_zoo.pair import Input, Layer, Pair
+from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 GROUPS = (
     (1, 16, 3, 1, 1),
@@ -103,6 +103,18 @@ PAIR = Pair(
         "Keras pads below and to the right where it strides, torchvision all around: as many products. The PyTorch side "
         "here pads as Keras.",
         "No weights are downloaded: both sides are initialised at random.",
+    ),
+    published=(
+        Published(
+            "0.39B",
+            "FLOPs at 224 x 224",
+            "Tan and Le 2019, table 2, arXiv:1905.11946",
+        ),
+        Published(
+            "0.386G",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of EfficientNet_B0_Weights.IMAGENET1K_V1",
+        ),
     ),
 )
 

@@ -59,7 +59,14 @@ PAIR = Pair(
     ),
     published=(
         Published(
-            "2.5e8", "forward FLOPs per token, 2N with N = 124M", "Kaplan et al. 2020, section 2.1, arXiv:2001.08361"
+            "291648307200",
+            "FLOPs of a forward pass over 1024 tokens: products alone, two per multiply-add",
+            "karpathy/nanoGPT, transformer_sizing.ipynb",
+        ),
+        Published(
+            "879894724608",
+            "FLOPs of forward and backward over 1024 tokens, (6N + 12LHQT) per token, N = 124,337,664",
+            "karpathy/nanoGPT, transformer_sizing.ipynb, after Chowdhery et al. 2022 (PaLM), arXiv:2204.02311",
         ),
     ),
 )

@@ -81,6 +81,11 @@ PAIR = Pair(
     ),
     published=(
         Published("300M", "multiply-adds at 224 x 224, width 1.0", "Sandler et al. 2018, table 4, arXiv:1801.04381"),
+        Published(
+            "0.301G",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of MobileNet_V2_Weights.IMAGENET1K_V1",
+        ),
     ),
 )
 

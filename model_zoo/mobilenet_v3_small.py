@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from reconcile.model_zoo.pair import Input, Layer, Pair
+from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 GROUPS = (
     (16, 16, 3, 2, True, False),
@@ -125,6 +125,23 @@ PAIR = Pair(
         "Keras pads below and to the right where it strides, torchvision all around: as many products. The PyTorch side "
         "here pads as Keras.",
         "No weights are downloaded: both sides are initialised at random.",
+    ),
+    published=(
+        Published(
+            "56M",
+            "multiply-adds at width 1.0",
+            "Howard et al. 2019, table 3, arXiv:1905.02244",
+        ),
+        Published(
+            "0.057G",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of MobileNet_V3_Small_Weights.IMAGENET1K_V1",
+        ),
+        Published(
+            "66M",
+            "MACs of mobilenet_v3_small_1.0_224",
+            "documentation of keras.applications.MobileNetV3Small",
+        ),
     ),
 )
 

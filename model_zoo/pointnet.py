@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcile.model_zoo.pair import Input, Layer, Pair
+from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 EPSILON = 1e-3
 
@@ -54,6 +54,13 @@ PAIR = Pair(
     notes=(
         "Dense layers per point are convolutions of kernel 1; the learned transforms are batched matrix products.",
         "The network of Qi et al. 2017 (arXiv:1612.00593), untrained; scale divides the widths of all hidden layers.",
+    ),
+    published=(
+        Published(
+            "440M",
+            "floating-point operations per sample",
+            "Qi et al. 2017, table 6, arXiv:1612.00593",
+        ),
     ),
 )
 

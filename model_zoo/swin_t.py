@@ -38,7 +38,7 @@ PAIR = Pair(
     notes=("No weights are downloaded: both sides are initialised at random.",),
     published=(
         Published("4.5G", "FLOPs, that is multiply-adds", "Liu et al. 2021 (Swin), table 1a, arXiv:2103.14030"),
-        Published("4.49", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, swin_t, IMAGENET1K_V1"),
+        Published("4.49G", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, swin_t, IMAGENET1K_V1"),
     ),
 )
 

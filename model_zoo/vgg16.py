@@ -53,7 +53,13 @@ PAIR = Pair(
         "No weights are downloaded: both sides are initialised at random.",
     ),
     published=(
-        Published("15.5e9", "multiply-adds at 224 x 224", "Canziani et al. 2016, arXiv:1605.07678, and many since"),
+        Published("15.5e9", "MACs to process one 224 x 224 image", "Sze et al. 2017, arXiv:1703.09039"),
+        Published("15.3e9", "FLOPs, beside those of ResNets", "He et al. 2015, section 4.1, arXiv:1512.03385"),
+        Published(
+            "15.47e9",
+            "operations in units of 1e9, under GFLOPS in the documentation",
+            "torchvision, meta _ops of VGG16_Weights.IMAGENET1K_V1",
+        ),
     ),
 )
 

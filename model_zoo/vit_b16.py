@@ -43,9 +43,9 @@ PAIR = Pair(
         "No weights are downloaded: both sides are initialised at random.",
     ),
     published=(
-        Published("17.56", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, vit_b_16, IMAGENET1K_V1"),
+        Published("17.56G", "GFLOPS, that is 1e9 multiply-adds", "torchvision documentation, vit_b_16, IMAGENET1K_V1"),
         Published(
-            "17.58",
+            "17.58G",
             "GMACs, vit_base_patch16_224",
             "timm, results/benchmark-infer-fp32-nchw-pt240-cpu-i7_12700h-dynamo.csv",
         ),

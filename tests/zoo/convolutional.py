@@ -162,3 +162,18 @@ def pointnet(points, classes, scale, batch=1):
         total += mlp(wide, 512 // scale, 256 // scale, width * width)
     total += points * (mlp(3, turned, turned) + mlp(turned, 64 // scale, 128 // scale, wide))
     return batch * (total + mlp(wide, 512 // scale, 256 // scale, classes))
+
+
+def densenet121_normed(size):
+    """Elements that DenseNet-121's batch norms read per image: all channels joined so far, before every convolution."""
+    side = (size - 1) // 2 + 1
+    total = side**2 * 64
+    side, width = (side - 1) // 2 + 1, 64
+    for count, last in ((6, False), (12, False), (24, False), (16, True)):
+        for _ in range(count):
+            total += side**2 * (width + 128)
+            width += 32
+        total += side**2 * width
+        if not last:
+            side, width = side // 2, width // 2
+    return total

@@ -96,18 +96,6 @@ def test_matmul_work_is_its_closed_form(collecting, name):
     assert tuple(t.totals["matmul"] for t in result.traces) == tuple(2 * macs for macs in FORMS[name])
 
 
-def test_published_sizes():
-    """Batch 1, 224 x 224: convolutions and the dense layer, beside the digits in print."""
-    assert 2 * resnet50(224, 1000) == 7_711_850_496 + 4_096_000 == 7_715_946_496
-    assert resnet50(224, 1000, v1_5=True) == 4_089_184_256  # torchvision's 4.09e9
-    assert mobilenet_v2(224, 1000) == 300_774_272  # 300M
-    assert vgg16(224, 1000) == 15_470_264_320  # 15.5e9
-    bert = transformers.transformer(128, 128, 768, 3072, 12) + 768**2
-    assert 2 * bert == 22_348_431_360  # 22.5B, BERT-base at 128 tokens
-    assert transformers.vit(224, 16, 12, 768, 3072, 1000) == 17_563_828_224  # torchvision's 17.56e9
-    assert transformers.swin(224, 7, 96, (2, 2, 6, 2), 1000) == 4_490_566_656  # torchvision's 4.49e9, 4.5G in print
-
-
 DIFFERING = {
     "resnet50_v1_5": {f"{stage}_block1_1_conv" for stage in ("conv3", "conv4", "conv5")},
     "family_convolution": {"conv1d_dilated", "conv2d_dilated"},
