@@ -95,5 +95,7 @@ def _compared(ours: Any, theirs: Any) -> Parity:
 
     if ours.shape != theirs.shape:
         return Parity(float("inf"), 0.0)
-    largest = float(numpy.abs(ours).max())
-    return Parity(float(numpy.abs(ours - theirs).max()) / largest, float(ours.max() - ours.min()))
+    largest, apart = float(numpy.abs(ours).max()), float(numpy.abs(ours - theirs).max())
+    if largest == 0:
+        return Parity(0.0 if apart == 0 else float("inf"), 0.0)
+    return Parity(apart / largest, float(ours.max() - ours.min()))

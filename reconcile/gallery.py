@@ -64,8 +64,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown.
-
+    """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown;
+    ``proven_at`` are the settings it was measured at where these are not its own.
     ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two are not equal.
     """
 
@@ -75,6 +75,7 @@ class Row:
     settings: Mapping[str, Any]
     weights: int | None
     error: float | None
+    proven_at: Mapping[str, str]
     declared: str
     work: Mapping[str, int]
     cells: Mapping[str, Cell]
@@ -120,7 +121,7 @@ def measure(model: str, baselines: Path = BASELINES, proof: bool = True) -> tupl
     try:
         found = collect(RunRequest(model, {}))
     except UsageError as error:
-        row = Row(model, about, source_of(model), {}, None, None, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
+        row = Row(model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
         return row, None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     shown = results[MATMUL.name]
@@ -131,6 +132,7 @@ def measure(model: str, baselines: Path = BASELINES, proof: bool = True) -> tupl
         settings=shown.params,
         weights=both.get("weights"),
         error=both.get("error"),
+        proven_at=both.get("at", {}),
         declared=declared,
         work={t.framework: t.totals[MATMUL.name] for t in shown.traces if t.complete},
         cells={x.counter: _cell(shown, x.counter, x.framework) for x in shown.ledgers},
@@ -160,6 +162,8 @@ def _open(results: Mapping[str, RunResult], both: Mapping[str, Any]) -> Iterable
     """What stands in the way of a clean row, a sentence each."""
     if "reason" in both:
         yield f"the outputs could not be compared: {both['reason']}"
+    elif not both.get("varies", True):
+        yield "the outputs are constant, so that their equality says nothing"
     for name, result in results.items():
         for trace in result.traces:
             if not trace.complete:

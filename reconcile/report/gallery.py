@@ -58,7 +58,9 @@ def parity(row: Row) -> str:
     """How far the two outputs are apart, or why that is not so."""
     if row.declared:
         return "declared"
-    return "unknown" if row.error is None else "0" if row.error == 0 else f"{row.error:.0e}"
+    if row.error is None:
+        return "unknown"
+    return ("0" if row.error == 0 else f"{row.error:.0e}") + ("*" if row.proven_at else "")
 
 
 def groups(rows: Mapping[str, Row]) -> list[Group]:
@@ -82,7 +84,8 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
         "Each cell is a counter's total (MACs times 2) as a ratio to the work that ran under `matmul`: **1** is exact, 0 "
         "is nothing at all; below it stands the largest cause of the difference. A model's name leads to its report, "
         "layer by layer. *Weights* are the PyTorch model's parameters; *outputs* is the largest difference between the "
-        "two models' outputs, relative to the largest output, with the same weights and input.",
+        "two models' outputs, relative to the largest output, with the same weights and input (\\* at smaller settings, "
+        "where the output of a network that was never trained neither dies out nor saturates).",
     ]
     for group in groups(rows):
         lines += ["", f"## {group.title}", "", *_table(group.rows)]
@@ -99,7 +102,7 @@ def _table(rows: Iterable[Row]) -> Iterable[str]:
         weights = "" if row.weights is None else number(row.weights)
         name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if row.reconciled else "<br>not reconciled")
         cells = " | ".join(cell(row.cells.get(counter)) for counter in counters)
-        yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {parity(row)} | {cells} |"
+        yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {markdown(parity(row))} | {cells} |"
 
 
 def _settings(row: Row) -> str:

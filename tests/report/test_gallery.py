@@ -21,6 +21,7 @@ ROW = Row(
     settings={"batch": 1},
     weights=12_345,
     error=3e-7,
+    proven_at={},
     declared="",
     work={"tf": 10, "torch": 10},
     cells={"thop": EXACT, "fvcore": LOW},
