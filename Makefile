@@ -46,7 +46,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix lint legacy format bench bench-gallery gallery lock home-matrix clean
+.PHONY: demo test matrix zoo lint legacy format bench bench-gallery gallery lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -58,6 +58,10 @@ test: $(VENV)/.installed
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -m matrix -p tests.matrix.noskip -n $(JOBS) --dist loadfile
+
+# Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
+zoo: $(VENV)/.installed
+	$(BIN)/python -m pytest -m zoo -p tests.matrix.noskip -n $(JOBS) --dist load
 
 lint: $(VENV)/.installed legacy
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ from reconcile.model_zoo.pair import zoo_names
 from reconcile.report.gallery import to_markdown
 from reconcile.report.markdown import to_markdown as report
 from reconcile.work import load
+from tests.zoo.choice import chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
@@ -41,13 +42,9 @@ def test_every_pair_reconciles_at_its_own_size_and_computes_the_same(model: str)
     assert row.declared or (row.error is not None and row.error < 1e-4)
 
 
-QUICK = ("conv1x1", "gru_demo")
-AGAIN = [m if m in QUICK else pytest.param(m, marks=pytest.mark.matrix) for m in zoo_names()]
-
-
 @pytest.mark.frameworks
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("model", AGAIN)
+@pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1", "gru_demo")))
 def test_a_pair_run_again_gives_its_row_and_its_report(model: str) -> None:
     load()
     row, result = measure(model, REPORTS / "baselines")

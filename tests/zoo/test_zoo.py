@@ -12,6 +12,7 @@ from reconcile.model_zoo import pair as pairs
 from reconcile.records import Ledger
 from reconcile.runner import settle
 from tests.zoo import transformers
+from tests.zoo.choice import chosen
 from tests.zoo.convolutional import (
     conv,
     convnext_tiny,
@@ -40,7 +41,7 @@ def small(name):
     return getattr(pairs.load_pair(pairs.pair_path(name)), "PROOF", {})
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", chosen(MODELS))
 def test_reconciles_under_every_convention(collecting, name):
     collected = collecting(name, **small(name))
     assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
@@ -90,7 +91,7 @@ FORMS = {
 """MACs at the small settings: TensorFlow's side, PyTorch's side."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", chosen(MODELS))
 def test_matmul_work_is_its_closed_form(collecting, name):
     result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
     assert tuple(t.totals["matmul"] for t in result.traces) == tuple(2 * macs for macs in FORMS[name])
@@ -106,7 +107,7 @@ EQUAL_OUTPUTS = {"family_convolution"}
 """Those of them that compute the same nevertheless: TensorFlow fills a dilated convolution up."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", chosen(MODELS))
 def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
     module = pairs.load_pair(pairs.pair_path(name))
     assert hasattr(module, "NOT_EQUIVALENT") == (name in DIFFERING.keys() - EQUAL_OUTPUTS)

@@ -1,0 +1,20 @@
+"""Which pairs every test run looks at, and which only `make zoo` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from reconcile.model_zoo.pair import zoo_names
+
+SEEDS = ("gru_demo", "conv1x1", "conv_only", "matmul_init")
+FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_"))
+QUICK = (*SEEDS, *FAMILIES, "resnet50_v1_5", "bert_base", "lstm_lm")
+"""The seeds, the layer families, and one network of each kind."""
+
+
+def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK) -> list[Any]:
+    """Parameters of a test: the other pairs are marked, so that they run in `make zoo` alone."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.zoo) for name in models]
