@@ -13,8 +13,10 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/records.py \
+	reconcile/given.py \
 	reconcile/worker.py \
 	adapters/__init__.py \
+	adapters/nested.py \
 	adapters/trace_tf.py \
 	adapters/tf_graph.py \
 	adapters/tf_loops.py \

@@ -4,8 +4,9 @@ The static counters only read these graphs; the one that writes (run metadata fi
 own.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
+from . import nested
 from .trace_tf import Fetch
 
 
@@ -89,6 +90,41 @@ BATCH_OF_ONE = "keras_flops"
 """The recipe of keras-flops: get_flops takes a batch of 1 unless it is told otherwise (keras_flops/flops_calculation.py)."""
 
 
+def is_leaf(value):
+    # type: (Any) -> bool
+    """Whether an argument is a tensor: one at hand (TensorFlow's or numpy's), or the shape and dtype of one to make."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _dtype_name(leaf):
+    # type: (Any) -> str
+    return str(getattr(leaf.dtype, "name", leaf.dtype))
+
+
+def _tell(leaf):
+    # type: (Any) -> str
+    return "%s %s" % (_dtype_name(leaf), tuple(int(size) for size in leaf.shape))
+
+
+def _as_keras_takes(model, positional, named):
+    # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+    """The arguments of a Keras model's call: as they are where it has a parameter for each, else as its first one.
+
+    Functional and sequential models take all inputs as one argument, a list or a dict.
+    """
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(model.call).parameters.values()
+    names = [p.name for p in parameters if p.name not in ("training", "mask")]
+    places = [p.name for p in parameters if p.kind in kinds and p.name in names]
+    if named and not positional and not set(named) <= set(names):
+        return (named,), {}
+    if len(positional) > max(1, len(places)):
+        return (list(positional),), named
+    return positional, named
+
+
 class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
@@ -104,7 +140,7 @@ class TfModel(object):
         self._model = None  # type: Any  # kept: a concrete function does not keep its variables alive
         self._concrete = None  # type: Any
         self._frozen = None  # type: Any
-        self.input_specs = pair.inputs(params)
+        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     @property
     def concrete(self):
@@ -114,18 +150,33 @@ class TfModel(object):
             import tensorflow as tf
 
             model = self._model = self.pair.build_tf(self.params)
+            self.arguments = nested.arguments_of(self.pair, self.params)
+            tensors = nested.leaves(self.arguments, is_leaf)
+            if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
+                self.invoke(self.example())  # the first call makes layers, which must be there to be found
             record_scopes(model, self.scopes)
-            specs = [tf.TensorSpec(i.shape, i.dtype, name=i.name) for i in self.input_specs]
+            specs = [
+                tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
+                for i, t in enumerate(tensors)
+            ]
 
             def infer(*inputs):
                 # type: (*Any) -> Any
-                arguments = inputs[0] if len(inputs) == 1 else list(inputs)
-                if isinstance(model, tf.keras.Model):
-                    return model(arguments, training=False)
-                return model(*inputs)
+                return self.invoke(inputs)
 
             self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
+
+    def invoke(self, tensors):
+        # type: (Sequence[Any]) -> Any
+        """One inference call of the model with these for its tensors."""
+        import tensorflow as tf
+
+        positional, named = nested.filled(self.arguments, is_leaf, tensors)
+        if isinstance(self._model, tf.keras.Model):
+            positional, named = _as_keras_takes(self._model, positional, named)
+            return self._model(*positional, training=False, **named)
+        return self._model(*positional, **named)
 
     @property
     def frozen(self):
@@ -139,17 +190,24 @@ class TfModel(object):
 
     def example(self):
         # type: () -> List[Any]
-        """Example inputs: fixed pseudo-random numbers, integers as zeros and ones."""
+        """Tensors for one call as numpy arrays: those at hand, else fixed pseudo-random numbers, integers as zeros and ones."""
         import numpy
 
         generator = numpy.random.RandomState(0)
         found = []
-        for spec in self.input_specs:
-            if spec.dtype.startswith(("float", "bfloat")):
-                found.append(generator.standard_normal(spec.shape).astype(spec.dtype))
+        for leaf in nested.leaves(self.arguments, is_leaf):
+            if hasattr(leaf, "__array__"):
+                found.append(numpy.asarray(leaf))
+            elif leaf.dtype.startswith(("float", "bfloat")):
+                found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
             else:
-                found.append(generator.randint(0, 2, spec.shape).astype(spec.dtype))
+                found.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
         return found
+
+    def called_with(self):
+        # type: () -> str
+        """What the model is called with, in a line."""
+        return nested.described(self.arguments, is_leaf, _tell)
 
     def fetch(self, wanted):
         # type: (List[Fetch]) -> Dict[Fetch, Any]

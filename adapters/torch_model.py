@@ -1,9 +1,11 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
+
+from . import nested
 
 
 def versions():
@@ -57,6 +59,23 @@ class ModulePath(object):
             handle.remove()
 
 
+def is_leaf(value):
+    # type: (Any) -> bool
+    """Whether an argument is a tensor: one at hand (PyTorch's or numpy's), or the shape and dtype of one to make."""
+    return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+def dtype_of(leaf):
+    # type: (Any) -> torch.dtype
+    """Its dtype; a shape and a numpy array name theirs."""
+    return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
+
+
+def _tell(leaf):
+    # type: (Any) -> str
+    return "%s %s" % (str(dtype_of(leaf)).replace("torch.", ""), tuple(int(size) for size in leaf.shape))
+
+
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
@@ -65,11 +84,14 @@ class TorchModel(object):
         self.pair = pair
         self.params = params
         self.device = device
-        self.input_specs = pair.inputs(params)
+        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     def build(self, device):
         # type: (str) -> torch.nn.Module
-        """A fresh module in eval mode on that device; on meta its weights are never allocated."""
+        """A fresh module in eval mode on that device; on meta its weights are never allocated.
+
+        It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
+        """
         torch.manual_seed(0)
         set_device = getattr(torch, "device", None)
         if device == "meta" and hasattr(set_device, "__enter__"):
@@ -80,21 +102,49 @@ class TorchModel(object):
         if device != "cpu":
             module = module.to(device)
         module.eval()
+        self.arguments = nested.arguments_of(self.pair, self.params)
+        if not nested.is_flat(self.arguments, is_leaf):
+            module.register_forward_pre_hook(self._structured, with_kwargs=True, prepend=True)
         return module
+
+    def _structured(self, _module, tensors, _named):
+        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+        """Hook of the root: a counter hands tensors over one by one; the model gets them as it takes them."""
+        positional, named = nested.filled(self.arguments, is_leaf, tensors)
+        return positional, named
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]
-        """Example inputs: fixed pseudo-random numbers, integers as zeros and ones."""
-        found = []
-        for spec in self.input_specs:
-            dtype = getattr(torch, spec.dtype)
-            if device == "meta":
-                found.append(torch.empty(spec.shape, dtype=dtype, device="meta"))
-                continue
-            generator = torch.Generator().manual_seed(0)
-            if dtype.is_floating_point:
-                value = torch.randn(spec.shape, generator=generator, dtype=dtype)
-            else:
-                value = torch.randint(0, 2, spec.shape, generator=generator, dtype=dtype)
-            found.append(value.to(device))
-        return found
+        """Tensors for one call of the module built last: those at hand, else fixed pseudo-random numbers, integers as
+        zeros and ones."""
+        return [_tensor(leaf, device) for leaf in nested.leaves(self.arguments, is_leaf)]
+
+    def called_with(self):
+        # type: () -> str
+        """What the module built last is called with, in a line."""
+        return nested.described(self.arguments, is_leaf, _tell)
+
+
+def run(model):
+    # type: (TorchModel) -> Any
+    """One plain inference call of a fresh module on the CPU."""
+    module = model.build("cpu")
+    with torch.no_grad():
+        return module(*model.example("cpu"))
+
+
+def _tensor(leaf, device):
+    # type: (Any, str) -> torch.Tensor
+    dtype = dtype_of(leaf)
+    if device == "meta":
+        return torch.empty(tuple(leaf.shape), dtype=dtype, device="meta")
+    if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
+        return leaf.detach().to(device)
+    if hasattr(leaf, "__array__") and not isinstance(leaf, torch.Tensor):
+        return torch.as_tensor(leaf).to(device)
+    generator = torch.Generator().manual_seed(0)
+    if dtype.is_floating_point:
+        value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype)
+    else:
+        value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype)
+    return value.to(device)

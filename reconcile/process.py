@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,9 +25,15 @@ FIRST = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
 """Puts this very package first, whichever is installed there, and keeps the working directory off the import path: a
 file named torch.py there must not become PyTorch."""
 
-BOOT = FIRST + "from reconcile.worker import main; sys.exit(main(sys.argv[2]))"
+BOOT = FIRST + "from {package}.worker import main; sys.exit(main(sys.argv[2]))"
+
+PRIVATE = "_reconcile_worker"
+"""This package's name beside code of the user's, who may have a module ``reconcile`` of their own."""
 
 POLL = 0.02
+
+LOGS: str | None = None
+"""Folder where the log of a refused model is kept; none means the system's folder for temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,8 @@ class Supervisor:
                 self.progress(Event(self.framework, event.task, event.phase))
             self._read_meta(folder)
             if ended:
+                self._kill_rest(process)
+                self._read_refusal(folder)
                 break
             if self._stopped.is_set():
                 self._kill()
@@ -127,12 +138,14 @@ class Supervisor:
         package = Path(__file__).resolve().parent
         library = folder / "lib"
         library.mkdir()
-        (library / "reconcile").symlink_to(package, target_is_directory=True)
+        name = PRIVATE if "factories" in self.request else "reconcile"
+        for link in {"reconcile", name}:
+            (library / link).symlink_to(package, target_is_directory=True)
         request = folder / "request.json"
         request.write_text(json.dumps({**self.request, "tasks": tasks, "out": str(folder)}), encoding="utf-8")
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
-                [self.python, "-c", BOOT, str(library), str(request)],
+                [self.python, "-c", BOOT.format(package=name), str(library), str(request)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -151,6 +164,21 @@ class Supervisor:
             if self.framework not in meta["frameworks"]:
                 self.tasks = []
                 self._kill()
+
+    def _read_refusal(self, folder: Path) -> None:
+        """Raise UsageError if the user's own code cannot be used, and keep what it printed."""
+        path = folder / "refused.json"
+        if path.exists():
+            said = json.loads(path.read_text(encoding="utf-8"))["error"]
+            handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
+            os.close(handle)
+            shutil.copyfile(folder / "worker.log", log)
+            raise UsageError(f"{said} The full log is in {log}.")
+
+    def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
+        """End what the worker's code has started and left running: it is in the worker's process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
     def _kill(self) -> None:
         process = self._process

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import __version__
+from . import __version__, own
 from .adapters import COUNTERS
 from .align import Alignment
 from .causes import State
@@ -28,7 +28,8 @@ from .worker import PACKAGES, TITLES, TRACE
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
-    per counter; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
+    per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
+    of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
     for this one); without ``trace`` the ledgers are to be held against a trace from elsewhere."""
 
     model: str
@@ -41,6 +42,8 @@ class RunRequest:
     formulas: tuple[Path, ...] = ()
     python: str = ""
     trace: bool = True
+    factories: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[pairs.Input, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +76,9 @@ def run(
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
     """Run the workers and read what they leave. Raises UsageError as ``run`` does."""
     counters = _counters(request)
-    path = pair_file(request.model)
+    what = _what(request)
     with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
-        meta, found = _collect(request, path, counters, Path(folder), progress)
+        meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request.device)
     return Collected(meta, tuple(traces), tuple(ledgers))
 
@@ -125,7 +128,16 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
     return found
 
 
+def _what(request: RunRequest) -> dict[str, Any]:
+    """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
+    if request.factories:
+        return own.body(request.factories, request.inputs)
+    return {"pair": pair_file(request.model), "overrides": dict(request.overrides)}
+
+
 def _counters(request: RunRequest) -> tuple[str, ...]:
+    if request.factories:
+        return own.counters_of(request.factories, request.counters)
     for name in request.counters:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
@@ -161,7 +173,11 @@ def load_formulas(files: tuple[Path, ...]) -> None:
 
 
 def _collect(
-    request: RunRequest, path: str, counters: tuple[str, ...], folder: Path, progress: Callable[[Event], None]
+    request: RunRequest,
+    what: Mapping[str, Any],
+    counters: tuple[str, ...],
+    folder: Path,
+    progress: Callable[[Event], None],
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side; {framework: {task: outcome}} and the pair's own words."""
     supervisors = {}
@@ -171,9 +187,8 @@ def _collect(
             continue  # nobody asked for a counter there
         tasks = [TRACE, *mine] if request.trace else mine
         body = {
+            **what,
             "framework": framework,
-            "pair": path,
-            "overrides": dict(request.overrides),
             "device": request.device,
             "recipe": COUNTERS[mine[0]].recipe,
         }
@@ -183,6 +198,8 @@ def _collect(
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
         try:
+            for ended in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
+                ended.result()
             found = {name: future.result() for name, future in futures.items()}
         except BaseException:
             for supervisor in supervisors.values():
@@ -191,7 +208,7 @@ def _collect(
     metas = [s.meta for s in supervisors.values() if s.meta is not None]
     if not metas:
         reason = next(o.reason for outcomes in found.values() for o in outcomes.values())
-        raise UsageError(f"the pair file could not be read in any worker: {reason}.")
+        raise UsageError(f"the model could not be read in any worker: {reason}.")
     return metas[0], found
 
 

@@ -1,8 +1,10 @@
 """The worker: runs beside a framework, one process per environment, and writes what it finds as JSON files.
 
-Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out}.  For every task it appends
-{"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or ``<task>.error.json``.  Before
-any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it cannot be used.
+Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out}; where somebody gives a model by
+a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides.  For every
+task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
+``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
+cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.
 
 Python 3.6 and standard library, plus the framework it serves.
 """
@@ -12,14 +14,18 @@ import os
 import sys
 import threading
 import traceback
-from typing import Any, Dict
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Tuple
 
+from . import given
 from .model_zoo import pair as pairs
 from .records import to_json
 
 TRACE = "trace"
 PACKAGES = {"tf": "tensorflow", "torch": "torch"}
 TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
+EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
+"""What a pair file says of itself and a factory does not."""
 
 
 def write(path, text):
@@ -39,6 +45,7 @@ class Worker(object):
         self.out = request["out"]
         self.framework = request["framework"]
         self.model = None  # type: Any
+        self.done = 0
 
     def event(self, task, phase):
         # type: (str, str) -> None
@@ -60,6 +67,12 @@ class Worker(object):
                 text = to_json(self._task(task, meta["params"]))
                 write(os.path.join(self.out, task + ".json"), text)
                 self.event(task, "done")
+                self.done += 1
+            except given.FactoryError as error:
+                if not self.done:
+                    write(os.path.join(self.out, "refused.json"), json.dumps({"error": str(error)}))
+                    return 0
+                self._failed(task, error)
             except Exception as error:
                 self._failed(task, error)
         return 0
@@ -77,6 +90,10 @@ class Worker(object):
 
     def _meta(self):
         # type: () -> Dict[str, Any]
+        if "factories" in self.request:
+            self.pair = given.Given(self.framework, self.request)  # type: Any
+            said = self.pair.PAIR
+            return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
         try:
             self.pair = pairs.load_pair(path)
@@ -119,7 +136,10 @@ class Worker(object):
             from .adapters import trace_tf
 
             model = self.model
-            return trace_tf.trace_function(model.concrete, model.scopes, model.fetch, tf_model.versions(), model.notes)
+            with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+                concrete = model.concrete
+            notes = model.notes + called(self.pair, model)
+            return trace_tf.trace_function(concrete, model.scopes, model.fetch, tf_model.versions(), notes)
         return capture(task, self.model)
 
     def _session(self, task, params):
@@ -138,8 +158,30 @@ class Worker(object):
         if task == TRACE:
             from .adapters import trace_torch
 
-            return trace_torch.trace(model)
+            with trying(self.pair, lambda: torch_model.run(model), model.called_with):
+                found = trace_torch.trace(model)
+            return found._replace(notes=found.notes + called(self.pair, model))
         return capture(task, model)
+
+
+@contextmanager
+def trying(pair, call, inputs):
+    # type: (Any, Callable[[], Any], Callable[[], str]) -> Iterator[None]
+    """If what follows fails on somebody's own model, see whether a plain call does so, too: that is theirs to mend."""
+    try:
+        yield
+    except given.FactoryError:
+        raise
+    except Exception:
+        if isinstance(pair, given.Given):
+            pair.tried(call, inputs())
+        raise
+
+
+def called(pair, model):
+    # type: (Any, Any) -> Tuple[str, ...]
+    """What somebody's own model was called with, for the report."""
+    return ("called with %s" % model.called_with(),) if isinstance(pair, given.Given) else ()
 
 
 def capture(counter, model):
@@ -178,4 +220,9 @@ def main(path):
     stop_with_parent()
     with open(path) as file:
         request = json.load(file)
-    return Worker(request).run()
+    code = Worker(request).run()
+    if "factories" in request:  # processes that the user's code left behind are not waited for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code

@@ -34,6 +34,20 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 
 OPTIONS: dict[str, Callable[[F], F]] = {
     "model": click.option("--model", required=True, metavar="NAME|FILE.py", help="A model of the zoo, or a pair file."),
+    "one-model": click.option("--model", metavar="NAME|FILE.py", help="A model of the zoo, or a pair file."),
+    "torch": click.option(
+        "--torch", metavar="MODULE:FUNCTION", help="A PyTorch model of your own: what this function returns."
+    ),
+    "tf": click.option(
+        "--tf", metavar="MODULE:FUNCTION", help="A TensorFlow model of your own; with --torch, the pair of both."
+    ),
+    "input": click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="[NAME=]SHAPE[:DTYPE]",
+        help="Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+    ),
     "set": click.option(
         "--set",
         "overrides",

@@ -11,14 +11,17 @@ from .options import options
 
 @click.command()
 @options(
-    "model", "set", "convention", "convention-file", "counter", "from", "to",
+    "one-model", "torch", "tf", "input", "set", "convention", "convention-file", "counter", "from", "to",
     "environment", "environments", "with", "python",
     "out", "format", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
 def run(
     ctx: click.Context,
-    model: str,
+    model: str | None,
+    torch: str | None,
+    tf: str | None,
+    inputs: tuple[str, ...],
     overrides: dict[str, str],
     convention: str,
     convention_files: tuple[Path, ...],
@@ -39,11 +42,13 @@ def run(
 ) -> None:
     """Run the counters on a model and reconcile them.
 
-    TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models. The statement starts
+    TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
+    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs).
+    With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
     """
-    from .. import runner
+    from .. import own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
     from ..report import write
@@ -53,8 +58,11 @@ def run(
     from .progress import progress
     from .screen import show
 
+    given = {"tf": tf, "torch": torch}
+    factories = {name: own.factory(name, where) for name, where in given.items() if where is not None}
+    own.one_model(model, factories, overrides, inputs)
     request = runner.RunRequest(
-        model=model,
+        model=model or "",
         overrides=overrides,
         convention=convention,
         convention_files=convention_files,
@@ -62,8 +70,10 @@ def run(
         device=device,
         timeout=timeout,
         formulas=formulas,
+        factories=factories,
+        inputs=own.read_inputs(inputs),
     )
-    wanted = ends(counters, from_, to)
+    wanted = ends(own.counters_of(factories, counters) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)

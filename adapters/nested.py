@@ -1,0 +1,71 @@
+"""Arguments of a model as people give them: tuples, lists and dicts in each other, tensors at their ends.
+
+Python 3.6 and standard library only.
+"""
+
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
+
+Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
+"""Positional and named arguments of one call."""
+
+
+def arguments_of(pair, params):
+    # type: (Any, Any) -> Arguments
+    """How the pair's model is called: as the pair's ``arguments()`` says, else with its inputs in order."""
+    own = getattr(pair, "arguments", None)
+    return own() if own is not None else (tuple(pair.inputs(params)), {})
+
+
+def changed(value, is_leaf, change):
+    # type: (Any, Callable[[Any], bool], Callable[[Any], Any]) -> Any
+    """The same structure with every leaf changed; what is neither leaf nor structure stays as it is."""
+    if is_leaf(value):
+        return change(value)
+    if isinstance(value, tuple):
+        items = [changed(item, is_leaf, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [changed(item, is_leaf, change) for item in value]
+    if isinstance(value, Mapping):
+        return {key: changed(item, is_leaf, change) for key, item in value.items()}
+    return value
+
+
+def leaves(value, is_leaf):
+    # type: (Any, Callable[[Any], bool]) -> List[Any]
+    """The leaves in order."""
+    found = []  # type: List[Any]
+    changed(value, is_leaf, found.append)
+    return found
+
+
+def filled(value, is_leaf, new):
+    # type: (Any, Callable[[Any], bool], Iterable[Any]) -> Any
+    """The same structure with new leaves, in the order of ``leaves``."""
+    rest = iter(new)
+    return changed(value, is_leaf, lambda _leaf: next(rest))
+
+
+def is_flat(arguments, is_leaf):
+    # type: (Arguments, Callable[[Any], bool]) -> bool
+    """Whether a call takes its leaves one by one, by position."""
+    return not arguments[1] and all(is_leaf(item) for item in arguments[0])
+
+
+def described(arguments, is_leaf, tell):
+    # type: (Arguments, Callable[[Any], bool], Callable[[Any], str]) -> str
+    """One line that says what a call is given: ``float32 (1, 3), mask=int64 (1, 128)``."""
+
+    def text(value):
+        # type: (Any) -> str
+        if is_leaf(value):
+            return tell(value)
+        if isinstance(value, Mapping):
+            return "{%s}" % ", ".join("%s: %s" % (key, text(item)) for key, item in value.items())
+        if isinstance(value, (tuple, list)):
+            ends = "()" if isinstance(value, tuple) else "[]"
+            return ends[0] + ", ".join(text(item) for item in value) + ends[1]
+        return repr(value)[:40]
+
+    positional, named = arguments
+    return ", ".join([text(item) for item in positional] + ["%s=%s" % (key, text(item)) for key, item in named.items()])

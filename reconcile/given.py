@@ -1,0 +1,227 @@
+"""A model that somebody gives by the function that makes it: it stands where a pair's module stands.
+
+``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
+tensor, a tuple or list of positional ones, or a dict of named ones, with whatever stands inside them.  The user's module
+is found by the import path first and in the working directory last: a file of theirs named like a package is no package.
+
+Imported by the worker: Python 3.6 and standard library only.
+"""
+
+import difflib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, Dict, List, Optional, Tuple
+
+from .model_zoo import pair as pairs
+
+TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
+
+
+class FactoryError(Exception):
+    """What somebody gave cannot be used; the message is one sentence for them."""
+
+
+class OwnReconcile(object):
+    """Finder of the working directory's own module ``reconcile``, if it has one: to the user's code that is the one."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        # type: (str, Any, Any) -> Any
+        """The spec of that one module, None for every other."""
+        if name != "reconcile":
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, [os.getcwd()])
+
+
+class Given(object):
+    """One framework's factory and the inputs given on the command line. ``PAIR`` is what a pair says of itself."""
+
+    def __init__(self, framework, request):
+        # type: (str, Dict[str, Any]) -> None
+        self.framework = framework
+        self.where = request["factories"][framework]
+        self.PAIR = pairs.Pair(request["name"], request["said"])
+        given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
+        self.given = given or None  # type: Optional[List[pairs.Input]]
+        self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
+        setattr(self, "build_" + framework, self._build)
+
+    def arguments(self):
+        # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+        """Positional and named arguments of the model made last."""
+        return self._arguments
+
+    def _build(self, _params):
+        # type: (Any) -> Any
+        """A fresh model. Raises FactoryError."""
+        factory = self._factory()
+        made = self._calling(factory, "the factory %s" % self.where)
+        model, inputs = made, None  # type: Any, Any
+        if isinstance(made, tuple) and len(made) in (2, 3):
+            model, inputs = made[0], made[1:]
+        if not is_model(self.framework, model):
+            what = "a tuple that starts with %s" % kind(model) if inputs is not None else kind(made)
+            raise FactoryError(
+                "the factory %s returned %s; it must return a %s, or (model, example inputs)."
+                % (self.where, what, TITLES[self.framework])
+            )
+        self._arguments = self._arguments_of(model, inputs)
+        return model
+
+    def _factory(self):
+        # type: () -> Any
+        name, _, attribute = self.where.partition(":")
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+            sys.meta_path.insert(0, OwnReconcile)
+        if not self._there(name):
+            raise FactoryError(
+                "there is no module %s (%s): it is looked for among the installed packages and in the working directory."
+                % (name, self.where)
+            )
+        found = self._calling(lambda: importlib.import_module(name), "importing %s" % name)
+        for part in attribute.split("."):
+            if not hasattr(found, part):
+                near = difflib.get_close_matches(part, [n for n in dir(found) if not n.startswith("_")], n=1)
+                hint = "Did you mean %s?" % near[0] if near else "Name a function that returns the model."
+                raise FactoryError("%s has no %r (%s). %s" % (name, part, self.where, hint))
+            found = getattr(found, part)
+        if is_made(self.framework, found):
+            raise FactoryError(
+                "%s is a model, not a function that makes one; every counter gets a fresh one: write a function that "
+                "returns it, and name that." % self.where
+            )
+        if not callable(found):
+            raise FactoryError("%s is %s, not a function that returns a model." % (self.where, kind(found)))
+        return found
+
+    def _there(self, name):
+        # type: (str) -> bool
+        """Whether the module can be found; its parents are imported on the way."""
+        parent = name.rpartition(".")[0]
+        if parent and not self._there(parent):
+            return False
+        if name in sys.modules:
+            return True
+        if parent:
+            found = self._calling(lambda: importlib.import_module(parent), "importing %s" % parent)
+            if not hasattr(found, "__path__"):
+                return False
+        return self._calling(lambda: importlib.util.find_spec(name), "finding %s" % name) is not None
+
+    def _calling(self, function, what):
+        # type: (Any, str) -> Any
+        """Call the user's code; whatever it raises, sys.exit included, is one sentence. A fork's child ends here."""
+        process = os.getpid()
+        try:
+            return function()
+        except BaseException as error:
+            if os.getpid() == process:
+                traceback.print_exc()
+                raise FactoryError("%s %s." % (what, said(error))) from error
+        finally:
+            if os.getpid() != process:
+                os._exit(0)
+        raise AssertionError("not reached")
+
+    def _arguments_of(self, model, inputs):
+        # type: (Any, Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+        if self.given is not None:
+            return tuple(i for i in self.given if not i.name), {i.name: i for i in self.given if i.name}
+        if inputs is not None and len(inputs) == 2:
+            positional, named = inputs
+            if not isinstance(positional, (tuple, list)) or not isinstance(named, Mapping):
+                raise FactoryError(
+                    "the factory %s returned (model, %s, %s); after the model come a tuple of positional inputs and a "
+                    "dict of named ones." % (self.where, kind(positional), kind(named))
+                )
+            return tuple(positional), dict(named)
+        if inputs is not None:
+            only = inputs[0]
+            if isinstance(only, Mapping):
+                return (), dict(only)
+            return (tuple(only) if isinstance(only, (tuple, list)) and not hasattr(only, "_fields") else (only,)), {}
+        if needed(self.framework, model):
+            raise FactoryError(
+                "the factory %s returned a model without example inputs: give them with --input, such as "
+                "--input 1,3,224,224, or return (model, inputs)." % self.where
+            )
+        return (), {}
+
+    def tried(self, call, inputs):
+        # type: (Any, str) -> None
+        """Call the model as its own code would, with no counter near. Raises FactoryError if that fails, too."""
+        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs))
+
+
+def is_model(framework, value):
+    # type: (str, Any) -> bool
+    """Whether a value is a model of that framework."""
+    if framework == "torch":
+        import torch
+
+        return isinstance(value, torch.nn.Module)
+    import tensorflow as tf
+
+    return is_made("tf", value) or (callable(value) and not inspect.isclass(value))
+
+
+def is_made(framework, value):
+    # type: (str, Any) -> bool
+    """Whether a value can be nothing but a model, where a function that makes one is wanted."""
+    if framework == "torch":
+        return is_model(framework, value)
+    import tensorflow as tf
+
+    return isinstance(value, (tf.Module, tf.keras.layers.Layer))
+
+
+def needed(framework, model):
+    # type: (str, Any) -> bool
+    """Whether a model cannot be called without arguments."""
+    function = model.forward if framework == "torch" else getattr(model, "call", model)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return any(p.default is p.empty and p.kind in usual for p in parameters)
+
+
+def kind(value):
+    # type: (Any) -> str
+    """``None``, ``a dict``, ``an int``."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return "%s %s" % ("an" if name[0].lower() in "aeiou" else "a", name)
+
+
+def said(error):
+    # type: (BaseException) -> str
+    """What an error says of itself: the last line of its traceback, and where in the user's code that was."""
+    if isinstance(error, SystemExit):
+        text = "called sys.exit(%s)" % ("" if error.code is None else repr(error.code))
+    elif isinstance(error, ModuleNotFoundError) and error.name:
+        text = "needs the package %s, which is not installed in this environment" % error.name.partition(".")[0]
+    else:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        text = "raised " + type(error).__name__ + (": " + lines[0][:300].rstrip(".") if lines else "")
+    place = _place(error)
+    return text + (" (%s)" % place if place else "")
+
+
+def _place(error):
+    # type: (BaseException) -> str
+    """File and line of the innermost call below the working directory."""
+    here, ours = os.getcwd() + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frames = [(os.path.abspath(f[0]), f[1]) for f in traceback.extract_tb(error.__traceback__)]
+    mine = [f for f in frames if f[0].startswith(here) and not f[0].startswith((ours, here + "<"))]
+    mine = [f for f in mine if "site-packages" not in f[0]]
+    return "%s, line %d" % (os.path.relpath(mine[-1][0], here), mine[-1][1]) if mine else ""

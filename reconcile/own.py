@@ -1,0 +1,122 @@
+"""A model of the user's own, as it is named on the command line: its factory, and the inputs to call it with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .adapters import COUNTERS
+from .errors import UsageError, unknown
+from .model_zoo.pair import Input
+from .worker import PACKAGES, TITLES
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
+
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def factory(framework: str, text: str) -> str:
+    """``package.module:function`` as it was given. Raises UsageError for anything else."""
+    option = f"--{framework} {text!r}"
+    module, colon, function = text.partition(":")
+    if not colon:
+        stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
+        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {stem}:make_model.")
+    if not _MODULE.fullmatch(module):
+        dotted = module.removesuffix(".py").strip("./").replace("/", ".")
+        hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
+        raise UsageError(f"{option}: {module!r} is no module's name. Write it with dots, such as {hint}.")
+    if not _MODULE.fullmatch(function):
+        raise UsageError(f"{option}: {function!r} is no function's name. Write MODULE:FUNCTION, such as {module}:make.")
+    return text
+
+
+def read_input(text: str) -> Input:
+    """One ``[NAME=]SHAPE[:DTYPE]``; the name is '' for an input by position. Raises UsageError."""
+
+    def wrong(why: str) -> UsageError:
+        return UsageError(f"--input {text!r} cannot be read: {why}. {FORM}")
+
+    name, equals, rest = text.rpartition("=")
+    name = name.strip()
+    if equals and not name.isidentifier():
+        raise wrong(f"{name!r} is no argument's name")
+    shape, colon, dtype = (part.strip() for part in rest.partition(":"))
+    if colon and dtype not in DTYPES:
+        raise wrong(f"{dtype!r} is none of {', '.join(DTYPES)}")
+    sizes = () if shape in ("", "()") else shape.removeprefix("(").removesuffix(")").removesuffix(",").split(",")
+    if not shape:
+        raise wrong("it has no shape")
+    for size in sizes:
+        if not re.fullmatch(r"\s*[0-9]+\s*", size):
+            raise wrong(f"{size.strip()!r} is no size")
+    return Input(name, tuple(int(size) for size in sizes), dtype or DTYPES[0])
+
+
+def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
+    """Every input. Raises UsageError for one that cannot be read, and for a name given twice."""
+    found = tuple(read_input(text) for text in texts)
+    names = [i.name for i in found if i.name]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(f"--input gives {twice!r} twice.")
+    return found
+
+
+def one_model(model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object) -> None:
+    """Raises UsageError unless exactly one model is named: a pair, or a factory for one framework or both."""
+    if model is None and not factories:
+        raise UsageError(
+            "name a model: --model NAME (see `reconcile list models`), or --torch MODULE:FUNCTION or --tf MODULE:FUNCTION "
+            "for one of your own."
+        )
+    if model is not None and factories:
+        raise UsageError("--model names a pair and --torch and --tf a model of your own; give one or the other.")
+    if model is not None and inputs:
+        raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
+    if factories and overrides:
+        raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
+
+
+def name_of(factories: Mapping[str, str]) -> str:
+    """What the reports call the model: where its factory is, ``net.make``."""
+    return "+".join(dict.fromkeys(where.replace(":", ".") for where in factories.values()))
+
+
+def counters_of(factories: Mapping[str, str], asked: Sequence[str]) -> tuple[str, ...]:
+    """The counters that go with these frameworks, all or those asked for. Raises UsageError for others."""
+    for name in asked:
+        if name not in COUNTERS:
+            raise unknown("counter", name, COUNTERS)
+        counter = COUNTERS[name]
+        if counter.framework not in factories:
+            raise UsageError(
+                f"{name} counts {TITLES[counter.framework]} models: give one with --{counter.framework} MODULE:FUNCTION."
+            )
+        if counter.recipe:
+            raise UsageError(f"{name} builds the model another way, which takes a pair file: see `reconcile new`.")
+    return tuple(
+        name
+        for name, c in COUNTERS.items()
+        if c.framework in factories and not c.recipe and (not asked or name in asked)
+    )
+
+
+def body(factories: Mapping[str, str], inputs: Sequence[Input]) -> dict[str, Any]:
+    """The part of a worker's request that says what to run."""
+    said = dict(factories)
+    if inputs:
+        said["inputs"] = "; ".join(_text(i) for i in inputs)
+    return {
+        "factories": {name: factories[name] for name in PACKAGES if name in factories},
+        "inputs": [[i.name, list(i.shape), i.dtype] for i in inputs],
+        "name": name_of(factories),
+        "said": said,
+    }
+
+
+def _text(given: Input) -> str:
+    shape = ",".join(map(str, given.shape)) or "()"
+    return (f"{given.name}=" if given.name else "") + shape + f":{given.dtype}"

@@ -1,0 +1,68 @@
+"""The command line in a user's own folder, with a real runner."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+
+
+@dataclass
+class Repository:
+    """A folder that is the working directory; logs that a refusal keeps go to ``logs``."""
+
+    folder: Path
+    logs: Path
+
+    def write(self, **files: str) -> None:
+        """Python files by their stem."""
+        for stem, text in files.items():
+            path = self.folder.joinpath(*stem.split("__of__")).with_suffix(".py")
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(textwrap.dedent(text))
+
+    def run(self, *args: str) -> Result:
+        """``reconcile run ARGS`` there."""
+        return CliRunner().invoke(cli, ["run", "--out", "out", *args], prog_name="reconcile")
+
+    def report(self, name: str, *args: str) -> dict[str, Any]:
+        """The JSON report of a run that must reconcile."""
+        result = self.run(*args)
+        assert result.exit_code == 0, result.output
+        data: dict[str, Any] = json.loads((self.folder / "out" / f"{name}.json").read_text())
+        assert {s["residual"] for s in data["statements"]} == {0}
+        return data
+
+    def refusal(self, *args: str) -> str:
+        """The one sentence of a run that is refused, without where the log is; the log must hold what it says."""
+        result = self.run(*args)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert len(result.stderr.splitlines()) == 1
+        assert not (self.folder / "out").exists()
+        sentence, _, log = result.stderr.strip().removeprefix("Error: ").partition(" The full log is in ")
+        if log:
+            assert Path(log[:-1]).parent == self.logs
+        return sentence
+
+    def log(self) -> str:
+        """What the one refused run printed."""
+        (path,) = self.logs.iterdir()
+        return path.read_text()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    folder, logs = tmp_path / "repository", tmp_path / "logs"
+    folder.mkdir()
+    logs.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("reconcile.process.LOGS", str(logs))
+    return Repository(folder, logs)

@@ -1,0 +1,226 @@
+"""A factory that cannot be used: one sentence with the last line of its own traceback, exit 2, and a log of it all."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psutil
+import pytest
+
+from tests.own.conftest import Repository
+
+pytestmark = pytest.mark.frameworks
+
+NET = """
+    import torch
+    from torch import nn
+
+    def linear():
+        return nn.Linear(5, 2)
+"""
+
+BAD = """
+    import os, sys, time
+    import torch
+    from torch import nn
+
+    print("importing bad")
+    model = nn.Linear(5, 2)
+    number = 3
+
+    def raises():
+        print("about to raise")
+        raise ValueError("no weights here\\nand a second line.")
+
+    def exits():
+        sys.exit("enough")
+
+    def lacks():
+        import a_package_that_is_not_there.part
+
+    def nothing():
+        pass
+
+    def pair():
+        return {"model": model}, 3
+
+    def wrong_inputs():
+        return nn.Linear(5, 2), 3, 4
+
+    def takes(width):
+        return nn.Linear(width, 2)
+
+    class Net(nn.Module):
+        def forward(self, x, y):
+            return x @ y
+"""
+
+LOOKED = "it is looked for among the installed packages and in the working directory."
+
+CASES = [
+    ("bad:raises", "the factory bad:raises raised ValueError: no weights here (bad.py, line 12)."),
+    ("bad:exits", "the factory bad:exits called sys.exit('enough') (bad.py, line 15)."),
+    (
+        "bad:lacks",
+        "the factory bad:lacks needs the package a_package_that_is_not_there, which is not installed in this environment "
+        "(bad.py, line 18).",
+    ),
+    (
+        "bad:nothing",
+        "the factory bad:nothing returned None; it must return a torch.nn.Module, or (model, example inputs).",
+    ),
+    (
+        "bad:pair",
+        "the factory bad:pair returned a tuple that starts with a dict; it must return a torch.nn.Module, or "
+        "(model, example inputs).",
+    ),
+    (
+        "bad:wrong_inputs",
+        "the factory bad:wrong_inputs returned (model, an int, an int); after the model come a tuple of positional inputs "
+        "and a dict of named ones.",
+    ),
+    ("bad:takes", "the factory bad:takes raised TypeError: takes() missing 1 required positional argument: 'width'."),
+    (
+        "bad:model",
+        "bad:model is a model, not a function that makes one; every counter gets a fresh one: write a function that "
+        "returns it, and name that.",
+    ),
+    ("bad:number", "bad:number is an int, not a function that returns a model."),
+    ("bad:riases", "bad has no 'riases' (bad:riases). Did you mean raises?"),
+    ("bda:raises", f"there is no module bda (bda:raises): {LOOKED}"),
+    ("bad.deep:raises", f"there is no module bad.deep (bad.deep:raises): {LOOKED}"),
+    (
+        "lacking:make",
+        "importing lacking needs the package not_there_either, which is not installed in this environment "
+        "(lacking.py, line 2).",
+    ),
+    ("broken:make", "importing broken raised SyntaxError: invalid syntax (broken.py, line 2)."),
+    (
+        "net:linear",
+        "the factory net:linear returned a model without example inputs: give them with --input, such as "
+        "--input 1,3,224,224, or return (model, inputs).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("where", "said"), CASES, ids=[where for where, _ in CASES])
+def test_a_factory_that_cannot_be_used(repository: Repository, where: str, said: str) -> None:
+    repository.write(net=NET, bad=BAD, lacking="\nimport not_there_either\n", broken="\ndef make(:\n")
+    assert repository.refusal("--torch", where, "--counter", "thop") == said
+
+
+def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repository) -> None:
+    repository.write(bad=BAD)
+    repository.refusal("--torch", "bad:raises")
+    log = repository.log()
+    assert "about to raise" in log
+    assert 'raise ValueError("no weights here\\nand a second line.")' in log
+    assert "and a second line." in log
+
+
+@pytest.mark.parametrize(
+    ("where", "inputs", "said"),
+    [
+        ("net:linear", ("1,6",), "the model of net:linear, called with (float32 (1, 6)), raised RuntimeError: mat1 and mat2 "),
+        ("bad:Net", ("2,3", "z=3,2"), "the model of bad:Net, called with (float32 (2, 3), z=float32 (3, 2)), raised TypeError: "),
+        ("bad:Net", ("2,3", "y=4,2"), "called with (float32 (2, 3), y=float32 (4, 2)), raised RuntimeError: "),
+    ],
+)  # fmt: skip
+def test_a_model_that_wants_other_inputs(
+    repository: Repository, where: str, inputs: tuple[str, ...], said: str
+) -> None:
+    repository.write(net=NET, bad=BAD)
+    asked = [word for text in inputs for word in ("--input", text)]
+    assert said in repository.refusal("--torch", where, *asked)
+
+
+def test_the_other_framework_is_stopped(repository: Repository) -> None:
+    repository.write(
+        bad=BAD,
+        slow="""
+            import time
+
+            def make():
+                time.sleep(120)
+        """,
+    )
+    start = time.monotonic()
+    assert "raised ValueError" in repository.refusal("--torch", "bad:raises", "--tf", "slow:make")
+    assert time.monotonic() - start < 60
+
+
+def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
+    repository.write(
+        bad="""
+            import tensorflow as tf
+
+            model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+
+            def make():
+                return model
+
+            def wrong():
+                return 3
+        """
+    )
+    assert repository.refusal("--tf", "bad:model").startswith("bad:model is a model, not a function that makes one")
+    assert "it must return a TensorFlow model" in repository.refusal("--tf", "bad:wrong")
+    asked = ("--tf", "bad:make", "--input", "x=2,3", "--input", "y=4")
+    assert "the model of bad:make, called with (x=float32 (2, 3), y=float32 (4,)), raised " in repository.refusal(
+        *asked
+    )
+
+
+def test_what_prints_forks_and_leaves_processes_behind_reconciles(repository: Repository) -> None:
+    """A forked child that comes back from the factory, raises in it or goes on running is no second worker."""
+    repository.write(
+        net="""
+            import multiprocessing, os, sys, time
+            from torch import nn
+
+            def make():
+                print("hello " * 1000)
+                if os.fork() == 0:
+                    return nn.Linear(5, 2)
+                if os.fork() == 0:
+                    raise RuntimeError("in the child")
+                multiprocessing.get_context("fork").Process(target=time.sleep, args=(77,)).start()
+                os.system("exit 3")
+                return nn.Linear(5, 2)
+        """
+    )
+    start = time.monotonic()
+    data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
+    assert time.monotonic() - start < 60
+    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
+    mine = psutil.Process(os.getpid())
+    assert [p for p in psutil.process_iter(["cmdline"]) if p != mine and str(repository.folder) in _command(p)] == []
+    assert [p for p in mine.children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def _command(process: psutil.Process) -> str:
+    return " ".join(process.info["cmdline"] or ())
+
+
+def test_a_factory_that_fails_only_later_fails_its_counter(repository: Repository) -> None:
+    repository.write(
+        net="""
+            from torch import nn
+
+            made = []
+
+            def make():
+                made.append(1)
+                if len(made) == 3:
+                    raise OSError("the disk is gone")
+                return nn.Linear(5, 2)
+        """
+    )
+    result = repository.run("--torch", "net:make", "--input", "3,5")
+    assert result.exit_code == 3
+    said = " ".join(result.stdout.split())
+    assert (
+        "fvcore: failed: FactoryError: the factory net:make raised OSError: the disk is gone (net.py, line 9)." in said
+    )
+    assert "flop_counter: exact." in said
