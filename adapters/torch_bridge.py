@@ -119,7 +119,8 @@ def _balance(
         left_out.discard("accumulators")  # they go with the multiply-adds that are in question
     others = tuple(name for name in COMPONENTS if name not in left_out)
     kept = [replace(item, ran=_without(item.ran, left_out), only=others) for item in items]
-    kept += [item for op in ops for item in _left_out(op, left_out, counter, inside)]
+    opaque = next((op for item in items for op in item.sightings if known_work(op) is None), None)
+    kept += [item for op in ops for item in _left_out(op, left_out, counter, inside, opaque)]
     rest = _without(missing, left_out)
     if rest:
         parts = ", ".join(f"{name} {count:+,}" for name, count in rest.items() if count)
@@ -132,11 +133,17 @@ def _without(work: Work, names: set[str]) -> Work:
     return Work(*(0 if name in names else count for name, count in work.items()))
 
 
-def _left_out(op: Op, names: set[str], counter: _Counter, inside: Op | None) -> list[Item]:
-    """The components of a trace op of which the counter counts none in this module."""
+def _left_out(op: Op, names: set[str], counter: _Counter, inside: Op | None, opaque: Op | None) -> list[Item]:
+    """The components of a trace op of which the counter counts none in this module.
+
+    Where the counter met an ``opaque`` op in it (a custom autograd function) and counts nothing at all of this one, this
+    one ran inside of that.
+    """
     work = _without(known_work(op) or ZERO, set(COMPONENTS) - names)
     if not work:
         return []
+    if work == known_work(op):
+        inside = inside or opaque
     rule = None if inside else counter.rule(op)
     reason = counter.why_not(op) if rule is None else rule.formula
     if inside:

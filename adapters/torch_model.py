@@ -1,6 +1,6 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -105,6 +105,8 @@ class TorchModel(object):
         self.arguments = nested.arguments_of(self.pair, self.params)
         if not nested.is_flat(self.arguments, is_leaf):
             module.register_forward_pre_hook(self._structured, with_kwargs=True, prepend=True)
+        if hasattr(self.pair, "arguments"):
+            module.register_forward_hook(_only_tensors)
         return module
 
     def _structured(self, _module, tensors, _named):
@@ -123,6 +125,30 @@ class TorchModel(object):
         # type: () -> str
         """What the module built last is called with, in a line."""
         return nested.described(self.arguments, is_leaf, _tell)
+
+
+def _only_tensors(_module, _inputs, outputs):
+    # type: (Any, Any, Any) -> Any
+    """Hook of the root: what comes out, as plain tuples of tensors where it is more than that. TorchScript's tracer, which
+    fvcore uses, takes nothing else, and handing a result over is no work."""
+    found = tuple(_tensors_out(outputs))
+    return found if found and not _is_plain(outputs) else outputs
+
+
+def _is_plain(value):
+    # type: (Any) -> bool
+    return isinstance(value, torch.Tensor) or (type(value) in (tuple, list) and all(_is_plain(item) for item in value))
+
+
+def _tensors_out(value):
+    # type: (Any) -> List[torch.Tensor]
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    return [t for item in value for t in _tensors_out(item)] if isinstance(value, (tuple, list)) else []
 
 
 def run(model):

@@ -1,0 +1,78 @@
+"""A user's folder with modules named like ours and like the frameworks disturbs nothing, and is not disturbed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.own.conftest import Repository
+
+pytestmark = pytest.mark.frameworks
+
+ROOT = Path(__file__).parents[2]
+
+TRAP = "raise ImportError('the file in the working directory was imported')\n"
+
+NET = """
+    import adapters
+    import model_zoo.sizes
+    import reconcile
+    from package import worker
+    from reconcile import WIDTH
+    import torch
+
+    def make():
+        assert adapters.MINE and worker.MINE and reconcile.MINE
+        assert "reconcile.adapters" not in __import__("sys").modules
+        return torch.nn.Linear(model_zoo.sizes.DEPTH, WIDTH), torch.ones(3, model_zoo.sizes.DEPTH)
+"""
+
+
+def test_a_repository_full_of_our_names(repository: Repository) -> None:
+    """As the console script does: the folder of the script, not the working directory, starts the import path."""
+    traps = ("torch", "tensorflow", "keras", "numpy", "thop", "fvcore", "click", "rich", "json", "records", "worker")
+    for name in traps:
+        repository.write(**{name: TRAP})
+    repository.write(
+        net=NET,
+        reconcile="MINE = True\nWIDTH = 2\n",
+        adapters__of____init__="MINE = True\n",
+        adapters__of__trace_torch=TRAP,
+        model_zoo__of__sizes="DEPTH = 5\n",
+        model_zoo__of__pair=TRAP,
+        package__of__worker="MINE = True\n",
+        given=TRAP,
+    )
+    script = repository.folder.parent / "bin" / "reconcile"
+    script.parent.mkdir()
+    start = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom reconcile.cli import main\nmain()\n"
+    script.write_text(start)
+    command = [sys.executable, str(script), "run", "--torch", "net:make", "--out", "out"]
+    done = subprocess.run(command, cwd=repository.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = json.loads((repository.folder / "out" / "net.make.json").read_text())
+    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
+
+
+def test_the_traps_would_be_sprung(repository: Repository) -> None:
+    repository.write(trap=TRAP, net="import trap\n")
+    assert "the file in the working directory was imported" in repository.refusal("--torch", "net:make")
+
+
+def test_what_a_module_of_the_tool_imports_is_still_the_tool(repository: Repository) -> None:
+    """Without a module of that name in the folder, `reconcile` is this tool to the user's code as well."""
+    repository.write(
+        net="""
+            from reconcile.model_zoo import conv_only
+            from reconcile.model_zoo.pair import Params
+
+            def make():
+                params = Params(conv_only.PAIR.params)
+                return conv_only.build_torch(params), __import__("torch").ones(conv_only.inputs(params)[0].shape)
+        """
+    )
+    repository.report("net.make", "--torch", "net:make", "--counter", "thop")
