@@ -196,8 +196,8 @@ def _collect(
             framework, body, tasks, folder / framework, request.timeout, progress, request.python or sys.executable
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
-        futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
         try:
+            futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
             for ended in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
                 ended.result()
             found = {name: future.result() for name, future in futures.items()}

@@ -10,6 +10,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 COMMANDS = {
     "run": ("reconcile.cli.run:run", "Run the counters on a model and reconcile them."),
+    "new": ("reconcile.cli.new:new", "Write a pair file that runs, to start from."),
     "matrix": ("reconcile.cli.matrix:matrix", "Run a model in several environments and reconcile neighbours."),
     "check": ("reconcile.cli.check:check", "Hold a fresh run against a baseline."),
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
@@ -41,6 +42,7 @@ def cli() -> None:
 
     \b
     Start with:  reconcile run --model gru_demo
+    Your own:    reconcile run --torch package.module:function --input 1,3,224,224
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed.
     """

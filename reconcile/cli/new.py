@@ -1,0 +1,36 @@
+"""``reconcile new``: a pair file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .options import PATH
+
+
+@click.command()
+@click.argument("file", type=PATH, metavar="NAME")
+def new(file: Path) -> None:
+    """Write a pair file that runs, to start from.
+
+    NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
+    its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
+    """
+    from ..errors import UsageError
+
+    target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")
+    if not target.stem.isidentifier():
+        raise UsageError(f"{target.stem!r} cannot name a Python file that is imported. Use letters, digits and _.")
+    template = Path(__file__).parents[1] / "templates" / "pair.txt"
+    text = template.read_text(encoding="utf-8").replace("THE_PAIR", target.stem)
+    try:
+        with target.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror or type(error).__name__}.") from error
+    click.echo(
+        f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}"
+    )
