@@ -55,7 +55,7 @@ def show(
                 console,
                 *_section("Layer by layer: what to add to arrive at the work that ran", layer_table(result, limit)),
             )
-        _print(console, *(_closing(v) for v in view.verdicts(result)), Text())
+        _print(console, *(_closing(v) for v in view.verdicts(result)), *_notes(result), Text())
     _print(console, *_problems(result), _summary(result))
     if files and not quiet:
         _print(console, Text("wrote " + ", ".join(clean(str(f)) for f in files), style="dim"))
@@ -196,6 +196,11 @@ def _closing(verdict: view.Verdict) -> RenderableType:
     text = Text(f"{verdict.ledger.counter}: ", style="bold")
     text.append(clean(view.closing(verdict)), style=f"not bold {STYLE[verdict.state]}")
     return text
+
+
+def _notes(result: RunResult) -> list[RenderableType]:
+    """What is to be said of how a trace was taken: what the model was called with, where it ran and why."""
+    return [Text(clean(f"{trace.name}: {note}."), style="dim") for trace in result.traces for note in trace.notes]
 
 
 def _problems(result: RunResult) -> list[RenderableType]:
