@@ -18,12 +18,14 @@ class ModulePath(object):
     """Path of the module whose forward is running: of a shared module the first name, '' for the root.
 
     Hooks of the process, not of the modules: nn.TransformerEncoderLayer takes another path where a hook is attached to
-    it, and a counter would see what it does not see for its users.
+    it, and a counter would see what it does not see for its users.  A module that has hooks already gets ours behind them:
+    what its own hooks after it compute is part of it, and those of the process would have left it by then.
     """
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
         self._names = {module: name for name, module in root.named_modules()}
+        self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
         self._stack = [""]
         self._handles = []  # type: List[Any]
 
@@ -41,9 +43,22 @@ class ModulePath(object):
 
     def __enter__(self):
         # type: () -> ModulePath
-        self._handles.append(module_hooks.register_module_forward_pre_hook(self._push))
-        self._handles.append(module_hooks.register_module_forward_hook(self._pop))
+        self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
+        self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
+        for module in self._hooked:
+            self._handles.append(module.register_forward_pre_hook(self._push))
+            self._handles.append(module.register_forward_hook(self._pop))
         return self
+
+    def _push_unhooked(self, module, inputs):
+        # type: (torch.nn.Module, Any) -> None
+        if module not in self._hooked:
+            self._push(module, inputs)
+
+    def _pop_unhooked(self, module, inputs, outputs):
+        # type: (torch.nn.Module, Any, Any) -> None
+        if module not in self._hooked:
+            self._pop(module, inputs, outputs)
 
     def _push(self, module, _inputs):
         # type: (torch.nn.Module, Any) -> None
@@ -103,17 +118,9 @@ class TorchModel(object):
             module = module.to(device)
         module.eval()
         self.arguments = nested.arguments_of(self.pair, self.params)
-        if not nested.is_flat(self.arguments, is_leaf):
-            module.register_forward_pre_hook(self._structured, with_kwargs=True, prepend=True)
         if hasattr(self.pair, "arguments"):
-            module.register_forward_hook(_only_tensors)
+            Door(module, self.arguments)
         return module
-
-    def _structured(self, _module, tensors, _named):
-        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
-        """Hook of the root: a counter hands tensors over one by one; the model gets them as it takes them."""
-        positional, named = nested.filled(self.arguments, is_leaf, tensors)
-        return positional, named
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]
@@ -127,10 +134,52 @@ class TorchModel(object):
         return nested.described(self.arguments, is_leaf, _tell)
 
 
-def _only_tensors(_module, _inputs, outputs):
-    # type: (Any, Any, Any) -> Any
-    """Hook of the root: what comes out, as plain tuples of tensors where it is more than that. TorchScript's tracer, which
-    fvcore uses, takes nothing else, and handing a result over is no work."""
+class Door(object):
+    """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
+
+    What comes out is tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and handing results
+    over is no work.  It takes the place of ``forward`` rather than hook the module (see ModulePath), except where the
+    module has hooks of its own, which are to see what they always see.
+    """
+
+    def __init__(self, module, arguments):
+        # type: (torch.nn.Module, nested.Arguments) -> None
+        self.arguments = arguments
+        self.forward = module.forward
+        self.hooked_before = bool(module._forward_pre_hooks)
+        self.hooked_after = bool(module._forward_hooks)
+        self.inside = False
+        if self.hooked_before:
+            module.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True)
+        if self.hooked_after:
+            module.register_forward_hook(self._after)
+        module.forward = self._forward
+
+    def _before(self, _module, tensors, named):
+        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+        return (tensors, named) if self.inside else nested.filled(self.arguments, is_leaf, tensors)
+
+    def _after(self, _module, _inputs, outputs):
+        # type: (Any, Any, Any) -> Any
+        return outputs if self.inside else _only_tensors(outputs)
+
+    def _forward(self, *given, **named):
+        # type: (*Any, **Any) -> Any
+        if self.inside:  # a model that calls itself knows how
+            return self.forward(*given, **named)
+        if not self.hooked_before:
+            given, named = nested.filled(self.arguments, is_leaf, given)
+        self.inside = True
+        try:
+            outputs = self.forward(*given, **named)
+        finally:
+            self.inside = False
+        return outputs if self.hooked_after else _only_tensors(outputs)
+
+
+def _only_tensors(outputs):
+    # type: (Any) -> Any
+    """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples."""
     found = tuple(_tensors_out(outputs))
     return found if found and not _is_plain(outputs) else outputs
 

@@ -146,6 +146,9 @@ MODULES = """
         extra = {"pair": [torch.ones(3, 4), torch.ones(4, 5)], "flag": None}
         return Nested(), [torch.full((2, 7), 49)], {"extra": extra}
 
+    def encoder():
+        return nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), {"src": X}
+
     def plain():
         return nn.Embedding(2, 8), torch.zeros(9, 9)
 """
@@ -165,6 +168,8 @@ CASES = {
     "loaded": ROWS * 8 * 8,
     "nested": 2 * 7 * 8 * 4 + 3 * 4 * 5,
     "mixed": 2 * 7 * 8 * 4 + 3 * 4 * 5,
+    # query, key, value and output; scores and values; the two of the feed-forward part.
+    "encoder": ROWS * 8 * 8 * 4 + 2 * (2 * 3 * 3 * 8) + ROWS * 8 * 16 * 2,
 }
 FOR_REAL = {
     "branches": "cannot run on meta (RuntimeError: Tensor.item() cannot be called on meta tensors): traced on the CPU",
@@ -186,6 +191,13 @@ def test_it_reconciles(repository: Repository, name: str, convention: str) -> No
         assert trace["notes"][0].startswith(FOR_REAL[name])
         assert len(trace["notes"]) == 2
     assert trace["notes"][-1].startswith("called with ")
+
+
+def test_naming_the_inputs_sends_no_module_down_another_path(repository: Repository) -> None:
+    """An encoder layer to which a hook is attached is no fused op any more, and flop_counter would count it."""
+    repository.write(modules=MODULES)
+    data = repository.report("modules.encoder", "--torch", "modules:encoder", "--counter", "flop_counter")
+    assert data["ledgers"][0]["total"] == 0
 
 
 def test_what_is_inside_a_custom_function_is_not_counted_rather_than_counted_otherwise(repository: Repository) -> None:
