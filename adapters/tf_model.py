@@ -4,7 +4,8 @@ The static counters only read these graphs; the one that writes (run metadata fi
 own.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
 """
 
-from typing import Any, Dict, List, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested
 from .trace_tf import Fetch
@@ -62,11 +63,22 @@ def layer_paths(model):
     return found
 
 
-def record_scopes(model, scopes):
-    # type: (Any, Dict[str, str]) -> None
-    """Make every layer of ``model`` note the name scope it is called in: {scope: layer path}."""
-    for layer, path in layer_paths(model):
+@contextmanager
+def recorded_scopes(model, scopes):
+    # type: (Any, Dict[str, str]) -> Iterator[None]
+    """Meanwhile every layer of ``model`` notes the name scope it is called in: {scope: layer path}."""
+    layers = layer_paths(model)
+    own = [(layer, vars(layer).get("call")) for layer, _ in layers]
+    for layer, path in layers:
         _note_calls(layer, path, scopes)
+    try:
+        yield
+    finally:
+        for layer, call in own:
+            if call is None:
+                object.__delattr__(layer, "call")
+            else:
+                object.__setattr__(layer, "call", call)
 
 
 def _note_calls(layer, path, scopes):
@@ -154,7 +166,6 @@ class TfModel(object):
             tensors = nested.leaves(self.arguments, is_leaf)
             if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
                 self.invoke(self.example())  # the first call makes layers, which must be there to be found
-            record_scopes(model, self.scopes)
             specs = [
                 tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
                 for i, t in enumerate(tensors)
@@ -164,7 +175,8 @@ class TfModel(object):
                 # type: (*Any) -> Any
                 return self.invoke(inputs)
 
-            self._concrete = tf.function(infer).get_concrete_function(*specs)
+            with recorded_scopes(model, self.scopes):
+                self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
 
     def invoke(self, tensors):

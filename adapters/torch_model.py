@@ -216,7 +216,7 @@ def _tensor(leaf, device):
     if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
         return leaf.detach().to(device)
     if hasattr(leaf, "__array__") and not isinstance(leaf, torch.Tensor):
-        return torch.as_tensor(leaf).to(device)
+        return torch.as_tensor(leaf.__array__()).to(device)
     generator = torch.Generator().manual_seed(0)
     if dtype.is_floating_point:
         value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype)

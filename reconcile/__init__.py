@@ -4,3 +4,11 @@ Imported inside legacy environments too: Python 3.6 syntax, and nothing heavy.
 """
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name):  # Python 3.7 and later: api.py, and what it imports, only when it is asked for
+    if name in ("run", "Run"):
+        from . import api
+
+        return getattr(api, name)
+    raise AttributeError("module 'reconcile' has no attribute %r" % name)

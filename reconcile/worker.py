@@ -39,9 +39,10 @@ def write(path, text):
 class Worker(object):
     """One request, task by task."""
 
-    def __init__(self, request):
-        # type: (Dict[str, Any]) -> None
+    def __init__(self, request, pair=None):
+        # type: (Dict[str, Any], Any) -> None
         self.request = request
+        self.pair = pair
         self.out = request["out"]
         self.framework = request["framework"]
         self.model = None  # type: Any
@@ -61,10 +62,14 @@ class Worker(object):
         if "error" in meta:
             return 0
         self.event("", "loading")
+        if self.framework == "tf":
+            from .adapters import tf_model
+
+            tf_model.quiet()
         for task in self.request["tasks"]:
             self.event(task, "started")
             try:
-                text = to_json(self._task(task, meta["params"]))
+                text = to_json(self.take(task, meta["params"]))
                 write(os.path.join(self.out, task + ".json"), text)
                 self.event(task, "done")
                 self.done += 1
@@ -91,7 +96,7 @@ class Worker(object):
     def _meta(self):
         # type: () -> Dict[str, Any]
         if "factories" in self.request:
-            self.pair = given.Given(self.framework, self.request)  # type: Any
+            self.pair = given.Given(self.framework, self.request)
             said = self.pair.PAIR
             return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
@@ -118,15 +123,15 @@ class Worker(object):
             "frameworks": [name for name in PACKAGES if hasattr(self.pair, "build_" + name)],
         }
 
-    def _task(self, task, params):
+    def take(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
+        """The trace or ledger of one task. Raises whatever building and running the model raises."""
         return (self._tf if self.framework == "tf" else self._torch)(task, pairs.Params(params))
 
     def _tf(self, task, params):
         # type: (str, pairs.Params) -> Any
         from .adapters import tf_model
 
-        tf_model.quiet()
         recipe = self.request["recipe"]
         if recipe not in ("", tf_model.BATCH_OF_ONE):
             return self._session(task, params)

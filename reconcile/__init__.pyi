@@ -1,0 +1,4 @@
+from .api import Run as Run
+from .api import run as run
+
+__version__: str

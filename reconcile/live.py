@@ -1,0 +1,118 @@
+"""Models that are there already, in this very process: what stands for a pair, and its tasks one after another."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import own
+from .adapters import COUNTERS
+from .causes import State
+from .engine import Missing
+from .errors import UsageError
+from .given import FactoryError, Given, is_made, is_model, kind, said
+from .records import Ledger, Trace
+from .runner import Collected
+from .worker import EMPTY, PACKAGES, TITLES, TRACE, Worker
+
+
+class Live(Given):
+    """One framework's model, or a function that makes one, in the caller's hands.
+
+    A PyTorch module is copied for every counter, since some leave things behind; a TensorFlow model is only read.
+    """
+
+    def __init__(self, framework: str, model: Any, inputs: Any) -> None:
+        name = getattr(model, "__name__", None) or type(model).__name__
+        specs = [inputs] if isinstance(inputs, str) else inputs
+        textual = isinstance(specs, Sequence) and specs and all(isinstance(item, str) for item in specs)
+        request = {
+            "factories": {framework: name},
+            "name": name,
+            "said": {framework: name},
+            "inputs": [[i.name, i.shape, i.dtype] for i in own.read_inputs(specs)] if textual else [],
+        }
+        super().__init__(framework, request)
+        self.model = model
+        self.inputs = None if textual or inputs is None else (inputs,)
+
+    def _build(self, _params: object) -> Any:
+        if not is_made(self.framework, self.model) and callable(self.model) and self._makes_one():
+            model = super()._build(_params)
+        elif is_model(self.framework, self.model):
+            torch = self.framework == "torch"
+            model = self._calling(lambda: copy.deepcopy(self.model) if torch else self.model, f"copying {self.where}")
+            self._arguments = self._arguments_of(model, self.inputs)
+        else:
+            raise FactoryError(
+                f"{self.framework}= is {kind(self.model)}; give a {TITLES[self.framework]} model or a function that makes one."
+            )
+        if self.inputs is not None:
+            self._arguments = self._arguments_of(model, self.inputs)
+        return model
+
+    def _makes_one(self) -> bool:
+        """Whether a plain function is a factory: TensorFlow functions that take inputs are models themselves."""
+        return self.framework == "torch" or (self.inputs is None and self.given is None)
+
+    def _factory(self) -> Any:
+        return self.model
+
+    def _calling(self, function: Any, what: str) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            raise FactoryError(f"{what} {said(error)}.") from error
+
+
+def collect_live(models: Mapping[str, Any], inputs: Any, asked: Sequence[str], device: str) -> Collected:
+    """Run the tracers and counters of these models here. Raises UsageError for a model or inputs that cannot be used."""
+    counters = own.counters_of(dict.fromkeys(models, ""), asked)
+    traces: list[Trace | Missing] = []
+    ledgers: list[Ledger | Missing] = []
+    pairs = {name: Live(name, models[name], inputs) for name in PACKAGES if name in models}
+    for framework, pair in pairs.items():
+        worker = Worker({"framework": framework, "out": "", "device": device, "recipe": ""}, pair)
+        with _untouched(framework):
+            trace = _taken(worker, TRACE, framework, device)
+            assert not isinstance(trace, Ledger)
+            traces.append(trace)
+            for counter in (name for name in counters if COUNTERS[name].framework == framework):
+                ledger = _taken(worker, counter, framework, device)
+                assert not isinstance(ledger, Trace)
+                ledgers.append(ledger)
+    names = {name: pair.where for name, pair in pairs.items()}
+    meta = {**EMPTY, "name": own.name_of(names), "params": names, "frameworks": list(names)}
+    return Collected(meta, tuple(traces), tuple(ledgers))
+
+
+def _taken(worker: Worker, task: str, framework: str, device: str) -> Trace | Ledger | Missing:
+    try:
+        record: Trace | Ledger = worker.take(task, {})
+    except FactoryError as error:
+        raise UsageError(str(error)) from error
+    except Exception as error:
+        unit = "" if task == TRACE else COUNTERS[task].unit
+        lost = isinstance(error, ModuleNotFoundError) and error.name == PACKAGES[framework]
+        state = State.SKIPPED if lost else State.FAILED
+        name = "trace" if task == TRACE else task
+        return Missing(
+            name, framework, state, said(error).removeprefix("raised "), unit, "" if task == TRACE else device
+        )
+    return record
+
+
+@contextlib.contextmanager
+def _untouched(framework: str) -> Iterator[None]:
+    """The caller's random numbers go on as if nothing had run in between, and what old counters warn of stays here."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if framework == "torch":
+            import torch
+
+            stack.enter_context(torch.random.fork_rng())
+        yield

@@ -1,0 +1,95 @@
+"""``reconcile.run`` with live objects: the docstring's example, what is left untouched, and what is refused."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import reconcile
+from reconcile import api
+from reconcile.errors import UsageError
+
+pytestmark = pytest.mark.frameworks
+
+
+def test_the_docstring_is_what_happens() -> None:
+    """thop counts 4 multiply-adds per element of a normalisation: 2 x 4 x 8 x 30 x 30 of 57,600."""
+    assert 2 * 8 * 30 * 30 * 3 * 3 * 3 == 388_800
+    assert 2 * 4 * 8 * 30 * 30 == 57_600
+    found = doctest.testmod(api)
+    assert (found.failed, found.attempted) == (0, 6)
+
+
+def test_a_module_is_left_as_it_is() -> None:
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.ReLU(), torch.nn.GRU(4, 3))
+    net.train()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    found = reconcile.run(torch=net, inputs=(torch.ones(2, 5),), convention="all")
+    assert found.exit_code == 0
+    assert torch.equal(torch.rand(2), expected)
+    assert list(net.state_dict()) == list(before)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert net.training
+    assert "forward" not in vars(net)
+    assert [m for m in net.modules() if m._forward_hooks or m._forward_pre_hooks] == []
+
+
+def test_both_frameworks_and_the_frames() -> None:
+    import tensorflow as tf
+    import torch
+
+    dense = tf.keras.Sequential([tf.keras.layers.Dense(4, name="dense")], name="net")
+    module = torch.nn.Sequential()
+    module.add_module("dense", torch.nn.Linear(5, 4))
+    found = reconcile.run(tf=dense, torch=module, inputs="3,5")
+    assert found.exit_code == 0
+    assert "call" not in vars(dense.layers[0])
+    work = 2 * 3 * 5 * 4
+    assert found.table.loc["dense", ["work (tf)", "work (torch)", "thop"]].tolist() == [work, work, work]
+    lines = found.between("tf.profiler@frozen", "thop")
+    assert lines["FLOP"].iloc[:-1].sum() == lines["FLOP"].iloc[-1] == work
+    with pytest.raises(LookupError, match="there is no statement from thop to nothing; there are "):
+        found.between("thop", "nothing")
+
+
+def test_a_function_that_makes_one_and_named_inputs() -> None:
+    import torch
+
+    class Net(torch.nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"product": a @ b}
+
+    named = {"b": torch.ones(5, 4), "a": torch.ones(3, 5)}
+    made = reconcile.run(torch=lambda: (Net(), named), counters=["flop_counter"])
+    given = reconcile.run(torch=Net(), inputs=named, counters=["flop_counter"])
+    for found in (made, given):
+        assert found.result.ledgers[0].normalised_total == 2 * 3 * 5 * 4
+        assert [x.counter for x in found.result.ledgers] == ["flop_counter"]
+
+
+def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def broken() -> None:
+        raise ValueError("no weights")
+
+    cases = [
+        ({}, "give a model: torch=..., tf=... or both."),
+        ({"torch": 3}, "torch= is an int; give a PyTorch model or a function that makes one."),
+        ({"torch": broken}, "the factory broken raised ValueError: no weights"),
+        ({"torch": dict}, "the factory dict returned a dict; it must return a torch.nn.Module"),
+        ({"torch": torch.nn.Linear(2, 3)}, "returned a model without example inputs"),
+        ({"torch": torch.nn.Linear(2, 3), "inputs": "4,5"}, r"the model of Linear, called with \(float32 \(4, 5\)\), raised "),
+        ({"torch": torch.nn.Linear(2, 3), "inputs": "4,x"}, "--input '4,x' cannot be read"),
+        ({"torch": torch.nn.Linear(2, 3), "inputs": "4,2", "counters": ["tohp"]}, "unknown counter 'tohp'"),
+    ]  # fmt: skip
+    for given, sentence in cases:
+        with pytest.raises(UsageError, match=sentence):
+            reconcile.run(**given)  # type: ignore[arg-type]
