@@ -259,7 +259,8 @@ def _layers(
     names += [line.layer for done in bridged.values() for line in done.adjustments]
     names += [r.layer for done in bridged.values() for r in done.residuals]
     ran = dict.fromkeys(align.layer(framework, path) for framework, trace in raw.items() for path in trace.layers)
-    names = [name for name in ran if name in names] + names  # in the order of execution, as far as they ran
+    there = set(names)
+    names = [name for name in ran if name in there] + names  # in the order of execution, as far as they ran
     causes: dict[str, dict[str, dict[Cause, int]]] = {}
     residuals: dict[str, dict[str, int]] = {}
     for counter, done in bridged.items():
