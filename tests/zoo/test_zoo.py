@@ -9,8 +9,10 @@ import pytest
 from reconcile.causes import State
 from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
+from reconcile.recompute import recompute
 from reconcile.records import Ledger
 from reconcile.runner import settle
+from tests.work.test_fused_of_the_zoo import HELD, fused
 from tests.zoo import transformers
 from tests.zoo.choice import chosen
 from tests.zoo.convolutional import (
@@ -65,6 +67,24 @@ def crnn(columns, scale, units, classes):
     total += conv(rows, columns, width, 4, width)
     total += columns * 2 * 3 * units * (rows * width + units + 2 * units + units)
     return total + columns * 2 * units * classes
+
+
+@pytest.mark.parametrize("name", chosen(MODELS))
+def test_every_amount_follows_from_its_evidence(collecting, name):
+    """No cause is a remainder by another name: evidence holds ops, rules and run counts, and no amount."""
+    collected = collecting(name, **small(name))
+    ops = {f"{t.framework}:{op.id}": op for t in collected.traces for op in t.ops}
+    versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
+    for convention in BUILT_IN.values():
+        for statement in settle(collected, convention, BUILT_IN).statements:
+            for line in statement.adjustments:
+                assert recompute(line, ops, versions, convention) == line.amount, (statement.from_, statement.to, line)
+
+
+@pytest.mark.parametrize("name", chosen(MODELS))
+def test_every_fused_op_is_held_to_its_parts_somewhere(collecting, name):
+    (trace,) = (t for t in collecting(name, **small(name)).traces if t.framework == "torch")
+    assert fused(trace.ops) <= set(HELD)
 
 
 FORMS = {
