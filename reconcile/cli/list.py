@@ -54,7 +54,10 @@ def _measured(row: Row) -> str:
 
     weights = "" if row.weights is None else f"{row.weights:,} weights"
     work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"
-    outputs = "outputs differ, as declared" if row.declared else f"outputs within {parity(row)}"
+    proven = ", ".join(f"{name}={value}" for name, value in row.proven_at.items())
+    outputs = f"outputs within {parity(row).rstrip('*')}" + (f" (at {proven})" if proven else "")
+    if row.declared:
+        outputs = "outputs differ, as declared"
     settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
     stale = "" if source_of(row.model) == row.source else "measured before the pair was last changed"
     return "; ".join(part for part in (weights, work, outputs, settings, stale) if part)

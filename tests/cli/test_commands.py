@@ -131,3 +131,15 @@ def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) ->
         main()
     """
     assert closed_pipe(code) == (1, "")
+
+
+def test_models_are_listed_with_weights_work_and_how_far_the_outputs_are_apart(stub: Stub) -> None:
+    done = stub.call("list", "models")
+    text = " ".join(done.stdout.split())
+    assert done.exit_code == 0
+    for name in zoo_names():
+        assert f"{name} " in text
+    assert "not measured yet" not in text
+    assert "[1,224,032 weights; 249,809,920 FLOP (matmul); outputs within " in text
+    assert "outputs differ, as declared; batch=1, size=224, classes=1000]" in text
+    assert "7,715,946,496 or 8,178,368,512 FLOP (matmul)" in text
