@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from reconcile.model_zoo.pair import zoo_names
-from tests.zoo.choice import chosen
+from tests.zoo.choice import PROVEN, chosen
 
 pytestmark = pytest.mark.frameworks
 
@@ -50,7 +50,7 @@ def _parity(model, overrides=None, weights=True):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("model", chosen(zoo_names()))
+@pytest.mark.parametrize("model", chosen(zoo_names(), PROVEN))
 def test_outputs_are_equal_and_every_weight_matters(model):
     found = _parity(model)
     error, spread = found["equal"]

@@ -14,37 +14,10 @@ from reconcile.adapters import trace_torch  # noqa: E402
 from reconcile.adapters.torch_model import TorchModel  # noqa: E402
 from reconcile.model_zoo.bricks.net import branches, pair  # noqa: E402
 from reconcile.model_zoo.pair import Params  # noqa: E402
-from reconcile.work import ZERO, registered, work_of  # noqa: E402
+from reconcile.work import ZERO, work_of  # noqa: E402
+from tests.work.held import HELD, fused  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 from tests.zoo.family_forms import BRICKS  # noqa: E402
-
-FUSED = ("reconcile.work.aten_layers", "reconcile.work.aten_recurrent")
-"""Where formulas of more than one elementary operation per element live."""
-
-HELD = {
-    "aten.gru": "here, and test_recurrent",
-    "aten.lstm": "here, and test_recurrent",
-    "aten.rnn_relu": "here, and test_recurrent",
-    "aten.rnn_tanh": "here, and test_recurrent",
-    "aten.mkldnn_rnn_layer": "test_recurrent",
-    "aten.scaled_dot_product_attention": "here, and test_composites",
-    "aten._scaled_dot_product_flash_attention_for_cpu": "test_composites",
-    "aten._native_multi_head_attention": "below, and test_composites",
-    "aten._softmax": "test_decompositions, test_oracle",
-    "aten._log_softmax": "test_decompositions, test_oracle",
-    "aten._safe_softmax": "test_decompositions",
-    "aten.native_layer_norm": "test_decompositions, test_oracle",
-    "aten.native_group_norm": "test_decompositions, test_oracle",
-    "aten.native_batch_norm": "test_oracle",
-    "aten.max_pool2d_with_indices": "test_oracle",
-    "aten.max_pool3d_with_indices": "test_oracle, by the formula of two axes",
-    "aten.avg_pool2d": "test_oracle",
-    "aten.avg_pool3d": "test_oracle, by the formula of two axes",
-    "aten._adaptive_avg_pool2d": "test_oracle",
-    "aten.adaptive_max_pool2d": "test_oracle",
-    "aten.upsample_bilinear2d": "test_oracle",
-}
-"""Fused ops that the bricks run, and which tests hold their formula to something else than itself."""
 
 
 def model(name, batch=2):
@@ -77,10 +50,6 @@ def parts(name):
 
 def total(ops):
     return sum((work_of(op) * op.calls for op in ops), ZERO)
-
-
-def fused(ops):
-    return {op.op for op in ops if registered()[op.op].compute.__module__ in FUSED}
 
 
 @pytest.mark.parametrize("name", BRICKS)

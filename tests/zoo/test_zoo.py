@@ -12,7 +12,7 @@ from reconcile.model_zoo import pair as pairs
 from reconcile.recompute import recompute
 from reconcile.records import Ledger
 from reconcile.runner import settle
-from tests.work.test_fused_of_the_zoo import HELD, fused
+from tests.work.held import HELD, fused
 from tests.zoo import transformers
 from tests.zoo.choice import chosen
 from tests.zoo.convolutional import (

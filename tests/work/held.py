@@ -1,0 +1,39 @@
+"""Ops that a framework runs as one and that are more than one operation per element, and what holds their formulas."""
+
+from __future__ import annotations
+
+from reconcile.work import load, registered
+
+FUSED = ("reconcile.work.aten_layers", "reconcile.work.aten_recurrent")
+"""Where formulas of more than one elementary operation per element live."""
+
+HELD = {
+    "aten.gru": "test_fused_of_the_zoo, test_recurrent",
+    "aten.lstm": "test_fused_of_the_zoo, test_recurrent",
+    "aten.rnn_relu": "test_fused_of_the_zoo, test_recurrent",
+    "aten.rnn_tanh": "test_fused_of_the_zoo, test_recurrent",
+    "aten.mkldnn_rnn_layer": "test_recurrent",
+    "aten.scaled_dot_product_attention": "test_fused_of_the_zoo, test_composites",
+    "aten._scaled_dot_product_flash_attention_for_cpu": "test_composites",
+    "aten._native_multi_head_attention": "test_fused_of_the_zoo, test_composites",
+    "aten._softmax": "test_decompositions, test_oracle",
+    "aten._log_softmax": "test_decompositions, test_oracle",
+    "aten._safe_softmax": "test_decompositions",
+    "aten.native_layer_norm": "test_decompositions, test_oracle",
+    "aten.native_group_norm": "test_decompositions, test_oracle",
+    "aten.native_batch_norm": "test_oracle",
+    "aten.max_pool2d_with_indices": "test_oracle",
+    "aten.max_pool3d_with_indices": "test_oracle, by the formula of two axes",
+    "aten.avg_pool2d": "test_oracle",
+    "aten.avg_pool3d": "test_oracle, by the formula of two axes",
+    "aten._adaptive_avg_pool2d": "test_oracle",
+    "aten.adaptive_max_pool2d": "test_oracle",
+    "aten.upsample_bilinear2d": "test_oracle",
+}
+"""Fused ops that the zoo's traces have, and which tests hold their formula to something else than itself."""
+
+
+def fused(ops):
+    """Names of the fused ops among these."""
+    load()
+    return {op.op for op in ops if registered()[op.op].compute.__module__ in FUSED}
