@@ -36,33 +36,50 @@ def counted(model: str) -> tuple[float, float]:
     return whole, inside
 
 
-def main() -> None:
+def rebuild() -> tuple[float, float]:
+    """(seconds, cores that other processes kept busy meanwhile) of the gallery's one command."""
     command = [PYTHON, "-m", "reconcile", "gallery", "--out", "reports", "--data", str(DATA), "--quiet"]
-    began, (other, own) = time.perf_counter(), busy()
+    began, (machine_then, own_then) = time.perf_counter(), busy()
     run(command)
-    rebuilt = time.perf_counter() - began
-    other_now, own_now = busy()
+    seconds = time.perf_counter() - began
+    machine_now, own_now = busy()
+    return seconds, max((machine_now - machine_then - own_now + own_then) / seconds, 0.0)
+
+
+def alone() -> dict[str, tuple[float, float]]:
+    """``counted`` of every pair with both frameworks."""
     names = [name for name in zoo_names() if set(read(DATA)[name].work) == {"tf", "torch"}]
-    times = {name: counted(name) for name in names}
+    return {name: counted(name) for name in names}
+
+
+def page(rebuilt: float, others: float, times: dict[str, tuple[float, float]]) -> str:
     whole, inside = (sum(t[i] for t in times.values()) for i in (0, 1))
     lines = [
         "# What the gallery costs",
         "",
         f"Written by `make bench-gallery`, one run of each. {machine()[0]}",
         "",
-        f"Rebuilding it ({len(names)} pairs, six counters each, both traces, three conventions, both models on one "
+        f"Rebuilding it ({len(times)} pairs, six counters each, both traces, three conventions, both models on one "
         f"input, the reports): **{rebuilt:.0f} s** on {os.cpu_count()} cores "
-        f"(other processes kept {max((other_now - other - own_now + own) / rebuilt, 0):.1f} of them busy meanwhile).",
+        f"(other processes kept {others:.1f} of them busy meanwhile).",
+        "",
         f"The six counters alone on the same models, one after the other: {inside:.0f} s in the counters (building the "
-        f"model included), {whole:.0f} s with their processes' start; {rebuilt / whole:.2f} times.",
+        f"model included), {whole:.0f} s with their processes' start: the gallery takes **{rebuilt / whole:.2f}** times as "
+        "long.",
         "",
         row("model", "its counters, s", "with their processes, s"),
         row("---", "---:", "---:"),
         *(row(name, f"{t[1]:.1f}", f"{t[0]:.1f}") for name, t in times.items()),
         "",
     ]
-    (HERE / "GALLERY.md").write_text("\n".join(lines))
-    print("\n".join(lines))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    rebuilt, others = rebuild()
+    text = page(rebuilt, others, alone())
+    (HERE / "GALLERY.md").write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":
