@@ -101,7 +101,7 @@ def run(
 
     Raises UsageError, with one sentence, for what cannot be used.
     """
-    from .conventions import BUILT_IN, choose
+    from .conventions import choose
     from .errors import UsageError
     from .live import collect_live
     from .runner import RunRequest, conventions_of, load_formulas, settle
@@ -111,7 +111,7 @@ def run(
     if not models:
         raise UsageError("give a model: torch=..., tf=... or both.")
     conventions = conventions_of(RunRequest("", {}, convention_files=tuple(convention_files)))
-    chosen = choose(convention, {k: v for k, v in conventions.items() if k not in BUILT_IN})
+    chosen = choose(convention, conventions)
     load()
     with scoped():
         load_formulas(tuple(formulas))

@@ -9,7 +9,7 @@ from pathlib import Path
 from .adapters import COUNTERS
 from .baselines import CURRENT, Baseline, held_against, load, load_any, save, versions
 from .causes import State
-from .conventions import BUILT_IN, choose
+from .conventions import choose
 from .drift import compare
 from .engine import Missing
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
@@ -68,7 +68,7 @@ def check(
     a baseline that is missing, damaged, newer or another model's, and as the runner does.
     """
     conventions = conventions_of(request)
-    convention = choose(request.convention, {k: v for k, v in conventions.items() if k not in BUILT_IN})
+    convention = choose(request.convention, conventions)
     old = load(path) if update and path.exists() else None if update else _there(path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
@@ -92,7 +92,7 @@ def between(
     """What moved between two saved baselines, or two ledgers by themselves. Raises UsageError if they do not compare."""
     request = RunRequest("", {}, convention, convention_files, formulas=formulas)
     conventions = conventions_of(request)
-    chosen = choose(convention, {k: v for k, v in conventions.items() if k not in BUILT_IN})
+    chosen = choose(convention, conventions)
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two of the same model.")

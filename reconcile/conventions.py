@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,11 +96,10 @@ def _toml() -> Any:
     return tomli
 
 
-def choose(name: str, extra: dict[str, Convention]) -> Convention:
+def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:
     """The convention of that name. Raises UsageError with the nearest names."""
-    table = {**BUILT_IN, **extra}
-    if name in table:
-        return table[name]
+    if name in conventions:
+        return conventions[name]
     from .errors import unknown
 
-    raise unknown("convention", name, table)
+    raise unknown("convention", name, conventions)

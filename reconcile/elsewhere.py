@@ -28,7 +28,7 @@ def collect_in(
             python = str(ensure(env, say)) if env.name != CURRENT else ""
         except EnvironmentError_ as error:
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
-        found = collect(replace(request, python=python, counters=request.counters or _counters(env)), progress)
+        found = collect(replace(request, python=python, counters=request.counters or counters_of(env)), progress)
         lost = traceless(found)
         if not lost or env.name == CURRENT:
             return found
@@ -37,7 +37,8 @@ def collect_in(
     return take
 
 
-def _counters(env: Environment) -> tuple[str, ...]:
+def counters_of(env: Environment) -> tuple[str, ...]:
+    """The counters that an environment is for: its own list, else all of its frameworks but the recipes."""
     here = (name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe)
     return env.counters or tuple(here)
 

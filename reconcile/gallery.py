@@ -33,6 +33,8 @@ FILE = Path(pairs.HERE) / "gallery.json"
 BASELINES = Path("reports/baselines")
 PROVE = FIRST + "from reconcile.proof import main; main(sys.argv[2])"
 SCHEMA = 1
+APART = 1e-4
+"""Difference, relative to the largest output, from which on two outputs are not the same."""
 PROOF_LIMIT = 1800.0
 """Seconds that both models may take to compute one output each."""
 
@@ -109,7 +111,7 @@ def source_of(model: str) -> str:
     return digest.hexdigest()
 
 
-def measure(model: str, baselines: Path = BASELINES, proof: bool = True) -> tuple[Row, RunResult | None]:
+def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | None]:
     """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along.
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
@@ -117,7 +119,7 @@ def measure(model: str, baselines: Path = BASELINES, proof: bool = True) -> tupl
     module = pairs.load_pair(pairs.pair_path(model))
     about = (module.__doc__ or "").partition("\n")[0]
     declared = getattr(module, "NOT_EQUIVALENT", "")
-    both = _proof(model) if proof else {}
+    both = _proof(model)
     try:
         found = collect(RunRequest(model, {}))
     except UsageError as error:
@@ -137,7 +139,7 @@ def measure(model: str, baselines: Path = BASELINES, proof: bool = True) -> tupl
         work={t.framework: t.totals[MATMUL.name] for t in shown.traces if t.complete},
         cells={x.counter: _cell(shown, x.counter, x.framework) for x in shown.ledgers},
         states={name: result.exit_code for name, result in results.items()},
-        open=tuple(_open(results, both)),
+        open=(*_doubts(both, declared), *_open(results)),
         published=tuple(_readings(model, found, baselines)),
     )
     return row, shown
@@ -158,12 +160,18 @@ def _why(statement: Statement) -> str:
     return "" if statement.state in (State.EQUAL, State.EXPLAINED) else statement.reason
 
 
-def _open(results: Mapping[str, RunResult], both: Mapping[str, Any]) -> Iterable[str]:
-    """What stands in the way of a clean row, a sentence each."""
+def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
+    """Why the two models may not be the same one, in a sentence."""
     if "reason" in both:
         yield f"the outputs could not be compared: {both['reason']}"
-    elif not both.get("varies", True):
+    elif not both["varies"]:
         yield "the outputs are constant, so that their equality says nothing"
+    elif not declared and not both["error"] < APART:
+        yield f"the outputs differ by {both['error']:g} of the largest one, and the pair does not say that they should"
+
+
+def _open(results: Mapping[str, RunResult]) -> Iterable[str]:
+    """What stands in the way of a clean reconciliation, a sentence each."""
     for name, result in results.items():
         for trace in result.traces:
             if not trace.complete:

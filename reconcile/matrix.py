@@ -12,7 +12,7 @@ from .adapters import COUNTERS
 from .align import Alignment
 from .causes import State
 from .conventions import Convention
-from .elsewhere import lender, traceless, with_trace
+from .elsewhere import counters_of, lender, traceless, with_trace
 from .engine import End, between_runs
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
@@ -109,9 +109,7 @@ def _collect(
     request: RunRequest, env: Environment, progress: Callable[[str, Event], None], say: Callable[[str], None]
 ) -> Collected | str:
     """What the workers of one environment found, or one sentence on why there is none."""
-    counters = env.counters or tuple(
-        name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe
-    )
+    counters = counters_of(env)
     path = kept.place(replace(request, counters=counters), env)
     held = kept.find(path)
     if held is not None:

@@ -211,9 +211,9 @@ def _taken(done: Checked) -> Iterator[str]:
 
 
 def _convention(convention: str | Convention) -> Convention:
-    from .conventions import choose
+    from .conventions import BUILT_IN, choose
 
-    return choose(convention, {}) if isinstance(convention, str) else convention
+    return choose(convention, BUILT_IN) if isinstance(convention, str) else convention
 
 
 def _complete(found: Collected, framework: str) -> list[Trace]:

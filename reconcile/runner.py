@@ -66,7 +66,7 @@ def run(
     Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
     """
     conventions = conventions_of(request)
-    convention = choose(request.convention, {k: v for k, v in conventions.items() if k not in BUILT_IN})
+    convention = choose(request.convention, conventions)
     load()
     with scoped():
         load_formulas(request.formulas)

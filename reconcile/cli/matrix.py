@@ -55,7 +55,7 @@ def matrix(
     \b
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed.
     """
-    from ..conventions import BUILT_IN, choose
+    from ..conventions import choose
     from ..matrix import run_matrix
     from ..report import matrix as report
     from ..report import matrix_terminal, write
@@ -73,7 +73,7 @@ def matrix(
         timeout=timeout,
         formulas=formulas,
     )
-    weights = choose(convention, {k: v for k, v in conventions_of(request).items() if k not in BUILT_IN})
+    weights = choose(convention, conventions_of(request))
     write.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_matrix(request, chosen, weights, named(tell), _say(quiet))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -112,3 +113,20 @@ def test_a_source_is_all_files_of_the_zoo_that_a_pair_imports(tmp_path, monkeypa
     assert gallery.source_of("pair_of_two") == before
     (tmp_path / file).write_text((tmp_path / file).read_text() + "x = 1\n")
     assert gallery.source_of("pair_of_two") != before
+
+
+@pytest.mark.parametrize(
+    ("both", "declared", "said"),
+    [
+        ({"varies": True, "error": 9e-5}, "", None),
+        ({"varies": True, "error": 0.5}, "they are meant to", None),
+        ({"varies": True, "error": 0.5}, "", "the outputs differ by 0.5 of the largest one"),
+        ({"varies": True, "error": float("nan")}, "", "the outputs differ by nan"),
+        ({"varies": False, "error": 0.0}, "", "the outputs are constant"),
+        ({"reason": "killed"}, "", "the outputs could not be compared: killed"),
+    ],
+)
+def test_outputs_that_prove_nothing_are_said(both: dict[str, Any], declared: str, said: str | None) -> None:
+    found = list(gallery._doubts(both, declared))
+    assert [said in text for text in found if said] == [True] * (said is not None)
+    assert bool(found) == (said is not None)
