@@ -1,154 +1,14 @@
-"""Naive loops over numbers that count their own operations: what a formula must agree with, component by component.
-
-The loops also compute: tests compare their values with the framework's, so a loop that does the wrong work cannot
-count it either. Multiply-accumulates and accumulators are counted by :class:`Accumulator` alone; everything a
-:class:`Num` does outside one is an add, mul, div, cmp or special.
-"""
+"""Naive loops over numbers that count (see ``counting``): what a formula must agree with, component by component."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from reconcile.work import COMPONENTS, Work
-
-
-class Tally(Counter):
-    """Operations so far, by component."""
-
-    def work(self) -> Work:
-        return Work(*(self[name] for name in COMPONENTS))
-
-    def array(self, values: Any) -> np.ndarray:
-        """Plain numbers as an object array of :class:`Num`."""
-        values = np.asarray(values, dtype=float)
-        result = np.empty(values.shape, dtype=object)
-        for index in np.ndindex(values.shape):
-            result[index] = Num(float(values[index]), self)
-        return result
-
-    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
-        return self.array(np.zeros(shape))
-
-
-class Num:
-    """A float that counts what is done with it."""
-
-    __slots__ = ("tally", "value")
-
-    def __init__(self, value: float, tally: Tally) -> None:
-        self.value, self.tally = value, tally
-
-    def _do(self, component: str, value: float) -> Num:
-        self.tally[component] += 1
-        return Num(value, self.tally)
-
-    def __add__(self, other: Num) -> Num:
-        return self._do("add", self.value + _plain(other))
-
-    def __radd__(self, other: float) -> Num:
-        return self._do("add", other + self.value)
-
-    def __sub__(self, other: Num) -> Num:
-        return self._do("add", self.value - _plain(other))
-
-    def __rsub__(self, other: float) -> Num:
-        return self._do("add", other - self.value)
-
-    def __neg__(self) -> Num:
-        return self._do("add", -self.value)
-
-    def __mul__(self, other: Num) -> Num:
-        return self._do("mul", self.value * _plain(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Num) -> Num:
-        return self._do("div", self.value / _plain(other))
-
-    def max(self, other: Num) -> Num:
-        return self._do("cmp", max(self.value, _plain(other)))
-
-    def min(self, other: Num) -> Num:
-        return self._do("cmp", min(self.value, _plain(other)))
-
-    def equals(self, other: float) -> bool:
-        self.tally["cmp"] += 1
-        return self.value == other
-
-    def special(self, function: Any) -> Num:
-        return self._do("special", function(self.value))
-
-    def sigmoid(self) -> Num:
-        return self.special(lambda v: 1 / (1 + math.exp(-v)))
-
-    def tanh(self) -> Num:
-        return self.special(math.tanh)
-
-    def rsqrt(self) -> Num:
-        return self.special(lambda v: 1 / math.sqrt(v))
-
-
-class Accumulator:
-    """Starts at 0; takes products. Counted when it is made (unless it is thrown away), each product as one MAC."""
-
-    def __init__(self, tally: Tally, counted: bool = True) -> None:
-        self.tally, self.value = tally, 0.0
-        tally["accumulators"] += counted
-
-    def mac(self, a: Num, b: Num) -> None:
-        self.tally["mac"] += 1
-        self.value += a.value * b.value
-
-    def num(self) -> Num:
-        return Num(self.value, self.tally)
-
-
-def _plain(other: Any) -> float:
-    return other.value if isinstance(other, Num) else other
-
-
-def values(array: np.ndarray) -> np.ndarray:
-    """The floats of an array of Num."""
-    return np.vectorize(lambda n: n.value, otypes=[float])(array) if array.size else np.zeros(array.shape)
-
-
-def each(function: Any, *arrays: np.ndarray) -> np.ndarray:
-    """``function`` of corresponding elements of arrays of one shape."""
-    result = np.empty(arrays[0].shape, dtype=object)
-    for index in np.ndindex(result.shape):
-        result[index] = function(*(a[index] for a in arrays))
-    return result
-
-
-def total(items: Any) -> Num:
-    """Sum of n numbers in n - 1 adds."""
-    first, *rest = items
-    for item in rest:
-        first = first + item
-    return first
-
-
-def largest(items: Any) -> Num:
-    """Maximum of n numbers in n - 1 comparisons."""
-    first, *rest = items
-    for item in rest:
-        first = first.max(item)
-    return first
-
-
-def dot(tally: Tally, a: Any, b: Any) -> Num:
-    """Dot product; of nothing it is 0 and takes no accumulator."""
-    if len(a) == 0:
-        return Num(0.0, tally)
-    accumulator = Accumulator(tally)
-    for x, y in zip(a, b, strict=True):
-        accumulator.mac(x, y)
-    return accumulator.num()
+from tests.work.counting import Accumulator, Num, Tally, dot, each, largest, square, total
 
 
 def dense(tally: Tally, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
@@ -219,76 +79,6 @@ def einsum(tally: Tally, equation: str, a: np.ndarray, b: np.ndarray) -> np.ndar
     return result
 
 
-def gru_cell(tally, x, h, w_ih, w_hh, b_ih, b_hh):
-    """PyTorch's: h' = n + z * (h - n), n = tanh(x_n + r * h_n). x (B, I), h (B, H)."""
-    size = h.shape[1]
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    result = np.empty(h.shape, dtype=object)
-    for b, i in np.ndindex(h.shape):
-        r = (xs[b, i] + hs[b, i]).sigmoid()
-        z = (xs[b, size + i] + hs[b, size + i]).sigmoid()
-        n = (xs[b, 2 * size + i] + hs[b, 2 * size + i] * r).tanh()
-        result[b, i] = (h[b, i] - n) * z + n
-    return result
-
-
-def keras_gru_cell(tally, x, h, kernel, recurrent, b_i, b_r):
-    """Keras, reset_after: gates z, r, h; h' = z * h + (1 - z) * hh, hh = tanh(x_h + r * h_h). kernel (I, 3H)."""
-    size = h.shape[1]
-    xs, hs = dense(tally, x, kernel.T, b_i), dense(tally, h, recurrent.T, b_r)
-    result = np.empty(h.shape, dtype=object)
-    for b, i in np.ndindex(h.shape):
-        z = (xs[b, i] + hs[b, i]).sigmoid()
-        r = (xs[b, size + i] + hs[b, size + i]).sigmoid()
-        hh = (xs[b, 2 * size + i] + r * hs[b, 2 * size + i]).tanh()
-        result[b, i] = z * h[b, i] + (1 - z) * hh
-    return result
-
-
-def block_gru_cell(tally, x, h, w_ru, w_c, b_ru, b_c):
-    """TensorFlow's GRUBlockCell: the reset gate before the product; h' = u * (h - c) + c."""
-    size = h.shape[1]
-    ru = dense(tally, np.concatenate([x, h], 1), w_ru.T, b_ru)
-    ru = each(Num.sigmoid, ru)
-    reset = each(lambda a, b: a * b, h, ru[:, :size])
-    c = each(Num.tanh, dense(tally, np.concatenate([x, reset], 1), w_c.T, b_c))
-    return each(lambda u, a, b: u * (a - b) + b, ru[:, size:], h, c)
-
-
-def lstm_cell(tally, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr=None):
-    """PyTorch's, gates i, f, g, o; returns h', c'."""
-    size = c.shape[1]
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    new_h, new_c = np.empty(c.shape, dtype=object), np.empty(c.shape, dtype=object)
-    for b, j in np.ndindex(c.shape):
-        i, f, g, o = (xs[b, k * size + j] + hs[b, k * size + j] for k in range(4))
-        new_c[b, j] = f.sigmoid() * c[b, j] + i.sigmoid() * g.tanh()
-        new_h[b, j] = o.sigmoid() * new_c[b, j].tanh()
-    return (new_h if w_hr is None else dense(tally, new_h, w_hr)), new_c
-
-
-def block_lstm_cell(tally, x, c, h, w, b, forget_bias, peepholes=None):
-    """TensorFlow's LSTMBlockCell, gates i, ci, f, o; peepholes (wci, wcf, wco). No clipping. Returns h', c'."""
-    size = c.shape[1]
-    gates = dense(tally, np.concatenate([x, h], 1), w.T, b)
-    new_h, new_c = np.empty(c.shape, dtype=object), np.empty(c.shape, dtype=object)
-    for r, j in np.ndindex(c.shape):
-        i, g, f, o = (gates[r, k * size + j] for k in range(4))
-        f = f + forget_bias
-        if peepholes:
-            i, f = i + c[r, j] * peepholes[0][j], f + c[r, j] * peepholes[1][j]
-        new_c[r, j] = g.tanh() * i.sigmoid() + c[r, j] * f.sigmoid()
-        if peepholes:
-            o = o + new_c[r, j] * peepholes[2][j]
-        new_h[r, j] = o.sigmoid() * new_c[r, j].tanh()
-    return new_h, new_c
-
-
-def rnn_cell(tally, x, h, w_ih, w_hh, b_ih, b_hh, relu):
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    return each(lambda a, b: (a + b).max(0.0) if relu else (a + b).tanh(), xs, hs)
-
-
 def softmax(rows: np.ndarray) -> np.ndarray:
     """Over the last of two dimensions."""
     result = np.empty(rows.shape, dtype=object)
@@ -355,7 +145,7 @@ def batch_norm_training(x, running, weight, bias, eps, momentum):
     means, variances = [], []
     for c, row in enumerate(x):
         mean = total(row) / float(len(row))
-        squares = total([_square(item - mean) for item in row])
+        squares = total([square(item - mean) for item in row])
         means.append(mean)
         variances.append(squares / float(len(row)))
         if running is not None:
@@ -391,10 +181,6 @@ def batch_norm_training_gradient(x, dy, mean, var, weight, eps):
         dx = [first * ((g - average) - item * second) for g, item in zip(back, xc, strict=True)]
         results.append((np.array(dx, dtype=object), scale, offset))
     return results
-
-
-def _square(item: Num) -> Num:
-    return item * item
 
 
 def windows(x, kernel, stride, padding, fill):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.work import work_of  # noqa: E402
-from tests.work import oracle  # noqa: E402
-from tests.work.oracle import Tally  # noqa: E402
+from tests.work import counting, oracle  # noqa: E402
+from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
+from tests.work.counting import Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.test_oracle import RELAXED, SMALL, data  # noqa: E402
 
 F = torch.nn.functional
 
@@ -33,7 +33,7 @@ def test_batch_norm(batch, channels, spatial, training):
     loops = oracle.batch_norm_training_gradient if training else oracle.batch_norm_gradient
     found = loops(*rows, *[tally.array(a) for a in (mean, var, weight)], 1e-5)
     for c, (dx, scale, offset) in enumerate(found):
-        np.testing.assert_allclose(oracle.values(dx), held[0].grad[:, c].reshape(-1), atol=1e-9)
+        np.testing.assert_allclose(counting.values(dx), held[0].grad[:, c].reshape(-1), atol=1e-9)
         np.testing.assert_allclose([scale.value, offset.value], [held[1].grad[c], held[2].grad[c]], atol=1e-9)
     shapes = [(batch, spatial, 1, channels)] * 2 + [(channels,)] * 4
     op = make("FusedBatchNormGradV3", shapes, [shapes[0], (channels,), (channels,)], is_training=training)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from reconcile.adapters.rulebook import apply
 from reconcile.adapters.tf_profiler.rules import BOOK
 from reconcile.conventions import BUILT_IN, load_conventions
-from tests.work.oracle import Tally, conv
+from tests.work.counting import Tally
+from tests.work.oracle import conv
 from tests.work.records_by_hand import make
 
 FILE = Path(__file__).parents[2] / "docs/conventions/naive_convolution.toml"

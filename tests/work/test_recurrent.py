@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.trace_torch import recurrent  # noqa: E402
 from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
-from tests.work import oracle  # noqa: E402
+from tests.work import cells, counting  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -90,17 +90,17 @@ def test_cell_equals_the_dispatched_ops_and_the_loops(kind, bias):
     got = work_of(make(f"aten.{kind}_cell", [x, *states, *weights], [h], b_ih=None, b_hh=None))
     assert got == work_dispatched(module, x, states if kind == "lstm" else h)
 
-    tally = oracle.Tally()
+    tally = counting.Tally()
     xs, hs, cs, w_ih, w_hh = (tally.array(t.detach()) for t in (x, h, c, *weights[:2]))
     b_ih, b_hh = (tally.array(t.detach()) for t in weights[2:]) if bias else (None, None)
     if kind == "gru":
-        new = oracle.gru_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh)
+        new = cells.gru_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh)
     elif kind == "lstm":
-        new, _ = oracle.lstm_cell(tally, xs, hs, cs, w_ih, w_hh, b_ih, b_hh)
+        new, _ = cells.lstm_cell(tally, xs, hs, cs, w_ih, w_hh, b_ih, b_hh)
     else:
-        new = oracle.rnn_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh, relu=kind == "rnn_relu")
+        new = cells.rnn_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh, relu=kind == "rnn_relu")
     expected = module(x, states)[0] if kind == "lstm" else module(x, h)
-    np.testing.assert_allclose(oracle.values(new), expected.detach().numpy(), rtol=1e-9)
+    np.testing.assert_allclose(counting.values(new), expected.detach().numpy(), rtol=1e-9)
     assert got == tally.work()
 
 

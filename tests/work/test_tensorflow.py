@@ -11,8 +11,8 @@ tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters import tf_graph  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, find, load, work_of  # noqa: E402
-from tests.work import oracle  # noqa: E402
-from tests.work.oracle import Num, Tally  # noqa: E402
+from tests.work import cells, counting  # noqa: E402
+from tests.work.counting import Num, Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 
 raw = tf.raw_ops
@@ -34,7 +34,7 @@ def graph_work(function, *shapes):
 
 
 def close(result, expected):
-    np.testing.assert_allclose(oracle.values(result), np.asarray(expected), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(counting.values(result), np.asarray(expected), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("batch", "width", "hidden"), [(1, 1, 1), (2, 3, 4)])
@@ -47,7 +47,7 @@ def test_keras_gru_cell_reset_after(batch, width, hidden):
     cell.set_weights([data(*w.shape) for w in cell.weights])
     kernel, recurrent, bias = cell.get_weights()
     tally = Tally()
-    result = oracle.keras_gru_cell(tally, *map(tally.array, (x, h, kernel, recurrent, bias[0], bias[1])))
+    result = cells.keras_gru_cell(tally, *map(tally.array, (x, h, kernel, recurrent, bias[0], bias[1])))
     close(result, cell(tf.constant(x), tf.constant(h))[0])
     assert graph_work(lambda a, b: cell(a, b)[0], x.shape, h.shape) == tally.work()
 
@@ -56,7 +56,7 @@ def test_gru_block_cell():
     x, h, w_ru, w_c, b_ru, b_c = data(2, 3), data(2, 4), data(7, 8), data(7, 4), data(8), data(4)
     names = dict(zip(("x", "h_prev", "w_ru", "w_c", "b_ru", "b_c"), (x, h, w_ru, w_c, b_ru, b_c), strict=True))
     tally = Tally()
-    close(oracle.block_gru_cell(tally, *map(tally.array, names.values())), raw.GRUBlockCell(**names).h)
+    close(cells.block_gru_cell(tally, *map(tally.array, names.values())), raw.GRUBlockCell(**names).h)
     shapes = [a.shape for a in names.values()]
     assert work_of(make("GRUBlockCell", shapes, [h.shape] * 4)) == tally.work()
 
@@ -69,7 +69,7 @@ def test_lstm_blocks(peephole, steps):
     tally = Tally()
     cs, hs, ws, bs, *ps = map(tally.array, (c, h, w, b, *peepholes))
     for step in x:
-        hs, cs = oracle.block_lstm_cell(tally, tally.array(step), cs, hs, ws, bs, 1.0, ps if peephole else None)
+        hs, cs = cells.block_lstm_cell(tally, tally.array(step), cs, hs, ws, bs, 1.0, ps if peephole else None)
     options = {"use_peephole": peephole, "forget_bias": 1.0, "cell_clip": 0.0}
     arrays = {"cs_prev": c, "h_prev": h, "w": w, **dict(zip(("wci", "wcf", "wco"), peepholes, strict=True)), "b": b}
     if steps is None:
@@ -113,7 +113,7 @@ def test_elementwise(name):
         {"features"} if "elu" in name.lower() or name == "Softsign" else {"x"}
     )
     tally = Tally()
-    close(oracle.each(ELEMENTWISE[name], tally.array(x)), function(**{argument: x}))
+    close(counting.each(ELEMENTWISE[name], tally.array(x)), function(**{argument: x}))
     ops = graph_ops(lambda v: function(**{argument: v}), x.shape)
     assert [op.op for op in ops if op.op not in ("Placeholder", "Identity")] == [name]
     assert sum(map(work_of, ops), ZERO) == tally.work()

@@ -1,0 +1,105 @@
+"""Formulas of elementwise ops and reductions against loops that count, and the loops' values against torch's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from reconcile.work import work_of  # noqa: E402
+from tests.work import counting, oracle  # noqa: E402
+from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
+from tests.work.counting import Num, Tally  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
+
+F = torch.nn.functional
+
+
+ELEMENTWISE = {
+    "gelu": (lambda x: x * 0.5 * (1 + (x * math.sqrt(0.5)).special(math.erf)), F.gelu),
+    "silu": (lambda x: x * x.sigmoid(), F.silu),
+    "hardsigmoid": (lambda x: (x + 3.0).max(0.0).min(6.0) / 6.0, F.hardsigmoid),
+    "hardswish": (lambda x: x * (x + 3.0).max(0.0).min(6.0) / 6.0, F.hardswish),
+    "relu6": (lambda x: x.max(0.0).min(6.0), F.relu6),
+    "mish": (lambda x: x * x.special(math.exp).special(math.log1p).tanh(), F.mish),
+    "log_sigmoid": (lambda x: x.min(0.0) - (-x.max(-x.value)).special(math.exp).special(math.log1p), F.logsigmoid),
+    "leaky_relu": (lambda x: (x * 0.01).max(x), F.leaky_relu),
+    "neg": (lambda x: -x, torch.neg),
+    "relu": (lambda x: x.max(0.0), F.relu),
+    "abs": (lambda x: x.max(-x.value), torch.abs),
+    "rsqrt": (lambda x: x.special(lambda v: 1 / math.sqrt(v) if v > 0 else math.nan), torch.rsqrt),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name):
+    expression, function = ELEMENTWISE[name]
+    x = data(2, 5)
+    tally = Tally()
+    agree(
+        tally,
+        counting.each(expression, tally.array(x)),
+        function(torch.from_numpy(x)),
+        make(f"aten.{name}", [x.shape], [x.shape]),
+    )
+
+
+def test_gelu_tanh():
+    def expression(x: Num) -> Num:
+        cube = x * x * x
+        return 0.5 * x * (1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * cube)).tanh())
+
+    x = data(2, 5)
+    tally = Tally()
+    result = counting.each(expression, tally.array(x))
+    agree(
+        tally,
+        result,
+        F.gelu(torch.from_numpy(x), approximate="tanh"),
+        make("aten.gelu", [x.shape], [x.shape], approximate="tanh"),
+    )
+
+
+@RELAXED
+@given(rows=SMALL, n=st.integers(1, 5))
+def test_reductions(rows, n):
+    x = np.abs(data(rows, n)) + 0.1
+    loops = {
+        "sum": counting.total,
+        "mean": lambda row: counting.total(row) / float(len(row)),
+        "amax": counting.largest,
+        "var": lambda row: oracle.centred(row)[1],
+        "std": lambda row: oracle.centred(row)[1].special(math.sqrt),
+        "linalg_vector_norm": lambda row: counting.total([v * v for v in row]).special(math.sqrt),
+    }
+    for name, loop in loops.items():
+        tally = Tally()
+        result = np.array([loop(row) for row in tally.array(x)], dtype=object)
+        function = torch.linalg.vector_norm if "norm" in name else getattr(torch, name)
+        options = {"correction": 0} if name in ("var", "std") else {}
+        agree(
+            tally, result, function(torch.from_numpy(x), dim=1, **options), make(f"aten.{name}", [(rows, n)], [(rows,)])
+        )
+    for name, twin in (("Sum", "sum"), ("Mean", "mean"), ("Max", "amax")):
+        assert work_of(make(name, [(rows, n), (1,)], [(rows,)])) == work_of(
+            make(f"aten.{twin}", [(rows, n)], [(rows,)])
+        )
+
+
+@RELAXED
+@given(rows=SMALL, n=st.integers(1, 5))
+def test_logsumexp(rows, n):
+    def loop(row):
+        top = counting.largest(row)
+        assert not top.max(-top.value).equals(math.inf)
+        return counting.total([(v - top).special(math.exp) for v in row]).special(math.log) + top
+
+    x = data(rows, n)
+    tally = Tally()
+    result = np.array([loop(row) for row in tally.array(x)], dtype=object)
+    agree(tally, result, torch.logsumexp(torch.from_numpy(x), 1), make("aten.logsumexp", [(rows, n)], [(rows,)]))
