@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconcile.model_zoo.bricks import weights
 from reconcile.model_zoo.pair import Input, Layer, Pair, Published
 
 STAGES = ((3, 96), (3, 192), (9, 384), (3, 768))
@@ -172,16 +173,11 @@ def build_torch(p: Any) -> Any:
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights: a Sequential's layers have names of their own."""
-    import torch
-
-    flat = [inner for layer in tf_model.layers for inner in getattr(layer, "layers", [layer])]
-    for layer in flat:
-        weights = [torch.as_tensor(array) for array in layer.get_weights()]
-        if not weights:
+    for layer in [inner for outer in tf_model.layers for inner in getattr(outer, "layers", [outer])]:
+        if not layer.weights:
             continue
         module = getattr(torch_model, layer.name.removeprefix("convnext_tiny_"))
-        # kernels of convolutions (rows, columns, in / groups, out), of dense layers (in, out); norms and scales (channels,)
-        order = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}[weights[0].dim()]
-        module.weight.data.copy_(weights[0].permute(order))
-        if len(weights) == 2:
-            module.bias.data.copy_(weights[1])
+        if len(layer.weights) == 1:  # a LayerScale, whose variable has no name
+            weights.put(module.weight, layer.gamma.numpy())
+        else:
+            weights.of_kind(layer, module)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconcile.model_zoo.bricks import weights
 from reconcile.model_zoo.pair import Input, Layer, Pair
 
 WIDTHS = (8, 4, 2, 1)
@@ -100,16 +101,4 @@ def build_torch(p: Any) -> Any:
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
-    import torch
-
-    for layer in tf_model.layers:
-        weights = [torch.as_tensor(array) for array in layer.get_weights()]
-        if not weights:
-            continue
-        module = getattr(torch_model, layer.name)
-        if len(weights) == 4:
-            norm = (module.weight, module.bias, module.running_mean, module.running_var)
-            for held, value in zip(norm, weights, strict=True):
-                held.data.copy_(value)
-        else:  # (rows, columns, out, in)
-            module.weight.data.copy_(weights[0].permute(3, 2, 0, 1))
+    weights.by_name(tf_model.layers, torch_model)

@@ -95,3 +95,23 @@ def cell(layer: Any, module: Any, end: str = "") -> None:
         first, second = array if array.ndim == 2 else (array, 0 * array)
         put(getattr(module, "bias_ih" + end), first)
         put(getattr(module, "bias_hh" + end), second)
+
+
+def of_kind(layer: Any, module: Any) -> None:
+    """Any dense layer, convolution or norm, told apart by its variables' names and its class."""
+    from keras import layers
+
+    names = {variable.path.rpartition("/")[2] for variable in layer.weights}
+    if "kernel" not in names:
+        norm(layer, module)
+    elif isinstance(layer, layers.DepthwiseConv1D | layers.DepthwiseConv2D):
+        depthwise(layer, module)
+    else:
+        product(layer, module)
+
+
+def by_name(layers: Any, module: Any) -> None:
+    """Every layer with weights to the child of ``module`` that has its name."""
+    for layer in layers:
+        if layer.weights:
+            of_kind(layer, getattr(module, layer.name))
