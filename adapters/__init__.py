@@ -7,7 +7,7 @@ class Counter(NamedTuple):
     """What is known of a counter before it runs. ``unit`` is what one multiply-add adds to its total: MAC 1, FLOP 2.
 
     ``recipe`` names another way of building the model than the framework's present one: such a counter has a trace of
-    its own and runs only when asked for.
+    its own and runs only when asked for.  ``title`` is what to call the counter in print, where its name is ours.
     """
 
     name: str
@@ -16,6 +16,7 @@ class Counter(NamedTuple):
     folder: str
     summary: str
     recipe: str = ""
+    title: str = ""
 
 
 COUNTERS = {
@@ -27,6 +28,7 @@ COUNTERS = {
             "FLOP",
             "tf_profiler",
             "tf.profiler on the concrete function's graph, not frozen",
+            title="tf.profiler on the concrete function",
         ),
         Counter(
             "tf.profiler@frozen",
@@ -34,6 +36,7 @@ COUNTERS = {
             "FLOP",
             "tf_profiler",
             "tf.profiler on the frozen function's graph, loops lowered",
+            title="tf.profiler on the frozen function",
         ),
         Counter(
             "tf.profiler@runmeta",
@@ -41,6 +44,7 @@ COUNTERS = {
             "FLOP",
             "tf_profiler",
             "tf.profiler on the frozen graph with one run's metadata",
+            title="tf.profiler on the frozen function with one run's metadata",
         ),
         Counter(
             "tf.profiler@session",
@@ -82,8 +86,22 @@ COUNTERS = {
             "keras-flops: tf.profiler on the frozen function's graph, always of a batch of 1",
             "keras_flops",
         ),
-        Counter("thop", "torch", "MAC", "thop", "thop.profile: hooks on modules of known classes"),
-        Counter("fvcore", "torch", "MAC", "fvcore", "fvcore's FlopCountAnalysis: operators of a TorchScript trace"),
-        Counter("flop_counter", "torch", "FLOP", "flop_counter", "torch.utils.flop_counter: ops at the dispatcher"),
+        Counter("thop", "torch", "MAC", "thop", "thop.profile: hooks on modules of known classes", title="thop.profile"),
+        Counter(
+            "fvcore",
+            "torch",
+            "MAC",
+            "fvcore",
+            "fvcore's FlopCountAnalysis: operators of a TorchScript trace",
+            title="fvcore.nn.FlopCountAnalysis",
+        ),
+        Counter(
+            "flop_counter",
+            "torch",
+            "FLOP",
+            "flop_counter",
+            "torch.utils.flop_counter: ops at the dispatcher",
+            title="torch.utils.flop_counter",
+        ),
     )
 }

@@ -31,6 +31,9 @@ BACKWARD = "backward"
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 """Note of a ledger whose run counts are a lower bound."""
 
+CALLED_WITH = "called with "
+"""How a trace's note begins that says what somebody's own model was called with."""
+
 Shape = Optional[Tuple[Optional[int], ...]]
 
 

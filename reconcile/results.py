@@ -204,7 +204,10 @@ class Parity:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Everything one run found out. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed."""
+    """Everything one run found out. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
+
+    ``inputs`` (framework -> text) is what the model was called with there, where that is known.
+    """
 
     model: str
     pass_: str
@@ -218,6 +221,7 @@ class RunResult:
     statements: tuple[Statement, ...]
     exit_code: int
     notes: tuple[str, ...] = field(default=())
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     def statement(self, from_: str, to: str) -> Statement:
         """The statement between two counters (or traces). Raises KeyError if there is none."""

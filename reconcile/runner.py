@@ -19,7 +19,7 @@ from .engine import Books, Missing, reconcile
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
-from .records import BACKWARD, FORWARD, Layer, Ledger, Trace
+from .records import BACKWARD, CALLED_WITH, FORWARD, Layer, Ledger, Trace
 from .results import RunResult
 from .work import load, scoped
 from .worker import PACKAGES, TITLES, TRACE
@@ -101,7 +101,19 @@ def settle(found: Collected, convention: Convention, conventions: Mapping[str, C
         statements=books.statements,
         exit_code=exit_code(books),
         notes=tuple(meta["notes"]),
+        inputs=_inputs(found),
     )
+
+
+def _inputs(found: Collected) -> dict[str, str]:
+    """What the model was called with, by framework: as its trace says, else as the pair does."""
+    given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in found.meta.get("inputs", ()))
+    texts = {}
+    for trace in found.traces:
+        notes = trace.notes if isinstance(trace, Trace) else ()
+        told = next((note for note in notes if note.startswith(CALLED_WITH)), "")
+        texts[trace.framework] = told.removeprefix(CALLED_WITH) or given
+    return {framework: text for framework, text in texts.items() if text}
 
 
 def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ import sys
 import threading
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import given
 from .model_zoo import pair as pairs
-from .records import to_json
+from .records import CALLED_WITH, to_json
 
 TRACE = "trace"
 PACKAGES = {"tf": "tensorflow", "torch": "torch"}
@@ -115,6 +115,7 @@ class Worker(object):
         return {
             "name": said.name,
             "params": params,
+            "inputs": _inputs(self.pair, params),
             "layers": [list(layer) for layer in layers],
             "notes": list(said.notes),
             "published": [list(p) for p in said.published],
@@ -183,10 +184,20 @@ def trying(pair, call, inputs):
         raise
 
 
+def _inputs(pair, params):
+    # type: (Any, Dict[str, Any]) -> List[Any]
+    """The pair's inputs as [name, shape, dtype]; none if it cannot say, which shows when its models are called."""
+    try:
+        return [[i.name, list(i.shape), i.dtype] for i in pair.inputs(pairs.Params(params))]
+    except Exception:
+        traceback.print_exc()
+        return []
+
+
 def called(pair, model):
     # type: (Any, Any) -> Tuple[str, ...]
     """What somebody's own model was called with, for the report."""
-    return ("called with %s" % model.called_with(),) if isinstance(pair, given.Given) else ()
+    return (CALLED_WITH + model.called_with(),) if isinstance(pair, given.Given) else ()
 
 
 def capture(counter, model):

@@ -13,7 +13,9 @@ from typing import Any
 
 from ..records import Op, Tensor
 from ..results import Adjustment, Evidence, LayerRow, LedgerResult, RunResult, Statement, TraceResult, TraceRow
+from ..verdict import CounterVerdict, Figure, Verdict, verdict
 from ..work.types import COMPONENTS
+from .view import reason
 
 _quoted = json.encoder.encode_basestring_ascii
 
@@ -39,13 +41,55 @@ def to_dict(result: RunResult) -> dict[str, Any]:
         "convention_weights": {name: convention.weight(name) for name in COMPONENTS},
         "convention_meaning": convention.meaning,
         "environment": _sorted(result.environment),
+        "inputs": dict(result.inputs),
         "exit_code": result.exit_code,
         "description": result.description,
         "notes": list(result.notes),
+        "verdict": _verdict(verdict(result)),
         "ledgers": [_ledger(x) for x in result.ledgers],
         "traces": [_trace(x) for x in result.traces],
         "layers": [_layer(x, first) for x in result.layers],
         "statements": [_statement(x) for x in result.statements],
+    }
+
+
+def _verdict(said: Verdict) -> dict[str, Any]:
+    return {
+        "counters": [_counter(c) for c in said.counters],
+        "figures": [_figure(f) for f in said.figures],
+        "withheld": [{"framework": w.framework, "reason": w.reason, "remedy": w.remedy} for w in said.withheld],
+        "difference": said.difference,
+    }
+
+
+def _counter(counter: CounterVerdict) -> dict[str, Any]:
+    ledger = counter.ledger
+    return {
+        "counter": ledger.counter,
+        "state": counter.state.value,
+        "exact": counter.exact,
+        "normalised_total": ledger.normalised_total,
+        "work": counter.work,
+        "off": counter.off,
+        "ratio": counter.ratio,
+        "causes": [{"cause": cause, "amount": amount} for cause, amount in counter.causes],
+        "reason": "" if counter.off is not None else reason(counter),
+    }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "frameworks": list(figure.frameworks),
+        "flops": figure.flops,
+        "macs": figure.macs,
+        "subject": figure.subject,
+        "inputs": figure.inputs,
+        "batch": figure.batch,
+        "leading": figure.leading,
+        "counters": list(figure.counters),
+        "notes": list(figure.notes),
+        "sentence": figure.sentence,
+        "caution": figure.caution,
     }
 
 

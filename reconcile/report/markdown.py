@@ -10,6 +10,7 @@ import jinja2
 
 from ..records import Tensor
 from ..results import RunResult, Statement, TraceResult
+from ..verdict import counters_of, verdict
 from ..work.types import COMPONENTS, Work
 from . import view
 from .text import markdown, number, prose, signed
@@ -32,9 +33,10 @@ def to_markdown(result: RunResult, statement: Statement | None = None, command: 
         result=result,
         summary=view.summary(result),
         headline=headline,
-        verdicts=view.verdicts(result),
+        said=verdict(result),
+        verdicts=counters_of(result),
         layers=_layers(result),
-        bridges=[v.statement for v in view.verdicts(result) if v.statement is not None],
+        bridges=[v.statement for v in counters_of(result) if v.statement is not None],
         between=_between(result),
         components=_components(result),
         broken=view.broken(result),

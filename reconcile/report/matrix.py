@@ -14,6 +14,7 @@ from typing import Any
 from ..causes import State
 from ..matrix import Cell, MatrixResult
 from ..results import LedgerResult, RunResult, Statement, TraceResult
+from ..verdict import CounterVerdict, counters_of
 from ..work.types import COMPONENTS
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
@@ -29,7 +30,7 @@ class Row:
     """One counter in one environment; ``verdict`` is None where nothing ran in the environment, see the cell."""
 
     cell: Cell
-    verdict: view.Verdict | None
+    verdict: CounterVerdict | None
 
     @property
     def state(self) -> State:
@@ -48,7 +49,7 @@ def rows(result: MatrixResult) -> list[Row]:
     """One row per environment and counter, in the order of the environments; at least one for each environment."""
     found = []
     for cell in result.cells:
-        verdicts = view.verdicts(cell.result) if cell.result is not None else []
+        verdicts = counters_of(cell.result) if cell.result is not None else ()
         found += [Row(cell, v) for v in verdicts] or [Row(cell, None)]
     return found
 

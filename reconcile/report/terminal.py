@@ -13,7 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..causes import State
+from ..records import CALLED_WITH
 from ..results import LayerRow, RunResult, Statement
+from ..verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
 from .text import clean, number, signed
 
@@ -46,8 +48,8 @@ def show(
         _print(console, _headline(result, chosen), Text(), totals(result), Text())
         if chosen is not None:
             _print(console, *_section(f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit)))
-        for verdict in view.verdicts(result) if verbose else ():
-            own = verdict.statement
+        for counter in counters_of(result) if verbose else ():
+            own = counter.statement
             if own is not None and own is not chosen:
                 _print(console, *_section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit)))
         if result.layers:
@@ -55,7 +57,10 @@ def show(
                 console,
                 *_section("Layer by layer: what to add to arrive at the work that ran", layer_table(result, limit)),
             )
-        _print(console, *(_closing(v) for v in view.verdicts(result)), *_notes(result), Text())
+        said = verdict(result)
+        _print(console, *(_closing(v) for v in said.counters), *_notes(result, said), Text())
+        if said.figures:
+            _print(console, *_verdict(said), Text())
     _print(console, *_problems(result), _summary(result))
     if files and not quiet:
         _print(console, Text("wrote " + ", ".join(clean(str(f)) for f in files), style="dim"))
@@ -99,14 +104,14 @@ def totals(result: RunResult) -> Table:
         table.add_row(trace.name, "", shown, "", Text(view.trace_label(trace), style=style))
         for phase, flops in view.phases(trace, result.convention).items():
             table.add_row(f"  {clean(phase)}", "", number(flops), "", Text("of it", style="dim"))
-    for verdict in view.verdicts(result):
-        ledger = verdict.ledger
+    for counter in counters_of(result):
+        ledger = counter.ledger
         table.add_row(
             ledger.counter,
             "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}",
             "" if ledger.normalised_total is None else number(ledger.normalised_total),
-            view.distance(verdict),
-            Text(verdict.state.value.replace("_", " "), style=STYLE[verdict.state]),
+            view.distance(counter),
+            Text(counter.state.value.replace("_", " "), style=STYLE[counter.state]),
         )
     return table
 
@@ -192,15 +197,31 @@ def _layer(table: Table, row: LayerRow, homes: dict[str, str]) -> None:
         )
 
 
-def _closing(verdict: view.Verdict) -> RenderableType:
-    text = Text(f"{verdict.ledger.counter}: ", style="bold")
-    text.append(clean(view.closing(verdict)), style=f"not bold {STYLE[verdict.state]}")
+def _closing(counter: CounterVerdict) -> RenderableType:
+    text = Text(f"{counter.ledger.counter}: ", style="bold")
+    text.append(clean(view.closing(counter)), style=f"not bold {STYLE[counter.state]}")
     return text
 
 
-def _notes(result: RunResult) -> list[RenderableType]:
-    """What is to be said of how a trace was taken: what the model was called with, where it ran and why."""
-    return [Text(clean(f"{trace.name}: {note}."), style="dim") for trace in result.traces for note in trace.notes]
+def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
+    """What is to be said of how a trace was taken: where it ran and why; and what the model was called with, where no
+    number says so."""
+    shown = {framework for figure in said.figures for framework in figure.frameworks}
+    return [
+        Text(clean(f"{trace.name}: {note}."), style="dim")
+        for trace in result.traces
+        for note in trace.notes
+        if trace.framework not in shown or not note.startswith(CALLED_WITH)
+    ]
+
+
+def _verdict(said: Verdict) -> list[RenderableType]:
+    """The numbers to publish, each with its sentence to cite."""
+    found: list[RenderableType] = [Text.assemble(("To publish: ", "bold"), clean(f.sentence)) for f in said.figures]
+    found += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in said.cautions]
+    if said.difference:
+        found.append(Text(clean(said.difference)))
+    return found
 
 
 def _problems(result: RunResult) -> list[RenderableType]:
@@ -209,8 +230,7 @@ def _problems(result: RunResult) -> list[RenderableType]:
     found += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
     holes = view.unknown(result)
     found += [Text(clean(view.unknown_sentence(*pair)), style=red) for pair in holes]
-    if holes:
-        found.append(Text(view.REMEDY))
+    found += [Text(clean(item.sentence)) for item in verdict(result).withheld]
     return found
 
 

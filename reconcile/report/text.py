@@ -36,6 +36,30 @@ def percent(part: int, whole: int) -> str:
     return f"{tenths // 10:,}.{tenths % 10} %"
 
 
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
+
+
+def si(value: int, unit: str) -> str:
+    """``3.63 MFLOPs``: three digits, rounded half up from the integer itself; below 1000 the exact number.
+
+    What rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.
+    """
+    size = abs(value)
+    if size < 1000:
+        return f"{value} {unit}"
+    power = min((len(str(size)) - 1) // 3, len(_PREFIXES) - 1)
+    decimals = max(2 - (len(str(size)) - 1 - 3 * power), 0)
+    step = 10 ** (3 * power - decimals)
+    digits = (2 * size + step) // (2 * step)
+    if digits >= 1000 and power < len(_PREFIXES) - 1 and not decimals:
+        power, decimals, digits = power + 1, 2, 100
+    elif digits >= 1000 and decimals:
+        decimals, digits = decimals - 1, digits // 10
+    whole, rest = divmod(digits, 10**decimals)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{whole:,}{f'.{rest:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
+
+
 def clean(text: str) -> str:
     """One line that shows as written: control characters and direction marks become visible escapes."""
     return "".join(_visible(c) for c in text)

@@ -12,11 +12,12 @@ from ..causes import State
 from ..conventions import Convention
 from ..errors import EXIT_FAILED
 from ..results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
-from .text import number, percent
+from ..verdict import RESIDUAL as RESIDUAL
+from ..verdict import CounterVerdict, counters_of
+from .text import number
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"
-RESIDUAL = "residual"
 
 
 @dataclass(slots=True)
@@ -66,75 +67,36 @@ def _block(cause: str, lines: Iterable[Adjustment]) -> Block:
     return Block(cause, sum(p.amount for p in parts.values()), list(parts.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How one counter stands to the work that ran. ``off`` is counter minus work, None where it cannot be said;
-    ``incomplete`` names the trace if that is why."""
-
-    ledger: LedgerResult
-    statement: Statement | None
-    work: int | None
-    off: int | None
-    percent: str
-    largest: tuple[str, int] | None
-    incomplete: str = ""
-
-    @property
-    def state(self) -> State:
-        """State of the counter's statement to its trace; of the ledger where there is no such statement."""
-        return self.ledger.state if self.statement is None else self.statement.state
-
-
-def verdicts(result: RunResult) -> list[Verdict]:
-    """One verdict per counter, in the order of the ledgers."""
-    by_ends = {(s.from_, s.to): s for s in result.statements}
-    traces = {t.framework: t.name for t in result.traces}
-    holes = {t.framework: t.name for t in result.traces if t.unknown}
-    return [
-        _verdict(x, by_ends.get((x.counter, traces.get(x.framework, ""))), holes.get(x.framework, ""))
-        for x in result.ledgers
-    ]
-
-
-def _verdict(ledger: LedgerResult, statement: Statement | None, incomplete: str) -> Verdict:
-    if statement is None or statement.from_total is None or statement.to_total is None:
-        return Verdict(ledger, statement, None, None, "", None, incomplete)
-    off = statement.from_total - statement.to_total
-    lines = [(block.cause, block.amount) for block in blocks(statement)]
-    largest = max(lines, key=lambda line: abs(line[1]), default=None)
-    return Verdict(ledger, statement, statement.to_total, off, percent(off, statement.to_total), largest)
-
-
-def distance(verdict: Verdict) -> str:
+def distance(counter: CounterVerdict) -> str:
     """``exact``, ``91.9 % below``, ``1.2 % above``; empty where it cannot be said."""
-    if verdict.off is None:
+    if counter.off is None:
         return ""
-    if verdict.off == 0:
-        return "exact" if verdict.state is State.EQUAL else "same total"
-    how = verdict.percent or number(abs(verdict.off))
-    return f"{how} {'below' if verdict.off < 0 else 'above'}"
+    if counter.off == 0:
+        return "exact" if counter.state is State.EQUAL else "same total"
+    how = counter.percent or number(abs(counter.off))
+    return f"{how} {'below' if counter.off < 0 else 'above'}"
 
 
-def closing(verdict: Verdict) -> str:
+def closing(counter: CounterVerdict) -> str:
     """One sentence on a counter, without its name."""
-    left = _left_out(verdict.ledger)
-    if verdict.off is None:
-        return f"{verdict.state.value.replace('_', ' ')}: {_sentence(reason(verdict))}"
-    unexplained = verdict.state is State.UNEXPLAINED and verdict.statement is not None and verdict.statement.residual
+    left = _left_out(counter.ledger)
+    if counter.off is None:
+        return f"{counter.state.value.replace('_', ' ')}: {_sentence(reason(counter))}"
+    unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
-    if verdict.off == 0 and verdict.largest is None:
+    if counter.off == 0 and counter.largest is None:
         return f"exact.{left}"
-    cause = f"largest cause {verdict.largest[0]} ({number(abs(verdict.largest[1]))})" if verdict.largest else "no cause"
-    if verdict.off == 0:
+    cause = f"largest cause {counter.largest[0]} ({number(abs(counter.largest[1]))})" if counter.largest else "no cause"
+    if counter.off == 0:
         return f"the right total by errors that offset each other; {cause}.{rest}{left}"
-    return f"{distance(verdict)} the work that ran; {cause}.{rest}{left}"
+    return f"{distance(counter)} the work that ran; {cause}.{rest}{left}"
 
 
-def reason(verdict: Verdict) -> str:
+def reason(counter: CounterVerdict) -> str:
     """Why there is no number to compare: an incomplete trace, else the reason of the ledger or of the statement."""
-    if verdict.incomplete and verdict.state is State.NOT_COMPARABLE:
-        return f"{verdict.incomplete} is incomplete"
-    given = verdict.ledger.reason or ("" if verdict.statement is None else verdict.statement.reason)
+    if counter.incomplete and counter.state is State.NOT_COMPARABLE:
+        return f"{counter.incomplete} is incomplete"
+    given = counter.ledger.reason or ("" if counter.statement is None else counter.statement.reason)
     return given or "no reason was given"
 
 
@@ -155,7 +117,7 @@ def default_statement(result: RunResult) -> Statement | None:
     """tf.profiler@frozen to thop when both have totals; else the first counter with one to its trace; else any."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
-    candidates = [first, *(v.statement for v in verdicts(result)), *result.statements]
+    candidates = [first, *(v.statement for v in counters_of(result)), *result.statements]
     there = [s for s in candidates if s is not None]
     return next((s for s in there if s.from_total is not None), there[0] if there else None)
 
@@ -177,7 +139,7 @@ def origin(result: RunResult, name: str, total: int | None) -> str:
 
 def summary(result: RunResult) -> str:
     """The whole run in one sentence."""
-    found = verdicts(result)
+    found = counters_of(result)
     named = {state: [v for v in found if v.state is state] for state in State}
     parts = []
     if named[State.EQUAL]:
@@ -250,6 +212,3 @@ def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
 def by_phase(trace: TraceResult, convention: Convention) -> str:
     """``forward 2,000, backward 4,000``; nothing where there is only one phase."""
     return ", ".join(f"{name} {number(flops)}" for name, flops in phases(trace, convention).items())
-
-
-REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -40,6 +41,57 @@ def test_only_nothing_is_0_percent_and_only_all_is_100(whole: int) -> None:
         assert text.percent(1, whole) != "0.0 %"
         assert text.percent(whole - 1, whole) != "100.0 %"
     assert text.percent(whole, 0) == ""
+
+
+PREFIXES = " kMGTPEZYRQ"
+
+
+@given(st.one_of(st.integers(0, 10**6), st.integers(0, 10**33), st.integers(0, 32).map(lambda n: 10**n - 1)))
+def test_an_si_number_is_within_half_of_its_last_digit(value: int) -> None:
+    shown = text.si(value, "FLOPs")
+    found = re.fullmatch(r"([\d,]+)(?:\.(\d+))? ([kMGTPEZYRQ]?)FLOPs", shown)
+    assert found
+    whole, decimals, prefix = found[1].replace(",", ""), found[2] or "", found[3]
+    scale = 1000 ** (PREFIXES.index(prefix) if prefix else 0)
+    assert abs(Fraction(whole + decimals) * scale / 10 ** len(decimals) - value) <= Fraction(
+        scale, 2 * 10 ** len(decimals)
+    )
+    if prefix:
+        assert len(whole + decimals) == 3 or prefix == "Q"
+        assert whole != "0"
+    else:
+        assert (int(whole), decimals) == (value, "")
+        assert value < 1000
+
+
+@given(a=st.integers(0, 10**33), b=st.integers(0, 10**33))
+def test_a_smaller_number_is_never_shown_as_a_larger_one(a: int, b: int) -> None:
+    def read(shown: str) -> Fraction:
+        digits, unit = shown.split()
+        prefix = unit.removesuffix("F")
+        return Fraction(digits.replace(",", "")) * 1000 ** (PREFIXES.index(prefix) if prefix else 0)
+
+    low, high = sorted((a, b))
+    assert read(text.si(low, "F")) <= read(text.si(high, "F"))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0 MACs"),
+        (999, "999 MACs"),
+        (1000, "1.00 kMACs"),
+        (9_995, "10.0 kMACs"),
+        (99_950, "100 kMACs"),
+        (999_499, "999 kMACs"),
+        (999_500, "1.00 MMACs"),
+        (4_089_184_256, "4.09 GMACs"),
+        (-3_632_960, "-3.63 MMACs"),
+        (10**33, "1,000 QMACs"),
+    ],
+)
+def test_si_numbers(value: int, shown: str) -> None:
+    assert text.si(value, "MACs") == shown
 
 
 @given(MARKUP)

@@ -9,6 +9,7 @@ import pytest
 from reconcile.causes import Cause, State
 from reconcile.report import view
 from reconcile.results import RunResult, Statement
+from reconcile.verdict import counters_of
 from tests.report import samples
 
 
@@ -40,14 +41,14 @@ def test_causes_stand_in_booking_order_and_layers_in_the_models() -> None:
 
 def test_the_largest_cause_is_the_largest_either_way() -> None:
     result = frozen_with(("loop", "Mul", DEAD, -30), ("dense", "Add", OUT, 20))
-    verdict = view.verdicts(result)[0]
+    verdict = counters_of(result)[0]
     assert verdict.largest == ("dead-op", -30)
     assert view.closing(verdict).startswith("2.7 % above the work that ran; largest cause dead-op (30).")
 
 
 def test_a_residual_can_be_the_largest() -> None:
     result = samples.unexplained()
-    (thop,) = [v for v in view.verdicts(result) if v.ledger.counter == "thop"]
+    (thop,) = [v for v in counters_of(result) if v.ledger.counter == "thop"]
     assert thop.state is State.UNEXPLAINED
     assert "-10 FLOP remain unexplained." in view.closing(thop)
 
