@@ -6,9 +6,19 @@ Imported inside legacy environments too: Python 3.6 syntax, and nothing heavy.
 __version__ = "0.1.0"
 
 
-def __getattr__(name):  # Python 3.7 and later: api.py, and what it imports, only when it is asked for
-    if name in ("run", "Run"):
-        from . import api
+_HOMES = {
+    "run": "api",
+    "Run": "api",
+    "ReconcileError": "errors",
+    "UsageError": "errors",
+    "NotInResult": "errors",
+    "PackageMissing": "errors",
+}
 
-        return getattr(api, name)
+
+def __getattr__(name):  # Python 3.7 and later: api.py, and what it imports, only when it is asked for
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module("." + _HOMES[name], __name__), name)
     raise AttributeError("module 'reconcile' has no attribute %r" % name)

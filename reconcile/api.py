@@ -1,4 +1,4 @@
-"""The Python interface: reconcile the counters of models that are there already, in the caller's process.
+"""The Python interface: reconcile the counters of models at hand, or of models that are named and run in worker processes.
 
 >>> import torch, reconcile
 >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
@@ -13,24 +13,38 @@ Reconciled: 3 counters, 1 exact, 2 off and explained to the last unit.
 outside-convention     1 -57600
           residual            0
        trace@torch       388800
+>>> found.verdict.figures[0].flops, found.verdict.exact
+(388800, ('flop_counter',))
+
+``docs/api.md`` has an example of everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .results import RunResult, Statement
+from .results import RunResult
 
 if TYPE_CHECKING:
     import pandas
 
+    from .process import Event
+    from .runner import RunRequest
+    from .verdict import Verdict
 
-@dataclass(frozen=True, slots=True)
+TIMEOUT = 600.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """What a run found: ``result`` is the whole record, the rest are views of it."""
+    """What a run found: ``result`` is the whole record, the rest are views of it.
+
+    Frames are pandas frames of Python integers, exact at any size; a cell is None where a number is not known. Whatever is
+    raised here is a ReconcileError: NotInResult for a name that did not run, PackageMissing where pandas is not installed.
+    """
 
     result: RunResult
 
@@ -40,46 +54,100 @@ class Run:
         return self.result.exit_code
 
     @property
-    def table(self) -> pandas.DataFrame:
-        """A row per layer: the work that ran per framework and each counter's value, normalised, in FLOPs.
+    def verdict(self) -> Verdict:
+        """Which counters are right, which are off, by how much and why; the numbers to publish, or why there are none."""
+        from .verdict import verdict
 
-        A cell is missing where a number is not known.
+        return verdict(self.result)
+
+    def cite(self) -> str:
+        """The sentence to cite: number, model, input, pass, convention, counters and versions.
+
+        Two sentences, and what separates them, where the frameworks do other work. Raises NotInResult, with the reason and
+        what to do, where there is no number to publish.
         """
-        frameworks = [t.framework for t in self.result.traces]
-        counters = [x.counter for x in self.result.ledgers]
-        rows = {
-            row.layer: [*(row.work.get(f) for f in frameworks), *(row.counters.get(c) for c in counters)]
-            for row in self.result.layers
-        }
-        columns = [*(f"work ({f})" for f in frameworks), *counters]
-        table: pandas.DataFrame = _pandas().DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)
-        table.index.name = "layer"
-        return table
+        from .errors import NotInResult
+
+        said = self.verdict
+        if not said.figures:
+            raise NotInResult(" ".join(item.sentence for item in said.withheld))
+        return "\n".join(
+            [*(figure.sentence for figure in said.figures), *([said.difference] if said.difference else [])]
+        )
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """A row per layer: the work that ran per framework and each counter's value, normalised, in FLOPs."""
+        from .frames import table
+
+        return table(self.result)
+
+    @property
+    def layers(self) -> pandas.DataFrame:
+        """A row per layer and counter: ``FLOP`` counted, ``work`` that ran, ``to the work`` (their difference), ``cause``.
+
+        ``cause`` spells what makes the difference, such as ``op-not-counted +3,502,080``.
+        """
+        from .frames import layers
+
+        return layers(self.result)
+
+    @property
+    def causes(self) -> pandas.DataFrame:
+        """A row per cause, and the residual; a column per counter: FLOPs to add to it to arrive at the work that ran.
+
+        A counter that cannot be compared has no column.
+        """
+        from .frames import causes
+
+        return causes(self.result)
 
     @property
     def statement(self) -> pandas.DataFrame:
-        """The statement that the reports show first; ``between`` has the others."""
+        """The statement that the reports show first; ``between`` has the others. Raises NotInResult if there is none."""
+        from .errors import NotInResult
+        from .frames import lines
         from .report.view import default_statement
 
         statement = default_statement(self.result)
         if statement is None:
-            raise LookupError("there is no statement: no counter ran.")
-        return _frame(statement)
+            raise NotInResult("there is no statement: no counter ran.")
+        return lines(statement)
 
     def between(self, from_: str, to: str) -> pandas.DataFrame:
-        """The statement from one counter, or ``trace@tf`` or ``trace@torch``, to another. Raises LookupError."""
+        """The statement from one counter, or ``trace@tf`` or ``trace@torch``, to another. Raises NotInResult."""
+        from .errors import NotInResult
+        from .frames import lines
         from .report.join import statement_between
 
         statement = statement_between(self.result, from_, to)
         if statement is None:
             there = [*(x.counter for x in self.result.ledgers), *(t.name for t in self.result.traces)]
-            raise LookupError(f"there is no statement from {from_} to {to}; there are {', '.join(there)}.")
-        return _frame(statement)
+            raise NotInResult(f"there is no statement from {from_} to {to}; there are {', '.join(there)}.")
+        return lines(statement)
+
+    def write(self, folder: str | Path, formats: Sequence[str] = ("md", "csv", "json"), name: str = "") -> list[Path]:
+        """Write the reports as ``<name>.<format>``, by default named like the model. Returns the files.
+
+        Every file is written whole or not at all. Raises UsageError for a format that is none, and for a folder that
+        cannot be written to.
+        """
+        from .errors import unknown
+        from .report import write
+
+        for format_ in formats:
+            if format_ not in write.FORMATS:
+                raise unknown("format", format_, write.FORMATS)
+        write.prepare(Path(folder))
+        return write.write(Path(folder), name or self.result.model, write.render(self.result, tuple(formats)))
 
     def __str__(self) -> str:
         from .report.view import summary
 
         return summary(self.result)
+
+    def __repr__(self) -> str:
+        return f"<reconcile.Run of {self.result.model}: {self}>"
 
 
 def run(
@@ -88,53 +156,74 @@ def run(
     tf: Any = None,
     inputs: Any = None,
     convention: str = "matmul",
-    convention_files: Sequence[Path] = (),
+    convention_files: Sequence[str | Path] = (),
     counters: Sequence[str] = (),
-    formulas: Sequence[Path] = (),
+    formulas: Sequence[str | Path] = (),
     device: str = "cpu",
+    isolated: bool | None = None,
+    timeout: float | None = None,
+    python: str | Path | None = None,
+    progress: Callable[[Event], None] | None = None,
 ) -> Run:
-    """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both, in this process.
+    """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
 
     ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``. ``inputs`` is
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
     them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are.
 
+    ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
+    classes of modules, or their names (``"net:make"``, which is always run so); ``timeout`` (seconds per counter, 600
+    unless given) and ``python`` (another interpreter) are for these. A model at hand is never sent there: nothing is
+    pickled.
+
+    ``convention`` is what counts as a FLOP, ``convention_files`` (TOML) add some; ``counters`` are those to run, all
+    unless given; ``formulas`` are Python files with the work of ops that the tool does not know; ``device`` is where the
+    counters run their model; ``progress`` is called with every Event (framework, task, phase), from other threads too.
+
     Raises UsageError, with one sentence, for what cannot be used.
     """
-    from .conventions import choose
     from .errors import UsageError
-    from .live import collect_live
-    from .runner import RunRequest, conventions_of, load_formulas, settle
-    from .work import load, scoped
+    from .runner import RunRequest
 
     models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
     if not models:
         raise UsageError("give a model: torch=..., tf=... or both.")
-    conventions = conventions_of(RunRequest("", {}, convention_files=tuple(convention_files)))
-    chosen = choose(convention, conventions)
-    load()
-    with scoped():
-        load_formulas(tuple(formulas))
-        return Run(settle(collect_live(models, inputs, counters, device), chosen, conventions))
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("frames need pandas: pip install 'flop-reconcile[pandas]'") from error
-    return pandas
-
-
-def _frame(statement: Statement) -> pandas.DataFrame:
-    """The lines of a statement; what stands above the last line adds up to it. Amounts are exact integers."""
-    lines: list[tuple[str, str, str, str, int | None]] = [(statement.from_, "", "", "", statement.from_total)]
-    lines += [(a.cause.value, a.layer, a.op, a.counter, a.amount) for a in statement.adjustments]
-    lines += [("residual", r.layer, "", "", r.amount) for r in statement.residuals]
-    if not statement.residuals:
-        lines.append(("residual", "", "", "", statement.residual))
-    lines.append((statement.to, "", "", "", statement.to_total))
-    frame: pandas.DataFrame = _pandas().DataFrame(
-        lines, columns=["line", "layer", "op", "counter", "FLOP"], dtype=object
+    named = next((name for name, model in models.items() if isinstance(model, str)), None)
+    apart = named is not None if isolated is None else isolated
+    if not apart and named is not None:
+        raise UsageError(
+            f"{named}={models[named]!r} is a name, which is for a worker process: leave isolated=False out, or give the "
+            "function itself."
+        )
+    if not apart and (timeout is not None or python is not None):
+        raise UsageError("timeout= and python= are for worker processes: give isolated=True.")
+    request = RunRequest(
+        "",
+        {},
+        convention=convention,
+        convention_files=tuple(map(Path, convention_files)),
+        counters=tuple(counters),
+        device=device,
+        timeout=TIMEOUT if timeout is None else timeout,
+        formulas=tuple(map(Path, formulas)),
+        python="" if python is None else str(python),
     )
-    return frame
+    tell = progress or (lambda _event: None)
+    return Run((_apart if apart else _here)(request, models, inputs, tell))
+
+
+def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
+    from dataclasses import replace
+
+    from . import isolated, runner
+
+    factories = isolated.factories_of(models)
+    given = isolated.inputs_of(inputs)
+    return runner.run(replace(request, factories=factories, inputs=given, paths=isolated.paths()), tell)
+
+
+def _here(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
+    from . import runner
+    from .live import collect_live
+
+    return runner.run(request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t))

@@ -1,4 +1,7 @@
-"""Errors that users may cause: one clear sentence each, and the exit code that goes with it."""
+"""Errors that users may cause: one clear sentence each, and the exit code that goes with it.
+
+Every one is a ReconcileError, in Python as on the command line; anything else that comes out is a defect of ours.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,20 @@ EXIT_USAGE = 2
 EXIT_FAILED = 3
 
 
-class UsageError(Exception):
+class ReconcileError(Exception):
+    """The family; the message is one sentence for the user."""
+
+
+class UsageError(ReconcileError):
     """Bad usage or input: says what is wrong, where, and what to do (exit code 2)."""
+
+
+class NotInResult(ReconcileError, LookupError):
+    """What a result does not hold: a statement between names that did not run, or a number where none stands."""
+
+
+class PackageMissing(ReconcileError, ImportError):
+    """A package is needed that is not installed; the message says how to install it."""
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:

@@ -49,6 +49,7 @@ class Given(object):
         self.PAIR = pairs.Pair(request["name"], request["said"])
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
         self.given = given or None  # type: Optional[List[pairs.Input]]
+        self.paths = [os.getcwd()] + request.get("paths", [])
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
         setattr(self, "build_" + framework, self._build)
 
@@ -78,8 +79,8 @@ class Given(object):
         # type: () -> Any
         name, _, attribute = self.where.partition(":")
         if os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
             sys.meta_path.insert(0, OwnReconcile)
+        sys.path.extend(path for path in self.paths if path not in sys.path)
         if not self._there(name):
             raise FactoryError(
                 "there is no module %s (%s): it is looked for among the installed packages and in the working directory."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import own
@@ -14,6 +14,7 @@ from .causes import State
 from .engine import Missing
 from .errors import UsageError
 from .given import FactoryError, Given, is_made, is_model, kind, said
+from .process import Event
 from .records import Ledger, Trace
 from .runner import Collected
 from .worker import EMPTY, PACKAGES, TITLES, TRACE, Worker
@@ -68,7 +69,9 @@ class Live(Given):
             raise FactoryError(f"{what} {said(error)}.") from error
 
 
-def collect_live(models: Mapping[str, Any], inputs: Any, asked: Sequence[str], device: str) -> Collected:
+def collect_live(
+    models: Mapping[str, Any], inputs: Any, asked: Sequence[str], device: str, progress: Callable[[Event], None]
+) -> Collected:
     """Run the tracers and counters of these models here. Raises UsageError for a model or inputs that cannot be used."""
     counters = own.counters_of(dict.fromkeys(models, ""), asked)
     traces: list[Trace | Missing] = []
@@ -77,11 +80,11 @@ def collect_live(models: Mapping[str, Any], inputs: Any, asked: Sequence[str], d
     for framework, pair in pairs.items():
         worker = Worker({"framework": framework, "out": "", "device": device, "recipe": ""}, pair)
         with _untouched(framework):
-            trace = _taken(worker, TRACE, framework, device)
+            trace = _taken(worker, TRACE, framework, device, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
             for counter in (name for name in counters if COUNTERS[name].framework == framework):
-                ledger = _taken(worker, counter, framework, device)
+                ledger = _taken(worker, counter, framework, device, progress)
                 assert not isinstance(ledger, Trace)
                 ledgers.append(ledger)
     names = {name: pair.where for name, pair in pairs.items()}
@@ -89,7 +92,10 @@ def collect_live(models: Mapping[str, Any], inputs: Any, asked: Sequence[str], d
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 
-def _taken(worker: Worker, task: str, framework: str, device: str) -> Trace | Ledger | Missing:
+def _taken(
+    worker: Worker, task: str, framework: str, device: str, progress: Callable[[Event], None]
+) -> Trace | Ledger | Missing:
+    progress(Event(framework, task, "started"))
     try:
         record: Trace | Ledger = worker.take(task, {})
     except FactoryError as error:
@@ -99,9 +105,11 @@ def _taken(worker: Worker, task: str, framework: str, device: str) -> Trace | Le
         lost = isinstance(error, ModuleNotFoundError) and error.name == PACKAGES[framework]
         state = State.SKIPPED if lost else State.FAILED
         name = "trace" if task == TRACE else task
+        progress(Event(framework, task, "failed"))
         return Missing(
             name, framework, state, said(error).removeprefix("raised "), unit, "" if task == TRACE else device
         )
+    progress(Event(framework, task, "done"))
     return record
 
 

@@ -44,6 +44,7 @@ class RunRequest:
     trace: bool = True
     factories: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
 def _what(request: RunRequest) -> dict[str, Any]:
     """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
     if request.factories:
-        return own.body(request.factories, request.inputs)
+        return {**own.body(request.factories, request.inputs), "paths": list(request.paths)}
     return {"pair": pair_file(request.model), "overrides": dict(request.overrides)}
 
 
