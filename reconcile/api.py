@@ -149,6 +149,16 @@ class Run:
     def __repr__(self) -> str:
         return f"<reconcile.Run of {self.result.model}: {self}>"
 
+    def _repr_html_(self) -> str:
+        from .report.notebook import to_html
+
+        return to_html(self.result)
+
+    def _repr_markdown_(self) -> str:
+        from .report.notebook import to_markdown
+
+        return to_markdown(self.result)
+
 
 def run(
     *,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..gallery import Cell, Row
-from .text import markdown, number, signed
+from .text import markdown, number, ratio
 
 FAMILY = "family_"
 
@@ -18,21 +17,6 @@ class Group:
 
     title: str
     rows: tuple[Row, ...]
-
-
-def ratio(total: int, work: int) -> str:
-    """``1`` where they are the same, else the ratio to three decimals; never 1.000 or 0.000 for what is neither.
-
-    Where no work ran there is no ratio: the amount itself.
-    """
-    if total == work:
-        return "1"
-    if work == 0:
-        return f"{signed(total)} FLOP"
-    text = f"{float(round(Fraction(total, work), 3)):.3f}"
-    if text == "1.000" or (text == "0.000" and total):
-        return f"{text} ({signed(total - work if text == '1.000' else total)})"
-    return "0" if total == 0 else text
 
 
 def cell(found: Cell | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from fractions import Fraction
 
 # Marks that make a terminal or a browser show text in another order than it is written (overrides, isolates).
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -34,6 +35,21 @@ def percent(part: int, whole: int) -> str:
     if tenths == 1000 and part < whole:
         return ">99.9 %"
     return f"{tenths // 10:,}.{tenths % 10} %"
+
+
+def ratio(total: int, work: int) -> str:
+    """``1`` where they are the same, else the ratio to three decimals; never 1.000 or 0.000 for what is neither.
+
+    Where no work ran there is no ratio: the amount itself.
+    """
+    if total == work:
+        return "1"
+    if work == 0:
+        return f"{signed(total)} FLOP"
+    text = f"{float(round(Fraction(total, work), 3)):.3f}"
+    if text == "1.000" or (text == "0.000" and total):
+        return f"{text} ({signed(total - work if text == '1.000' else total)})"
+    return "0" if total == 0 else text
 
 
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
