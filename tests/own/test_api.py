@@ -19,7 +19,7 @@ def test_the_docstring_is_what_happens() -> None:
     assert 2 * 8 * 30 * 30 * 3 * 3 * 3 == 388_800
     assert 2 * 4 * 8 * 30 * 30 == 57_600
     found = doctest.testmod(api)
-    assert (found.failed, found.attempted) == (0, 6)
+    assert (found.failed, found.attempted) == (0, 7)
 
 
 def test_a_module_is_left_as_it_is() -> None:
@@ -67,7 +67,14 @@ def test_a_function_that_makes_one_and_named_inputs() -> None:
             return {"product": a @ b}
 
     named = {"b": torch.ones(5, 4), "a": torch.ones(3, 5)}
-    made = reconcile.run(torch=lambda: (Net(), named), counters=["flop_counter"])
+    events: list[tuple[str, str]] = []
+    made = reconcile.run(
+        torch=lambda: (Net(), named),
+        counters=["flop_counter"],
+        progress=lambda event: events.append((event.task, event.phase)),
+    )
+    assert " of <lambda> in PyTorch on b=float32 (5, 4), a=float32 (3, 5), by the convention" in made.cite()
+    assert events == [(task, phase) for task in ("trace", "flop_counter") for phase in ("started", "done")]
     given = reconcile.run(torch=Net(), inputs=named, counters=["flop_counter"])
     for found in (made, given):
         assert found.result.ledgers[0].normalised_total == 2 * 3 * 5 * 4

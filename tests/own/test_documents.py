@@ -1,0 +1,54 @@
+"""docs/api.md, typed as it stands, in a folder and a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "api.md"
+
+
+def typed(document: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.own.documents import main; main({str(document)!r})"
+    )
+    words = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.frameworks
+def test_the_interface_does_what_its_document_says(tmp_path: Path) -> None:
+    done = typed(DOCUMENT, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip().endswith(" examples, 0 failed")
+
+
+def test_its_numbers_are_closed_forms() -> None:
+    """A 3 x 3 convolution of 8 filters; 30 GRU steps of 240 columns and 64 units; a dense layer of 10."""
+    text = DOCUMENT.read_text()
+    macs = 8 * 30 * 30 * 9 + 30 * 3 * 64 * (240 + 64) + 64 * 10
+    assert f"{2 * macs:,} FLOPs" in text
+    assert f"({2 * macs}, {macs}, " in text
+
+
+BY_HAND = [">>> 1 + 1\n3\n", "1 + 1\n"]
+
+
+@pytest.mark.parametrize("block", BY_HAND)
+def test_a_document_that_says_otherwise_fails(block: str, tmp_path: Path) -> None:
+    document = tmp_path / "wrong.md"
+    document.write_text(f"text\n\n```python\n{block}```\n")
+    assert typed(document, tmp_path).returncode == 1
+
+
+def test_every_name_of_the_interface_is_in_the_document() -> None:
+    """Every name that the interface has is spoken of."""
+    from reconcile.api import Run, run
+
+    text = DOCUMENT.read_text()
+    names = [n for n in vars(Run) if not n.startswith("_")] + list(run.__kwdefaults__ or ())
+    assert [name for name in names if name not in text] == []
