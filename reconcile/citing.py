@@ -21,8 +21,12 @@ def only_macs(convention: Convention) -> bool:
 def quantity(flops: int, macs: int | None) -> str:
     """``3,632,960 FLOPs (3.63 MFLOPs, 1.82 MMACs)``: exact first; rounded, and in MACs where ``macs`` are given."""
     rounded = [si(flops, "FLOPs")] if abs(flops) >= 1000 else []
-    rounded += [] if macs is None else [si(macs, "MACs")]
-    return f"{number(flops)} FLOPs" + (f" ({', '.join(rounded)})" if rounded else "")
+    rounded += [] if macs is None else [si(macs, _unit(macs, "MAC"))]
+    return f"{number(flops)} {_unit(flops, 'FLOP')}" + (f" ({', '.join(rounded)})" if rounded else "")
+
+
+def _unit(count: int, unit: str) -> str:
+    return unit if count == 1 else unit + "s"
 
 
 def subject(result: RunResult, frameworks: Sequence[str]) -> str:
@@ -79,7 +83,7 @@ def _cited(ledger: LedgerResult) -> str:
     title = (COUNTERS[ledger.counter].title if ledger.counter in COUNTERS else "") or ledger.counter
     said = [_versions(ledger.versions)] if ledger.versions else []
     if ledger.unit == MAC and ledger.total is not None:
-        said.append(f"as {number(ledger.total)} MACs")
+        said.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")
     return title + (f" ({'; '.join(said)})" if said else "")
 
 

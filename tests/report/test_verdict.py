@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from reconcile.causes import Cause, State
+from reconcile.citing import quantity
 from reconcile.conventions import BUILT_IN, Convention
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
@@ -216,6 +217,12 @@ def test_macs_only_where_the_convention_counts_nothing_else() -> None:
         assert figure.macs == macs
         assert ("MACs" in figure.sentence) is (macs is not None)
     assert "by the convention other (FLOPs per unit: mac 2, add 1); " in figure.sentence
+
+
+def test_one_is_not_many() -> None:
+    assert quantity(2, 1) == "2 FLOPs (1 MAC)"
+    assert quantity(1, None) == "1 FLOP"
+    assert quantity(0, 0) == "0 FLOPs (0 MACs)"
 
 
 def test_the_pass_is_named() -> None:
