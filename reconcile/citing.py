@@ -98,15 +98,13 @@ def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
     titles = {trace.name: TITLES[trace.framework] for trace in traces}
     apart = between.to_total - between.from_total
     first, second = titles[between.from_], titles[between.to]
-    how = (
-        f"{number(abs(apart))} FLOPs {'more' if apart > 0 else 'less'} than {first}" if apart else f"as many as {first}"
-    )
+    more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
     lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
     shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formulas(a)}" for a in lines[:3]]
     if len(lines) > len(shown):
         rest = lines[len(shown) :]
         shown.append(f"{number(len(rest))} more, {signed(sum(a.amount for a in rest))} in all")
-    return f"The two models differ: {second} does {how}: {'; '.join(shown)}."
+    return f"The two models differ: {second} does {more if apart else f'as many as {first}'}: {'; '.join(shown)}."
 
 
 def _formulas(line: Adjustment) -> str:

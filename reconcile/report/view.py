@@ -14,10 +14,11 @@ from ..errors import EXIT_FAILED
 from ..results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from ..verdict import RESIDUAL as RESIDUAL
 from ..verdict import CounterVerdict, counters_of
-from .text import number
+from .text import number, signed
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"
+CAUSES = 3  # in a sentence; the statements have them all
 
 
 @dataclass(slots=True)
@@ -84,12 +85,19 @@ def closing(counter: CounterVerdict) -> str:
         return f"{counter.state.value.replace('_', ' ')}: {_sentence(reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
-    if counter.off == 0 and counter.largest is None:
+    if counter.off == 0 and not counter.causes:
         return f"exact.{left}"
-    cause = f"largest cause {counter.largest[0]} ({number(abs(counter.largest[1]))})" if counter.largest else "no cause"
-    if counter.off == 0:
-        return f"the right total by errors that offset each other; {cause}.{rest}{left}"
-    return f"{distance(counter)} the work that ran; {cause}.{rest}{left}"
+    how = (
+        f"{distance(counter)} the work that ran" if counter.off else "the right total by errors that offset each other"
+    )
+    return f"{how}; {_to_add(counter)}.{rest}{left}"
+
+
+def _to_add(counter: CounterVerdict) -> str:
+    """The causes, the largest first: what has to be added to arrive at the work that ran."""
+    causes = [f"{cause} {signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
+    more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
+    return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
 
 
 def reason(counter: CounterVerdict) -> str:

@@ -90,8 +90,11 @@ def test_work_that_is_not_wholly_known_is_not_shown_as_known() -> None:
 def test_every_counter_gets_a_closing_line() -> None:
     text = joined(samples.full())
     assert "flop_counter: exact." in text
-    assert "tf.profiler@frozen: 67.4 % below the work that ran; largest cause loop-counted-once (256)." in text
-    assert "thop: 21.7 % above the work that ran; largest cause outside-convention (80)." in text
+    assert (
+        "tf.profiler@frozen: 67.4 % below the work that ran; to add: loop-counted-once +256, outside-convention -8."
+        in text
+    )
+    assert "thop: 21.7 % above the work that ran; to add: outside-convention -80." in text
     assert "tf.profiler@function: failed: the worker was killed after 600 s." in text
     assert "It says it did not support aten::gru, aten::tanh." in text
 
@@ -106,7 +109,9 @@ def test_errors_that_offset_each_other_are_not_called_exact() -> None:
         adjustments=(replace(first, amount=8), second),
     )
     text = joined(replace(result, statements=(even,)))
-    assert "the right total by errors that offset each other; largest cause loop-counted-once (8)." in text
+    assert (
+        "the right total by errors that offset each other; to add: loop-counted-once +8, outside-convention -8." in text
+    )
     assert "same total" in text
 
 

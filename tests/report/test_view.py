@@ -43,7 +43,9 @@ def test_the_largest_cause_is_the_largest_either_way() -> None:
     result = frozen_with(("loop", "Mul", DEAD, -30), ("dense", "Add", OUT, 20))
     verdict = counters_of(result)[0]
     assert verdict.largest == ("dead-op", -30)
-    assert view.closing(verdict).startswith("2.7 % above the work that ran; largest cause dead-op (30).")
+    assert view.closing(verdict).startswith(
+        "2.7 % above the work that ran; to add: dead-op -30, outside-convention +20."
+    )
 
 
 def test_a_residual_can_be_the_largest() -> None:
