@@ -130,6 +130,13 @@ def test_it_loads_and_runs_nothing(sample: Callable[[], RunResult]) -> None:
     assert len(html) < 50_000
 
 
+def test_how_the_trace_was_taken_is_said() -> None:
+    result = samples.clean()
+    noted = replace(result.traces[1], notes=("1 loop counts were read from one run on the example input",))
+    text = Page(to_html(replace(result, traces=(result.traces[0], noted)))).text
+    assert "trace@torch: 1 loop counts were read from one run on the example input" in text
+
+
 def test_dark_and_light_are_both_there() -> None:
     html = to_html(samples.clean())
     for theme in ("prefers-color-scheme: dark", 'data-jp-theme-light="true"', 'data-jp-theme-light="false"'):
