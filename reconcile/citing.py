@@ -31,11 +31,17 @@ def _unit(count: int, unit: str) -> str:
 
 def subject(result: RunResult, frameworks: Sequence[str]) -> str:
     """What the number is of: a factory as it was named, else the pair with every parameter it was built with."""
-    named = [result.params.get(f) for f in frameworks]
-    if all(isinstance(name, str) for name in named):
-        return together(list(dict.fromkeys(map(str, named))))
+    given = named(result.params, frameworks)
+    if given:
+        return together(given)
     params = ", ".join(f"{name}={value}" for name, value in result.params.items())
     return result.model + (f"({params})" if params else "")
+
+
+def named(params: Mapping[str, object], frameworks: Sequence[str]) -> list[str]:
+    """How somebody named a model of their own, in each of these frameworks; nothing for a pair."""
+    names = [params.get(framework) for framework in frameworks]
+    return list(dict.fromkeys(map(str, names))) if all(isinstance(name, str) for name in names) else []
 
 
 def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from . import citing
 from .adapters import COUNTERS
 from .causes import State
-from .conventions import Convention
 from .records import CALLED_WITH
 from .report.text import number, percent
 from .results import LedgerResult, RunResult, Statement, TraceResult
@@ -149,7 +148,7 @@ def verdict(result: RunResult) -> Verdict:
     standing = []
     for trace in result.traces:
         mine = [v for v in counters if v.ledger.framework == trace.framework]
-        why = _withheld(trace, mine, result.convention)
+        why = _withheld(result, trace, mine)
         if why is not None:
             withheld.append(why)
         else:
@@ -187,17 +186,17 @@ def _counter(ledger: LedgerResult, statement: Statement | None, incomplete: str)
     return CounterVerdict(ledger, statement, statement.to_total, off, ranked)
 
 
-def _withheld(trace: TraceResult, counters: Sequence[CounterVerdict], convention: Convention) -> Withheld | None:
+def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterVerdict]) -> Withheld | None:
     """Why this trace's total is no number to publish, or None."""
     if trace.unknown:
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
         where = f" at layer {first.layer}" if first.layer else ""
         return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY)
-    if not trace.complete or convention.name not in trace.totals:
+    if not trace.complete or result.convention.name not in trace.totals:
         return Withheld(trace.framework, trace.reason or "there is no trace", "Mend that and run again.")
     recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
-    if recipe:
+    if recipe and not citing.named(result.params, [trace.framework]):
         reason = f"{recipe} builds the model in a way of its own, and this is the work of that"
         return Withheld(trace.framework, reason, "Run without it for the work of the model as it is.")
     open_ = [v for v in counters if v.state is State.UNEXPLAINED or v.ledger.mismatches]

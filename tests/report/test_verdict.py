@@ -138,9 +138,11 @@ def test_a_counters_own_recipe_gives_no_number() -> None:
     result = samples.clean()
     recipe = replace(result.ledgers[0], counter="tf.profiler@keras_flops")
     statements = (replace(result.statement(samples.FROZEN, samples.TF), from_=recipe.counter),)
-    said = verdict(replace(result, traces=result.traces[:1], ledgers=(recipe,), statements=statements))
+    result = replace(result, traces=result.traces[:1], ledgers=(recipe,), statements=statements)
+    said = verdict(result)
     assert "tf.profiler@keras_flops builds the model in a way of its own" in withheld(said, "tf")
     assert said.figures == ()
+    assert verdict(replace(result, params={"tf": "a frozen graph as it is"})).withheld == ()
 
 
 def test_the_same_work_in_both_frameworks_is_one_number() -> None:
