@@ -86,7 +86,9 @@ COUNTERS = {
             "keras-flops: tf.profiler on the frozen function's graph, always of a batch of 1",
             "keras_flops",
         ),
-        Counter("thop", "torch", "MAC", "thop", "thop.profile: hooks on modules of known classes", title="thop.profile"),
+        Counter(
+            "thop", "torch", "MAC", "thop", "thop.profile: hooks on modules of known classes", title="thop.profile"
+        ),
         Counter(
             "fvcore",
             "torch",
