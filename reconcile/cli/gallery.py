@@ -34,7 +34,8 @@ def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path |
     """Run every pair of the zoo and write the gallery.
 
     Each pair runs at its own size with every counter and is reconciled under every convention; its report and a row in
-    README.md go to --out. With --model, the other rows stay as they are.
+    README.md go to --out, and files of a report that lie there in other formats are made anew. With --model, the other
+    rows stay as they are.
 
     \b
     Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run.
@@ -43,8 +44,9 @@ def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path |
     from ..errors import unknown
     from ..model_zoo.pair import zoo_names
     from ..report import gallery as page
-    from ..report import write
+    from ..report import pictures, write
 
+    pictures.require()
     names = zoo_names()
     for name in models:
         if name not in names:
@@ -57,7 +59,8 @@ def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path |
 
         def each(model: str, row: Row, result: RunResult | None) -> None:
             if result is not None:
-                write.write(out, model, write.render(result, ("md",), None, f"reconcile run --model {model}"))
+                formats = ("md", *write.lying(out, model))
+                write.write(out, model, write.render(result, formats, None, f"reconcile run --model {model}"))
             tell(f"{model}: {_verdict(row)}")
 
         found = rows_.build(models or names, jobs, each, BASELINES)
@@ -65,6 +68,7 @@ def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path |
     write.write(path.parent, path.stem, {"json": rows_.dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
     write.write(out, "README", {"md": page.to_markdown(rows, missing)})
+    write.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
     codes = {code for row in rows.values() for code in row.states.values()}
     clean = sum(row.reconciled for row in rows.values())
     click.echo(f"{clean} of {len(names)} pairs reconciled; wrote {out / 'README.md'} and {path}")

@@ -11,14 +11,24 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("md", "csv", "json")
+PICTURES = ("svg", "png")
 PATH: Any = click.Path(path_type=Path)
 
 
-def _formats(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
+def _formats(_ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = FORMATS) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
-    wrong = [part for part in chosen if part not in FORMATS]
+    wrong = [part for part in chosen if part not in allowed]
     if wrong or not chosen:
-        raise click.BadParameter(f"{value!r} is not a list of {', '.join(FORMATS)}.")
+        raise click.BadParameter(f"{value!r} is not a list of {', '.join(allowed)}.")
+    return chosen
+
+
+def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    chosen = _formats(ctx, param, value, FORMATS + PICTURES)
+    if set(PICTURES) & set(chosen):
+        from ..report.pictures import require
+
+        require()
     return chosen
 
 
@@ -85,6 +95,15 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         callback=_formats,
         metavar="LIST",
         help="Which files.",
+    ),
+    "format-pictures": click.option(
+        "--format",
+        "formats",
+        default=",".join(FORMATS),
+        show_default=True,
+        callback=_with_pictures,
+        metavar="LIST",
+        help="Which files; svg and png are pictures, which the Markdown then shows.",
     ),
     "device": click.option("--device", default="cpu", show_default=True, help="Where the counters run their model."),
     "timeout": click.option(

@@ -20,6 +20,22 @@ def signed(value: int) -> str:
     return f"{value:+,}" if value else "0"
 
 
+PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
+
+
+def si(value: int, unit: str = "FLOP") -> str:
+    """``249,809,920`` as ``249.8 MFLOP``: one decimal, rounded from integers alone; whole below a thousand."""
+    size, power = abs(value), 0
+    while power < len(PREFIXES) - 1 and size >= 1000 ** (power + 1):
+        power += 1
+    if not power:
+        return f"{value:,} {unit}"
+    tenths = (20 * size + 1000**power) // (2 * 1000**power)
+    if tenths >= 10_000 and power < len(PREFIXES) - 1:
+        tenths, power = 10, power + 1
+    return f"{'-' if value < 0 else ''}{tenths // 10:,}.{tenths % 10} {PREFIXES[power]}{unit}"
+
+
 def percent(part: int, whole: int) -> str:
     """``part`` as a percentage of ``whole``, one decimal, from integers alone. Never rounds something to nothing.
 
