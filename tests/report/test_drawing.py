@@ -129,7 +129,6 @@ def test_the_library_is_loaded_when_a_picture_is_drawn_and_not_before() -> None:
         import sys
         from reconcile.report import gallery, markdown, pictures, write
         from tests.report import samples
-from tests.report.svg import SVG, boxes, lengths, said
         write.render(samples.clean(), ("md", "csv", "json"))
         assert "matplotlib" not in sys.modules
         write.render(samples.clean(), ("svg",))
