@@ -30,6 +30,8 @@ STYLE = {
 SMALL = 0.04
 """Where the largest step is less than this part of the scale, the steps are drawn again by themselves."""
 NAME = 44
+ACROSS = 3
+"""Columns of a chart by layer that stand side by side."""
 HEAD = 0.58
 """Inches above the charts, for the title and the line below it."""
 
@@ -95,12 +97,14 @@ def _enlarged(axes: Any, bars: Sequence[Bar], largest: int) -> None:
 def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
     """A column per counter: the work that ran as a pale bar, the counter's value on it, and their ratio."""
     count = len(chart.columns)
+    across = count if count <= ACROSS else -(-count // -(-count // ACROSS))
+    down = -(-count // across)
     high = max(1, *(v for c in chart.columns for v in (*c.values, *(w or 0 for w in c.work))))
     with _style():
-        figure, panels = _figure(2.2 + 1.75 * count, HEAD + 0.65 + 0.27 * len(chart.labels), count, (1,) * count)
+        figure, panels = _figure(2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across)
         _titles(figure, title, subtitle + "; pale: the work that ran")
         for index, (axes, column) in enumerate(zip(panels, chart.columns, strict=True)):
-            _rows(axes, [(label if not index else "", "") for label in chart.labels])
+            _rows(axes, [("" if index % across else label, "") for label in chart.labels])
             _scale(axes, 0, high, 0.42, ticks=2)
             work = None if None in column.work else sum(w or 0 for w in column.work)
             axes.set_title(f"{column.counter}\n{_share(sum(column.values), work)}", fontsize=8, loc="left", color=INK)
@@ -155,8 +159,9 @@ def _figure(width: float, height: float, panels: int, ratios: Sequence[float]) -
     figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - HEAD / height))
-    grid = figure.add_gridspec(1, panels, width_ratios=list(ratios))
-    axes = [figure.add_subplot(grid[0, index]) for index in range(panels)]
+    across = len(ratios)
+    grid = figure.add_gridspec(-(-panels // across), across, width_ratios=list(ratios))
+    axes = [figure.add_subplot(grid[divmod(index, across)]) for index in range(panels)]
     for one in axes:
         one.set_facecolor("none")
         for side in ("top", "right", "left", "bottom"):
@@ -190,7 +195,7 @@ def _scale(axes: Any, low: int, high: int, margin: float, ticks: int = 5) -> Non
     width = (high - low) or 1
     axes.set_xlim(low - (0.02 if low == 0 else margin / 2) * width, high + margin * width)
     axes.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: si(round(value)).removesuffix("FLOP").strip()))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: si(round(value), "").replace(".0 ", " ").strip()))
     axes.tick_params(length=0, labelsize=7.5, labelcolor=MUTED)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
 
@@ -222,7 +227,10 @@ def _ratio(value: int, work: int | None) -> str:
         return f"{si(value)}, work unknown"
     if value == work:
         return "exact"
-    return f"+{si(value)}" if not work else "0" if not value else f"{value / work:.3g} ×"
+    if not value:
+        return "0"
+    ratio = f"{value / work:.3g}" if work else "1"
+    return f"{ratio} ×" if ratio != "1" else f"{'+' if value > work else ''}{si(value - work)}"
 
 
 def _share(total: int, work: int | None) -> str:

@@ -15,6 +15,8 @@ from . import view
 
 LAYERS = 24
 """Rows of a chart by layer; what is smaller stands in one last row, so that each column still adds up."""
+NAMED = 4
+"""So many layers of a cause are named below it."""
 NEEDED = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
 
 
@@ -69,10 +71,14 @@ def waterfall(statement: Statement, layers: Sequence[str] = ()) -> list[Bar]:
         blocks.append(view.Block(view.RESIDUAL, statement.residual or 0, []))
     for block in blocks:
         kind = "residual" if block.cause == view.RESIDUAL else "cause"
-        where = ", ".join(part.layer or "(no layer)" for part in block.parts)
-        bars.append(Bar(block.cause, where, bars[-1].end, block.amount, kind))
+        bars.append(Bar(block.cause, _where(block), bars[-1].end, block.amount, kind))
     bars.append(Bar(statement.to, "", 0, statement.to_total, "total"))
     return bars
+
+
+def _where(block: view.Block) -> str:
+    names = [part.layer or "(no layer)" for part in block.parts]
+    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1:,} more layers"
 
 
 def by_layer(result: RunResult, limit: int = LAYERS) -> Layers:
