@@ -74,14 +74,19 @@ def _models() -> Iterator[str]:
     yield from ("# Models", "", NOTE.format("the pairs' own first lines"), "")
     yield from ("The pairs of the zoo (`reconcile run --model NAME`), each with its report.", "", "| | |", "|:--|:--|")
     for name in zoo_names():
-        about = (ast.get_docstring(ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))) or "").partition("\n")[0]
+        about = (ast.get_docstring(ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))) or "").partition("\n")[
+            0
+        ]
         yield f"| [{name}](../reports/{name}.md) | {markdown(about)} |"
     yield ""
 
 
 def _index() -> Iterator[str]:
     yield from ("# Documentation", "", NOTE.format("docs/write.py"), "")
-    yield from (f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}." for kind, title in TITLES.items())
+    yield from (
+        f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
+        for kind, title in TITLES.items()
+    )
     yield "- [The command line](cli.md): every command and option."
     yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
     yield "- [decode](decode.md): which readings of a published number are tried."

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from ..pages import Page
+    from ..pages import Page, Rule
 
 WIDTH = 78
 
@@ -34,46 +34,56 @@ def explain(name: str) -> None:
 
     if name not in names():
         raise unknown("cause, convention or counter", name, names())
-    text = "\n".join(lines(page(name)))
-    click.echo(re.sub(r"\n{3,}", "\n\n", text))
+    click.echo("\n".join(lines(page(name))))
 
 
 def lines(page: Page) -> Iterator[str]:
     """The page for a terminal: paragraphs wrapped, programs as they are, links spelled out."""
-    yield click.style(page.name, bold=True)
-    yield from (_wrapped(page.meaning), "", _wrapped(page.facts), "")
+    parts = [[click.style(page.name, bold=True), _wrapped(page.meaning)], [_wrapped(page.facts)]]
     for block in re.split(r"(```.*?```)", page.text, flags=re.DOTALL):
         if block.startswith("```"):
-            yield from ("", *(f"    {line}".rstrip() for line in block.splitlines()[1:-1]), "")
+            parts.append([f"    {line}".rstrip() for line in block.splitlines()[1:-1]])
         else:
-            yield from _prose(block.strip())
-    yield from _rules(page)
+            parts += _prose(block.strip())
+    for part in (*parts, *_rules(page)):
+        yield from (*part, "")
 
 
-def _prose(text: str) -> Iterator[str]:
-    for part in re.split(r"\n\s*\n|\n(?=- )", text):
+def _prose(text: str) -> Iterator[list[str]]:
+    for part in re.split(r"\n\s*\n", text):
         if part.startswith("## "):
-            yield from ("", click.style(part[3:], bold=True), "")
+            yield [click.style(part[3:], bold=True)]
         elif part.startswith("- "):
-            yield _wrapped(_spelled(part[2:]), "  - ", "    ")
+            yield [_wrapped(_spelled(item), "  - ", "    ") for item in re.split(r"\n- ", part[2:])]
         elif part:
-            yield from (_wrapped(_spelled(part)), "")
+            yield [_wrapped(_spelled(part))]
 
 
-def _rules(page: Page) -> Iterator[str]:
+def _rules(page: Page) -> Iterator[list[str]]:
     from ..pages import short
 
     if page.rules:
-        yield from ("", click.style("What it counts, by operation", bold=True), "")
-    for rule in page.rules:
-        ops = ", ".join(dict.fromkeys(map(short, rule.ops)))
-        versions = f" (versions {rule.versions})" if rule.versions else ""
-        yield _wrapped(f"{ops}: {rule.formula}{versions}. {rule.source}", "  - ", "    ")
+        yield [click.style("What it counts, by operation", bold=True)]
+        yield [
+            _wrapped(
+                f"{', '.join(dict.fromkeys(map(short, r.ops)))}: {r.formula}{_versions(r)}. {r.source}", "  - ", "    "
+            )
+            for r in page.rules
+        ]
+
+
+def _versions(rule: Rule) -> str:
+    return f" (versions {rule.versions})" if rule.versions else ""
 
 
 def _wrapped(text: str, first: str = "  ", rest: str = "  ") -> str:
     return textwrap.fill(
-        " ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

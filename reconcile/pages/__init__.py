@@ -62,7 +62,11 @@ def page(name: str) -> Page:
 def _cause(name: str) -> tuple[str, str]:
     cause = Cause(name)
     earlier = [c.value for c in Cause if ORDER[c] < ORDER[cause]]
-    first = f"Only what is none of these is booked here: {', '.join(earlier)}." if earlier else "Nothing is booked before it."
+    first = (
+        f"Only what is none of these is booked here: {', '.join(earlier)}."
+        if earlier
+        else "Nothing is booked before it."
+    )
     return cause.meaning, f"Number {ORDER[cause] + 1} of {len(Cause)} in booking order. {first}"
 
 
@@ -79,7 +83,10 @@ def _counter(name: str) -> tuple[str, str]:
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
     counter = COUNTERS[name]
     asked = "Runs when asked for (--counter), alone." if counter.recipe else "Runs unless others are asked for."
-    return counter.summary + ".", f"{FRAMEWORKS[counter.framework]}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}"
+    return (
+        counter.summary + ".",
+        f"{FRAMEWORKS[counter.framework]}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
+    )
 
 
 def _rules(name: str) -> tuple[Rule, ...]:

@@ -45,7 +45,9 @@ def save(figure: Any, kind: str) -> str | bytes:
             return out.getvalue()
         figure.savefig(out, format="svg", facecolor=PAPER, metadata={"Date": None, "Creator": None})
     rules = "".join(
-        f'[style*="{part}: {light}"]{{{part}:{dark}!important}}' for light, dark in DARK.items() for part in ("fill", "stroke")
+        f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
+        for light, dark in DARK.items()
+        for part in ("fill", "stroke")
     )
     sheet = f'<style type="text/css">@media (prefers-color-scheme: dark){{{rules}}}</style>'
     text = out.getvalue().decode()
@@ -75,7 +77,13 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
             text.set_fontweight("bold" if bar.kind == "total" else "normal")
             if bar.kind == "total" and bar.amount >= 1000:
                 main.annotate(
-                    si(bar.amount), (right, row), (5, -10), textcoords="offset points", va="center", fontsize=7.5, color=MUTED
+                    si(bar.amount),
+                    (right, row),
+                    (5, -10),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=7.5,
+                    color=MUTED,
                 )
         if enlarged:
             _enlarged(panels[1], bars, largest)
@@ -101,7 +109,9 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
     down = -(-count // across)
     high = max(1, *(v for c in chart.columns for v in (*c.values, *(w or 0 for w in c.work))))
     with _style():
-        figure, panels = _figure(2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across)
+        figure, panels = _figure(
+            2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across
+        )
         _titles(figure, title, subtitle + "; pale: the work that ran")
         for index, (axes, column) in enumerate(zip(panels, chart.columns, strict=True)):
             _rows(axes, [("" if index % across else label, "") for label in chart.labels])
@@ -119,7 +129,9 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
     return figure
 
 
-def heat(rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str) -> Any:
+def heat(
+    rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str
+) -> Any:
     """A cell per model and counter, coloured by the counter's ratio to the work that ran: below 1 one colour, above another."""
     counters = list(dict.fromkeys(name for row in rows.values() for name in row))
     from matplotlib.colors import LinearSegmentedColormap
@@ -186,7 +198,9 @@ def _rows(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
         if label:
             axes.text(-0.02, row - lift, _shown(label), ha="right", va="center", fontsize=9, transform=place)
         if about:
-            axes.text(-0.02, row + 0.24, _shown(about), ha="right", va="center", fontsize=7, color=MUTED, transform=place)
+            axes.text(
+                -0.02, row + 0.24, _shown(about), ha="right", va="center", fontsize=7, color=MUTED, transform=place
+            )
 
 
 def _scale(axes: Any, low: int, high: int, margin: float, ticks: int = 5) -> None:

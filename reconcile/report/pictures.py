@@ -88,7 +88,9 @@ def by_layer(result: RunResult, limit: int = LAYERS) -> Layers:
     if not rows or not homes:
         return Layers((), ())
     sizes = {id(row): max((*row.work.values(), *row.counters.values()), default=0) for row in rows}
-    largest = {id(row) for row in sorted(rows, key=lambda row: -sizes[id(row)])[: limit if len(rows) <= limit else limit - 1]}
+    largest = {
+        id(row) for row in sorted(rows, key=lambda row: -sizes[id(row)])[: limit if len(rows) <= limit else limit - 1]
+    }
     shown = [row for row in rows if id(row) in largest]
     rest = [row for row in rows if id(row) not in largest]
     labels = [row.layer or "(no layer)" for row in shown] + ([f"{len(rest)} more layers"] if rest else [])
@@ -114,17 +116,16 @@ def draw(result: RunResult, statement: Statement | None, formats: Sequence[str])
 
     layers = [row.layer for row in result.layers]
     title = f"{result.model}, {result.pass_}, convention {result.convention.name}"
-    figures = {}
     bars = waterfall(statement, layers) if statement is not None else []
-    if bars and statement is not None:
-        figures["waterfall"] = lambda: drawing.waterfall(bars, f"From {statement.from_} to {statement.to}", title)
     chart = by_layer(result)
-    if chart.columns:
-        figures["layers"] = lambda: drawing.by_layer(chart, "Each counter, layer by layer", title)
     found: dict[str, str | bytes] = {}
-    for name, figure in figures.items():
-        for kind in formats:
-            found[f"{name}.{kind}"] = drawing.save(figure(), kind)
+    for kind in formats:
+        if bars and statement is not None:
+            figure = drawing.waterfall(bars, f"From {statement.from_} to {statement.to}", title)
+            found[f"waterfall.{kind}"] = drawing.save(figure, kind)
+        if chart.columns:
+            figure = drawing.by_layer(chart, "Each counter, layer by layer", title)
+            found[f"layers.{kind}"] = drawing.save(figure, kind)
     return found
 
 

@@ -17,7 +17,9 @@ def programs(text: str, fence: str = "python") -> list[str]:
 
 def framework(code: str) -> str:
     """Which framework a program needs."""
-    return next((name for name in ("tensorflow", "torch") if re.search(rf"^(import|from) {name}\b", code, re.M)), "home")
+    return next(
+        (name for name in ("tensorflow", "torch") if re.search(rf"^(import|from) {name}\b", code, re.M)), "home"
+    )
 
 
 def numbers(code: str) -> list[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -29,7 +30,10 @@ def command(name: str) -> click.Command:
 
 def options() -> dict[str, set[str]]:
     """The options of every command, and of the group itself under ''."""
-    found = {name: {o for p in command(name).params for o in p.opts if o.startswith("-")} | {"--help", "-h"} for name in COMMANDS}
+    found = {
+        name: {o for p in command(name).params for o in p.opts if o.startswith("-")} | {"--help", "-h"}
+        for name in COMMANDS
+    }
     return found | {"": {o for p in cli.params for o in p.opts} | {"--help", "-h"}}
 
 
@@ -67,7 +71,7 @@ def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None
         pytest.fail(f"{document}: there is no command {words[0]}")
     there = OPTIONS[words[0]]
     assert [w for w in words if w.startswith("--") and w.partition("=")[0].rstrip(".,;:)") not in there] == []
-    values = dict(zip(words, words[1:], strict=False))
+    values = dict(pairwise(words))
     wanted = {
         "--model": lambda v: v in zoo_names() or v.startswith("./") or v.isupper() or v == "NAME|FILE.py",
         "--counter": lambda v: v in COUNTERS,

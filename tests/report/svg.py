@@ -27,5 +27,7 @@ def said(svg: str) -> list[str]:
 
 def lengths(svg: str) -> list[float]:
     """Lengths of all bars as parts of the longest: what a picture shows, whatever the font's metrics."""
-    sizes = [right - left for prefix in ("bar-", "value-", "work-", "cell-") for left, right in boxes(svg, prefix).values()]
+    sizes = [
+        right - left for prefix in ("bar-", "value-", "work-", "cell-") for left, right in boxes(svg, prefix).values()
+    ]
     return [round(size / max(sizes), 2) for size in sizes]

@@ -83,7 +83,10 @@ def test_the_values_by_layer_in_the_file_add_up_to_the_totals(sample: object) ->
         assert "layers.svg" not in files
         return
     found = boxes(str(files["layers.svg"]), "value-")
-    widths = [sum(r - l for name, (l, r) in found.items() if name.startswith(f"value-{i}-")) for i in range(len(totals))]
+    widths = [
+        sum(right - left for name, (left, right) in found.items() if name.startswith(f"value-{i}-"))
+        for i in range(len(totals))
+    ]
     scale = max(widths) / max(totals)
     assert widths == pytest.approx([total * scale for total in totals], abs=0.02)
 
@@ -105,7 +108,9 @@ def test_a_hostile_name_is_drawn_and_does_nothing_else(name: str) -> None:
     result = replace(result, model=name)
     for text in pictures.draw(result, view.default_statement(result), ("svg",)).values():
         tree = ElementTree.fromstring(str(text))
-        assert {element.tag.removeprefix(SVG) for element in tree.iter()}.isdisjoint({"script", "foreignObject", "image", "a"})
+        assert {element.tag.removeprefix(SVG) for element in tree.iter()}.isdisjoint(
+            {"script", "foreignObject", "image", "a"}
+        )
         assert "\u202e" not in str(text)
 
 

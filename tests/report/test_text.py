@@ -75,3 +75,24 @@ def test_characters_that_would_not_show_are_shown(char: str) -> None:
 
 def test_letters_of_any_script_stay() -> None:
     assert text.clean("слой/שכבה/層/👩‍💻") == "слой/שכבה/層/👩‍💻"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0 FLOP"),
+        (999, "999 FLOP"),
+        (-999, "-999 FLOP"),
+        (1_000, "1.0 kFLOP"),
+        (1_049, "1.0 kFLOP"),
+        (1_050, "1.1 kFLOP"),
+        (999_949, "999.9 kFLOP"),
+        (999_950, "1.0 MFLOP"),
+        (249_809_920, "249.8 MFLOP"),
+        (-7_715_946_496, "-7.7 GFLOP"),
+        (10**30, "1.0 QFLOP"),
+        (10**34, "10,000.0 QFLOP"),
+    ],
+)
+def test_si_units_round_once_and_carry(value: int, shown: str) -> None:
+    assert text.si(value) == shown
