@@ -105,7 +105,6 @@ def totals(result: RunResult, width: int = 80) -> Table:
     left_out = {1, 3} if width < NARROW else {3} if width < WIDE else set()
     kept = [index for index in range(len(titles)) if index not in left_out]
     table = _table(*((titles[index], aligned[index]) for index in kept), gap=1 if width < WIDE else 2)
-    table.columns[-1].min_width = len(State.UNEXPLAINED.value)
     for row in _totals(result):
         table.add_row(*(row[index] for index in kept))
     return table
