@@ -14,8 +14,8 @@ import click
 
 from reconcile.cli import COMMANDS, CONTEXT, cli
 from reconcile.model_zoo.pair import pair_path, zoo_names
-from reconcile.pages import Page, pages, short
-from reconcile.report.text import markdown
+from reconcile.pages import LETTERS, Page, pages, short
+from reconcile.report.text import markdown, prose
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by `make docs`; edit {}, not this. -->"
@@ -33,7 +33,7 @@ def texts() -> dict[str, str]:
     """Every generated file by its path in docs/."""
     found = {f"{page.kind}/{page.name}.md": _page(page) for page in pages()}
     for kind, title in TITLES.items():
-        rows = [f"| [{p.name}]({p.name}.md) | {markdown(p.meaning)} |" for p in pages() if p.kind == kind]
+        rows = [f"| [{p.name}]({p.name}.md) | {prose(p.meaning)} |" for p in pages() if p.kind == kind]
         note = NOTE.format("docs/write.py")
         lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| | |", "|:--|:--|", *rows]
         found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
@@ -45,9 +45,16 @@ def texts() -> dict[str, str]:
 
 def _page(page: Page) -> str:
     lines = [f"# {page.name}", "", NOTE.format(f"reconcile/pages/{page.kind}/{page.name}.md"), ""]
-    lines += [f"**{markdown(page.meaning)}** {markdown(page.facts)}", "", page.text.strip()]
+    lines += [f"**{prose(page.meaning)}** {markdown(page.facts)}", "", page.text.strip()]
     if page.rules:
-        lines += ["", "## What it counts, by operation", "", "| operations | formula | versions | source |"]
+        lines += [
+            "",
+            "## What it counts, by operation",
+            "",
+            LETTERS,
+            "",
+            "| operations | formula | versions | source |",
+        ]
         lines += ["|:--|:--|:--|:--|"]
         for rule in page.rules:
             ops = ", ".join(f"`{op}`" for op in dict.fromkeys(map(short, rule.ops)))

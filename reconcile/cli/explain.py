@@ -60,10 +60,11 @@ def _prose(text: str) -> Iterator[list[str]]:
 
 
 def _rules(page: Page) -> Iterator[list[str]]:
-    from ..pages import short
+    from ..pages import LETTERS, short
 
     if page.rules:
         yield [click.style("What it counts, by operation", bold=True)]
+        yield [_wrapped(LETTERS)]
         yield [
             _wrapped(
                 f"{', '.join(dict.fromkeys(map(short, r.ops)))}: {r.formula}{_versions(r)}. {r.source}", "  - ", "    "

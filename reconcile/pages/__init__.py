@@ -18,6 +18,10 @@ from ..conventions import BUILT_IN
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
+LETTERS = (
+    "N and O are the elements of the first input and of the output, K the positions of a kernel, B a batch, T its steps, "
+    "H the units of a cell and I its inputs."
+)
 FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
