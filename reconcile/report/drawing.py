@@ -117,7 +117,9 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
             _rows(axes, [("" if index % across else label, "") for label in chart.labels])
             _scale(axes, 0, high, 0.42, ticks=2)
             work = None if None in column.work else sum(w or 0 for w in column.work)
-            axes.set_title(f"{_shown(column.counter)}\n{_share(sum(column.values), work)}", fontsize=8, loc="left", color=INK)
+            axes.set_title(
+                f"{_shown(column.counter)}\n{_share(sum(column.values), work)}", fontsize=8, loc="left", color=INK
+            )
             for row, (value, ran) in enumerate(zip(column.values, column.work, strict=True)):
                 if ran is not None:
                     _bar(axes, row, 0, ran, WORK, f"work-{index}-{row}", 0.72)
