@@ -48,7 +48,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix zoo lint legacy format bench bench-gallery gallery lock home-matrix clean
+.PHONY: demo test matrix zoo lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -81,6 +81,14 @@ format: $(VENV)/.installed
 # Every pair of the zoo at its own size, with every counter: minutes.
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
+
+# The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
+docs: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python docs/write.py
+
+# The terminal in docs/pictures/, the gallery's picture, and gru_demo's report with its own.
+pictures: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python docs/draw.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py

@@ -214,13 +214,25 @@ def _proof(model: str) -> dict[str, Any]:
 
 
 def build(
-    models: Sequence[str], jobs: int, each: Callable[[str, Row, RunResult | None], None], baselines: Path = BASELINES
+    models: Sequence[str],
+    jobs: int,
+    each: Callable[[str, Row, RunResult | None], None],
+    baselines: Path = BASELINES,
+    begun: Callable[[str], None] = lambda model: None,
 ) -> list[Row]:
-    """Measure these models, ``jobs`` at a time; ``each`` hears of every one as it is done. Rows come in the order given."""
+    """Measure these models, ``jobs`` at a time; ``begun`` hears of every one as it starts, ``each`` as it is done.
+
+    Rows come in the order given.
+    """
     load()
     rows: dict[str, Row] = {}
+
+    def run(model: str) -> tuple[Row, RunResult | None]:
+        begun(model)
+        return measure(model, baselines)
+
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = {pool.submit(measure, model, baselines): model for model in models}
+        futures = {pool.submit(run, model): model for model in models}
         try:
             for future in as_completed(futures):
                 row, result = future.result()

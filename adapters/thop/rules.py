@@ -71,7 +71,7 @@ _NORMS = (
 )
 
 
-@rule(*_NORMS, source="H:60, C:41", formula="2N, 4N if affine", versions=NEW)
+@rule(*_NORMS, source="H:60, C:43", formula="2N, 4N if affine", versions=NEW)
 def _norm(op: Op) -> Work:
     n = _n(op)
     affine = op.attrs.get("affine", False) or op.attrs.get("elementwise_affine", False)
@@ -89,14 +89,14 @@ def _prelu(op: Op) -> Work:
     return Work(mul=_n(op))
 
 
-@rule(*_names("activation", "Softmax"), source="H:98, C:55", formula="rows (3 features - 1)", versions=NEW)
+@rule(*_names("activation", "Softmax"), source="H:98, C:57", formula="rows (3 features - 1)", versions=NEW)
 def _softmax(op: Op) -> Work:
     n, features = _n(op), dims(op.inputs[0].shape)[op.attrs["dim"]]
     rows = n // features
     return Work(special=rows * features, add=rows * (features - 1), div=rows * features)
 
 
-@rule(*_names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="H:106, C:64", formula="O")
+@rule(*_names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="H:106, C:65", formula="O")
 def _avg_pool(op: Op) -> Work:
     return Work(div=_o(op))
 

@@ -17,7 +17,11 @@ COMMANDS = {
     "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
     "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
-    "explain": ("reconcile.cli.explain:explain", "Say what a cause means and when it is booked."),
+    "explain": (
+        "reconcile.cli.explain:explain",
+        "Say what a cause, a convention or a counter is, show it, and how to avoid it.",
+    ),
+    "completion": ("reconcile.cli.completion:completion", "Print what makes a shell complete this tool's words."),
 }
 
 

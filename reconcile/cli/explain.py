@@ -1,36 +1,95 @@
-"""``reconcile explain``: one cause in words."""
+"""``reconcile explain``: the page of a cause, a convention or a counter."""
 
 from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
+if TYPE_CHECKING:
+    from ..pages import Page, Rule
+
+WIDTH = 78
+
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from ..causes import Cause
+    from ..pages import names, page
 
-    return [CompletionItem(c.value, help=c.meaning) for c in Cause if c.value.startswith(incomplete)]
+    return [CompletionItem(name, help=page(name).meaning) for name in names() if name.startswith(incomplete)]
 
 
 @click.command()
-@click.argument("cause", shell_complete=_complete)
-def explain(cause: str) -> None:
-    """Say what a cause means and when it is booked."""
-    from ..causes import ORDER, Cause
-    from ..errors import unknown
+@click.argument("name", shell_complete=_complete)
+def explain(name: str) -> None:
+    """Say what a cause, a convention or a counter is, show it, and how to avoid it.
 
-    names = [c.value for c in Cause]
-    if cause not in names:
-        raise unknown("cause", cause, names)
-    chosen = Cause(cause)
-    earlier = [c.value for c in Cause if ORDER[c] < ORDER[chosen]]
-    click.echo(chosen.value)
-    click.echo(click.wrap_text(chosen.meaning, width=78, initial_indent="  ", subsequent_indent="  "))
-    click.echo()
-    order = f"Number {ORDER[chosen] + 1} of {len(names)} in booking order."
-    first = (
-        f" Only what is none of these is booked here: {', '.join(earlier)}."
-        if earlier
-        else " Nothing is booked before it."
+    NAME is one that a report uses. The same pages are in docs/ of the repository.
+    """
+    from ..errors import unknown
+    from ..pages import names, page
+
+    if name not in names():
+        raise unknown("cause, convention or counter", name, names())
+    click.echo("\n".join(lines(page(name))))
+
+
+def lines(page: Page) -> Iterator[str]:
+    """The page for a terminal: paragraphs wrapped, programs as they are, links spelled out."""
+    parts = [[click.style(page.name, bold=True), _wrapped(page.meaning)], [_wrapped(page.facts)]]
+    for block in re.split(r"(```.*?```)", page.text, flags=re.DOTALL):
+        if block.startswith("```"):
+            parts.append([f"    {line}".rstrip() for line in block.splitlines()[1:-1]])
+        else:
+            parts += _prose(block.strip())
+    for part in (*parts, *_rules(page)):
+        yield from (*part, "")
+
+
+def _prose(text: str) -> Iterator[list[str]]:
+    for part in re.split(r"\n\s*\n", text):
+        if part.startswith("## "):
+            yield [click.style(part[3:], bold=True)]
+        elif part.startswith("- "):
+            yield [_wrapped(_spelled(item), "  - ", "    ") for item in re.split(r"\n- ", part[2:])]
+        elif part:
+            yield [_wrapped(_spelled(part))]
+
+
+def _rules(page: Page) -> Iterator[list[str]]:
+    from ..pages import LETTERS, short
+
+    if page.rules:
+        yield [click.style("What it counts, by operation", bold=True)]
+        yield [_wrapped(LETTERS)]
+        yield [
+            _wrapped(
+                f"{', '.join(dict.fromkeys(map(short, r.ops)))}: {r.formula}{_versions(r)}. {r.source}", "  - ", "    "
+            )
+            for r in page.rules
+        ]
+
+
+def _versions(rule: Rule) -> str:
+    return f" (versions {rule.versions})" if rule.versions else ""
+
+
+def _wrapped(text: str, first: str = "  ", rest: str = "  ") -> str:
+    return textwrap.fill(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-    click.echo(click.wrap_text(order + first, width=78, initial_indent="  ", subsequent_indent="  "))
+
+
+def _spelled(text: str) -> str:
+    """Links within the pages as their text, links elsewhere with their address (alone, where the text is a thread's name)."""
+    text = re.sub(r"\[[\w./-]*#\d+\]\((https://[^)]+)\)", r"\1", text)
+    text = re.sub(r"\[([^\]]+)\]\((https://[^)]+)\)", r"\1 (\2)", text)
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text)

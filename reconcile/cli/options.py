@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("md", "csv", "json")
+PICTURES = ("svg", "png")
 PATH: Any = click.Path(path_type=Path)
 
 
-def _formats(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
+def _formats(
+    _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = FORMATS
+) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
-    wrong = [part for part in chosen if part not in FORMATS]
+    wrong = [part for part in chosen if part not in allowed]
     if wrong or not chosen:
-        raise click.BadParameter(f"{value!r} is not a list of {', '.join(FORMATS)}.")
+        raise click.BadParameter(f"{value!r} is not a list of {', '.join(allowed)}.")
+    return chosen
+
+
+def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    chosen = _formats(ctx, param, value, FORMATS + PICTURES)
+    if set(PICTURES) & set(chosen):
+        from ..report.pictures import require
+
+        require()
     return chosen
 
 
@@ -32,9 +45,55 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
     return found
 
 
+def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+    """Shell completion from names that are looked up when somebody presses the key; none where that fails."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        except Exception:
+            return []
+
+    return complete
+
+
+def _models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from ..model_zoo.pair import zoo_names
+
+    if "/" in incomplete or incomplete.startswith("."):
+        return [CompletionItem(incomplete, type="file")]
+    return [CompletionItem(name) for name in zoo_names() if name.startswith(incomplete)]
+
+
+def _counters() -> Iterable[str]:
+    from ..adapters import COUNTERS
+
+    return COUNTERS
+
+
+def _conventions() -> Iterable[str]:
+    from ..conventions import BUILT_IN
+
+    return BUILT_IN
+
+
+def _environments() -> Iterable[str]:
+    from ..environments import load
+
+    return load(None)
+
+
 OPTIONS: dict[str, Callable[[F], F]] = {
-    "model": click.option("--model", required=True, metavar="NAME|FILE.py", help="A model of the zoo, or a pair file."),
-    "one-model": click.option("--model", metavar="NAME|FILE.py", help="A model of the zoo, or a pair file."),
+    "model": click.option(
+        "--model",
+        required=True,
+        metavar="NAME|FILE.py",
+        shell_complete=_models,
+        help="A model of the zoo, or a pair file.",
+    ),
+    "one-model": click.option(
+        "--model", metavar="NAME|FILE.py", shell_complete=_models, help="A model of the zoo, or a pair file."
+    ),
     "torch": click.option(
         "--torch", metavar="MODULE:FUNCTION", help="A PyTorch model of your own: what this function returns."
     ),
@@ -57,7 +116,12 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         help="Override a model's parameter. Repeatable.",
     ),
     "convention": click.option(
-        "--convention", default="matmul", show_default=True, metavar="NAME", help="What counts as a FLOP."
+        "--convention",
+        default="matmul",
+        show_default=True,
+        metavar="NAME",
+        shell_complete=_complete(_conventions),
+        help="What counts as a FLOP.",
     ),
     "convention-file": click.option(
         "--convention-file",
@@ -68,12 +132,27 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         help="Conventions of your own. Repeatable.",
     ),
     "counter": click.option(
-        "--counter", "counters", multiple=True, metavar="NAME", help="Run only this counter. Repeatable; default all."
+        "--counter",
+        "counters",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=_complete(_counters),
+        help="Run only this counter. Repeatable; default all.",
     ),
     "from": click.option(
-        "--from", "from_", metavar="COUNTER", help="Where the statement starts.  [default: tf.profiler@frozen]"
+        "--from",
+        "from_",
+        metavar="COUNTER",
+        shell_complete=_complete(lambda: [*_counters(), "trace@tf", "trace@torch"]),
+        help="Where the statement starts.  [default: tf.profiler@frozen]",
     ),
-    "to": click.option("--to", "to", metavar="COUNTER", help="Where the statement arrives.  [default: thop]"),
+    "to": click.option(
+        "--to",
+        "to",
+        metavar="COUNTER",
+        shell_complete=_complete(lambda: [*_counters(), "trace@tf", "trace@torch"]),
+        help="Where the statement arrives.  [default: thop]",
+    ),
     "out": click.option(
         "--out", type=PATH, default=Path("reports"), show_default=True, metavar="DIR", help="Where the files go."
     ),
@@ -85,6 +164,15 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         callback=_formats,
         metavar="LIST",
         help="Which files.",
+    ),
+    "format-pictures": click.option(
+        "--format",
+        "formats",
+        default=",".join(FORMATS),
+        show_default=True,
+        callback=_with_pictures,
+        metavar="LIST",
+        help="Which files; svg and png are pictures, which the Markdown then shows.",
     ),
     "device": click.option("--device", default="cpu", show_default=True, help="Where the counters run their model."),
     "timeout": click.option(
@@ -103,7 +191,12 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         help="Work of ops that the tool does not know. Repeatable.",
     ),
     "environment": click.option(
-        "--environment", default="current", show_default=True, metavar="NAME", help="Run in this named environment."
+        "--environment",
+        default="current",
+        show_default=True,
+        metavar="NAME",
+        shell_complete=_complete(_environments),
+        help="Run in this named environment.",
     ),
     "environments": click.option(
         "--environments", "file", type=PATH, metavar="FILE.toml", help="Environments of your own, beside them."

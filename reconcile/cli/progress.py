@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,16 +17,29 @@ if TYPE_CHECKING:
 NAMES = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
+def lively() -> bool:
+    """Whether stderr is a terminal on which lines can be drawn again; a dumb one gets lines, as a file does."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+
+
 @contextmanager
 def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]:
-    """What to call with each event: on a terminal a live line per framework, else nothing, or with --verbose a line."""
+    """What to call with each event: on a terminal a live line per framework (on a dumb one a line for what matters), else
+    nothing, or with --verbose a line each."""
     if quiet:
         yield lambda event: None
-    elif sys.stderr.isatty():
+    elif lively():
         with _live(verbose) as tell:
             yield tell
     else:
-        yield (lambda event: click.echo(sentence(event), err=True)) if verbose else (lambda event: None)
+        shown = (
+            ("loading", "started", "done", "failed")
+            if verbose
+            else ("loading", "failed")
+            if sys.stderr.isatty()
+            else ()
+        )
+        yield lambda event: click.echo(sentence(event), err=True) if event.phase in shown else None
 
 
 def sentence(event: Event) -> str:
@@ -35,30 +50,53 @@ def sentence(event: Event) -> str:
     return f"{name}: {event.task} {event.phase}"
 
 
+@dataclass(slots=True)
+class _Line:
+    """What one framework is at."""
+
+    name: str
+    task: Any
+    running: dict[str, None] = field(default_factory=dict)
+    done: int = 0
+    loading: bool = True
+
+    def text(self) -> str:
+        counted = f"{self.done} done" if self.done else ""
+        doing = ", ".join(self.running) or ("loading" if self.loading else "")
+        return f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting")
+
+
 @contextmanager
 def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
     from rich.text import Text
 
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        lines: dict[str, TaskID] = {}
-        running: dict[str, dict[str, None]] = {}
+    columns = (
+        SpinnerColumn(table_column=Column(min_width=1)),
+        TimeElapsedColumn(table_column=Column(min_width=7)),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
+        lines: dict[str, _Line] = {}
 
         def tell(event: Event) -> None:
-            tasks = running.setdefault(event.framework, {})
+            if event.framework not in lines:
+                for line in lines.values():  # those that have nothing left to do make room
+                    bar.update(line.task, visible=bool(line.running) or line.loading)
+                name = NAMES.get(event.framework, event.framework)
+                lines[event.framework] = _Line(name, bar.add_task(f"{name:<10}  loading", total=None))
+            line = lines[event.framework]
             if event.phase in ("done", "failed"):
-                tasks.pop(event.task, None)
+                line.running.pop(event.task, None)
+                line.done += event.phase == "done"
                 if verbose or event.phase == "failed":
                     console.print(Text(sentence(event)))
             elif event.phase == "started":
-                tasks[event.task] = None
-            doing = "loading" if event.phase == "loading" else ", ".join(tasks) or "waiting"
-            text = f"{NAMES.get(event.framework, event.framework):<10}  {doing}"
-            if event.framework not in lines:
-                lines[event.framework] = bar.add_task(text, total=None)
-            bar.update(lines[event.framework], description=text)
+                line.running[event.task] = None
+            line.loading = event.phase == "loading"
+            bar.update(line.task, description=line.text(), visible=True)
 
         yield tell

@@ -13,7 +13,7 @@ from .options import options
 @options(
     "one-model", "torch", "tf", "input", "set", "convention", "convention-file", "counter", "from", "to",
     "environment", "environments", "with", "python",
-    "out", "format", "device", "timeout", "formulas", "quiet", "verbose",
+    "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
 def run(

@@ -9,6 +9,7 @@ from ..gallery import Cell, Row
 from .text import markdown, number, ratio
 
 FAMILY = "family_"
+PICTURE = "gallery"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,35 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
         "layer by layer. *Weights* are the PyTorch model's parameters; *outputs* is the largest difference between the "
         "two models' outputs, relative to the largest output, with the same weights and input (\\* at smaller settings, "
         "where the output of a network that was never trained neither dies out nor saturates).",
+        "",
+        f"![The ratios of the networks as colours]({PICTURE}.svg)",
     ]
     for group in groups(rows):
         lines += ["", f"## {group.title}", "", *_table(group.rows)]
     lines += ["", *_open(rows, missing), "## Published figures", "", *_published(rows)]
     return "\n".join(lines) + "\n"
+
+
+def to_svg(rows: Mapping[str, Row]) -> str | bytes:
+    """``reports/gallery.svg``: the networks' ratios as colours."""
+    from . import drawing
+
+    networks = {row.model: row for group in groups(rows)[:1] for row in group.rows}
+    near = {"1.000": "≈ 1", "0.000": "≈ 0"}
+    texts = {
+        model: {
+            name: near.get(text := ratio(c.total, c.work).partition(" ")[0], text)
+            for name, c in row.cells.items()
+            if c.total is not None and c.work
+        }
+        for model, row in networks.items()
+    }
+    ratios = {
+        model: {name: c.total / c.work if c.total is not None and c.work else None for name, c in row.cells.items()}
+        for model, row in networks.items()
+    }
+    about = "each counter's total (MACs times 2) as a ratio to the work that ran, convention matmul; green: exact"
+    return drawing.save(drawing.heat(ratios, texts, "What the counters say of the zoo's networks", about), "svg")
 
 
 def _table(rows: Iterable[Row]) -> Iterable[str]:

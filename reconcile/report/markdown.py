@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -24,9 +27,14 @@ class Raw(str):
     __slots__ = ()
 
 
-def to_markdown(result: RunResult, statement: Statement | None = None, command: str = "") -> str:
+def to_markdown(
+    result: RunResult,
+    statement: Statement | None = None,
+    command: str = "",
+    pictures: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
-    is what reproduces the run."""
+    is what reproduces the run; ``pictures`` are files beside the report to be shown in it, by what they show."""
     headline = view.default_statement(result) if statement is None else statement
     about, differ = _description(result)
     text = _template().render(
@@ -45,6 +53,7 @@ def to_markdown(result: RunResult, statement: Statement | None = None, command: 
         left_out=any(x.unsupported for x in result.ledgers)
         or any(t.no_arithmetic or t.integer_ops for t in result.traces),
         command=command,
+        pictures=pictures,
         blocks=lambda s: view.blocks(s, [row.layer for row in result.layers]),
         about=about,
         differ=differ,
@@ -68,6 +77,7 @@ def _template() -> jinja2.Template:
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
         cell=_cell,
+        file=lambda name: Raw(quote(name)),
         shapes=_shapes,
         names=lambda keys: Raw(", ".join(markdown(k) for k in keys)),
         words=lambda name: name.replace("_", " "),

@@ -18,6 +18,7 @@ from .text import clean, number
 HEADER = ("environment, counter", "as reported", "normalised", "off by", "state")
 LAYERS = 6  # of one cause, without --verbose; the files hold them all
 GAP = "  "
+REPORTED = 1
 
 
 def show(
@@ -41,7 +42,7 @@ def show(
     if not quiet:
         put(f"{result.model}, convention {result.convention.name}: totals by environment", "bold")
         put()
-        for line in totals(result):
+        for line in totals(result, console.width):
             put(line)
         put()
         for sentence in matrix.work(result):
@@ -64,11 +65,16 @@ def show(
         put("wrote " + ", ".join(str(f) for f in files), "dim")
 
 
-def totals(result: MatrixResult) -> list[Text]:
-    """The table: an environment's line with its versions, one line per counter below it, a reason where there is none."""
-    cells = {id(row): _cells(row) for row in matrix.rows(result) if row.verdict is not None}
-    widths = [max(len(row[i]) for row in (HEADER, *cells.values())) for i in range(len(HEADER))]
-    lines = [Text(_laid(HEADER, widths), style="dim"), Text("─" * (sum(widths) + len(GAP) * (len(widths) - 1)), "dim")]
+def totals(result: MatrixResult, width: int = 80) -> list[Text]:
+    """The table: an environment's line with its versions, one line per counter below it, a reason where there is none.
+
+    Where that is too wide, what was reported stays out.
+    """
+    cells = [_cells(row) for row in matrix.rows(result) if row.verdict is not None]
+    widths = [max(len(row[i]) for row in (HEADER, *cells)) for i in range(len(HEADER))]
+    if _across(widths) > width:
+        widths[REPORTED] = 0
+    lines = [Text(_laid(HEADER, widths), style="dim"), Text("─" * _across(widths), "dim")]
     before = None
     for row in matrix.rows(result):
         if row.cell is not before:
@@ -94,10 +100,15 @@ def _cells(row: matrix.Row) -> tuple[str, ...]:
     return GAP + clean(ledger.counter), reported, normalised, view.distance(row.verdict), state
 
 
+def _across(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (sum(map(bool, widths)) - 1)
+
+
 def _laid(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *middle, last = (
         cell.ljust(width) if i in (0, len(widths) - 1) else cell.rjust(width)
         for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        if width
     )
     return GAP.join((first, *middle, last.rstrip()))
 

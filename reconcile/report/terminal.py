@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -17,9 +18,10 @@ from ..records import CALLED_WITH
 from ..results import LayerRow, RunResult, Statement
 from ..verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
-from .text import clean, number, signed
+from .text import clean, number, si, signed
 
 LABEL = 44
+NARROW, WIDE = 72, 100
 LAYERS = 40  # shown without --verbose; the files hold them all
 STYLE = {
     State.EQUAL: "green",
@@ -45,7 +47,7 @@ def show(
     layers = [row.layer for row in result.layers]
     limit = len(layers) + LAYERS if verbose else LAYERS
     if not quiet:
-        _print(console, _headline(result, chosen), Text(), totals(result), Text())
+        _print(console, _headline(result, chosen), Text(), totals(result, console.width), Text())
         if chosen is not None:
             _print(console, *_section(f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit)))
         for counter in counters_of(result) if verbose else ():
@@ -75,7 +77,10 @@ def _section(title: str, body: RenderableType) -> list[RenderableType]:
 
 
 def _table(*columns: tuple[str, str], gap: int = 2) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, gap - 1, 0, 0))
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim",
+        padding=(0, gap - 1, 0, 0),
+    )  # fmt: skip
     for title, align in columns:
         right = align == "right"
         table.add_column(
@@ -90,30 +95,43 @@ def _headline(result: RunResult, statement: Statement | None) -> Text:
     if statement is not None:
         for name, total in ((statement.from_, statement.from_total), (statement.to, statement.to_total)):
             text.append("\n  " + view.origin(result, name, total), style="not bold")
+            if total is not None and abs(total) >= 1000:
+                text.append(f", {si(total)}", style="not bold dim")
     return text
 
 
-def totals(result: RunResult) -> Table:
-    """Every counter's total as reported and normalised, and how far it is from the work that ran."""
-    columns = ("counter", "whole"), ("as reported", "right"), ("normalised", "right"), ("", "right"), ("", "left")
-    table = _table(*columns, gap=1)
+def totals(result: RunResult, width: int = 80) -> Table:
+    """Every counter's total as reported and normalised, and how far it is from the work that ran.
+
+    A wide terminal gets the normalised totals in SI units as well; a narrow one does without what was reported.
+    """
+    titles = ("counter", "as reported", "normalised", "", "", "")
+    aligned = ("whole", "right", "right", "right", "right", "left")
+    left_out = {1, 3} if width < NARROW else {3} if width < WIDE else set()
+    kept = [index for index in range(len(titles)) if index not in left_out]
+    table = _table(*((titles[index], aligned[index]) for index in kept), gap=1 if width < WIDE else 2)
+    for row in _totals(result):
+        table.add_row(*(row[index] for index in kept))
+    return table
+
+
+def _totals(result: RunResult) -> Iterator[tuple[RenderableType, ...]]:
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
-        shown = "unknown" if total is None else number(total)
+        shown = ("unknown", "") if total is None else (number(total), si(total))
         style = "dim" if trace.complete else STYLE[trace.state]
-        table.add_row(trace.name, "", shown, "", Text(view.trace_label(trace), style=style))
+        yield trace.name, "", *shown, "", Text(view.trace_label(trace), style=style)
         for phase, flops in view.phases(trace, result.convention).items():
-            table.add_row(f"  {clean(phase)}", "", number(flops), "", Text("of it", style="dim"))
+            yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
     for counter in counters_of(result):
-        ledger = counter.ledger
-        table.add_row(
+        ledger, total = counter.ledger, counter.ledger.normalised_total
+        yield (
             ledger.counter,
             "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}",
-            "" if ledger.normalised_total is None else number(ledger.normalised_total),
+            *(("", "") if total is None else (number(total), si(total))),
             view.distance(counter),
             Text(counter.state.value.replace("_", " "), style=STYLE[counter.state]),
         )
-    return table
 
 
 def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int = LAYERS) -> RenderableType:
@@ -132,9 +150,9 @@ def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int
         style = STYLE[State.UNEXPLAINED] if block.cause == view.RESIDUAL else ""
         table.add_row(Text(block.cause, style=style), "", Text(signed(block.amount), style=style))
         for part in block.parts[:limit]:
-            where = Text("  " + (clean(part.layer) or "(no layer)"))
+            where = Text(clean(part.layer) or "(no layer)")
             where.append(": " + part.reason if part.reason else "  " + clean(", ".join(part.ops)), style="dim")
-            table.add_row(where, Text(signed(part.amount), style="dim"), "")
+            table.add_row(Padding.indent(where, 2), Text(signed(part.amount), style="dim"), "")
         rest = block.parts[limit:]
         if rest:
             where = Text(f"  {number(len(rest))} more layers, see the files or --verbose", style="dim")
@@ -150,6 +168,7 @@ def layer_table(result: RunResult, limit: int = LAYERS) -> Table:
     """Per layer the work that ran, and per counter its value and the causes that separate it from that work."""
     table = _table(("layer, counter", "left"), ("FLOP", "right"), ("to the work", "right"), ("cause", "left"))
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
+    table.columns[0].min_width = max((len(counter) + 2 for counter in homes), default=0)
     holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
     for row in result.layers[:limit]:
         known = {f: work for f, work in row.work.items() if (f, row.layer) not in holes}
@@ -190,7 +209,7 @@ def _layer(table: Table, row: LayerRow, homes: dict[str, str]) -> None:
         table.add_row(Text(name, style="bold"), Text(shown_work, style="bold"), "", note)
     for counter, shown, amount_text, cause, style in lines:
         table.add_row(
-            Text("  " + counter),
+            Padding.indent(Text(counter), 2),
             "" if shown is None else number(shown),
             Text(amount_text, style=style),
             Text(cause, style=style),

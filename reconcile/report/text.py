@@ -55,7 +55,7 @@ def ratio(total: int, work: int) -> str:
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 
-def si(value: int, unit: str) -> str:
+def si(value: int, unit: str = "FLOP") -> str:
     """``3.63 MFLOPs``: three digits, rounded half up from the integer itself; below 1000 the exact number.
 
     What rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.

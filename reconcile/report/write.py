@@ -13,6 +13,7 @@ from ..results import RunResult, Statement
 from . import foot
 
 FORMATS = ("md", "csv", "json")
+PICTURES = ("svg", "png")
 
 
 def prepare(folder: Path) -> None:
@@ -30,18 +31,28 @@ def prepare(folder: Path) -> None:
 
 def render(
     result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
-) -> dict[str, str]:
-    """The texts of the reports by format. Raises ValueError if the books do not add up."""
+) -> dict[str, str | bytes]:
+    """The reports by what ends their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
+
+    Raises ValueError if the books do not add up, UsageError where pictures are asked for and cannot be drawn.
+    """
     foot.check(result)
+    drawn = _drawn(result, statement, formats)
     makers: dict[str, Callable[[], str]] = {
-        "md": lambda: _markdown(result, statement, command),
+        "md": lambda: _markdown(result, statement, command, tuple(drawn)),
         "csv": lambda: _csv(result),
         "json": lambda: _json(result),
     }
-    return {name: makers[name]() for name in FORMATS if name in formats}
+    return {**{name: makers[name]() for name in FORMATS if name in formats}, **drawn}
 
 
-def write(folder: Path, stem: str, texts: Mapping[str, str]) -> list[Path]:
+def lying(folder: Path, stem: str) -> tuple[str, ...]:
+    """The formats of this model's reports that lie in a folder already."""
+    ends = {path.name.rpartition(".")[2] for path in folder.glob(f"{safe(stem)}.*")}
+    return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
+
+
+def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be."""
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
     waiting: dict[Path, Path] = {}
@@ -49,8 +60,8 @@ def write(folder: Path, stem: str, texts: Mapping[str, str]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for target, text in targets.items():
             waiting[target] = _beside(target)
-            with waiting[target].open("x", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.write(text)
+            with waiting[target].open("xb") as file:
+                file.write(text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
         for target, temporary in waiting.items():
@@ -77,10 +88,21 @@ def _refused(folder: Path, error: OSError) -> UsageError:
     return UsageError(f"cannot write reports to {folder}: {why}. Choose another folder with --out.")
 
 
-def _markdown(result: RunResult, statement: Statement | None, command: str) -> str:
-    from .markdown import to_markdown
+def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
+    wanted = [name for name in PICTURES if name in formats]
+    if not wanted:
+        return {}
+    from . import pictures, view
 
-    return to_markdown(result, statement, command)
+    pictures.require()
+    return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
+
+
+def _markdown(result: RunResult, statement: Statement | None, command: str, drawn: tuple[str, ...]) -> str:
+    from .markdown import to_markdown
+    from .pictures import embedded
+
+    return to_markdown(result, statement, command, embedded(safe(result.model), drawn))
 
 
 def _csv(result: RunResult) -> str:

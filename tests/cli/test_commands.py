@@ -47,7 +47,9 @@ def test_explain_gives_meaning_and_order(stub: Stub, cause: Cause) -> None:
 def test_explain_of_nothing_known_names_the_nearest(stub: Stub) -> None:
     result = stub.call("explain", "loop-count-once")
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: unknown cause 'loop-count-once'. Did you mean loop-counted-once")
+    assert result.stderr.startswith(
+        "Error: unknown cause, convention or counter 'loop-count-once'. Did you mean loop-counted-once"
+    )
 
 
 def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:

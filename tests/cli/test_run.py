@@ -133,6 +133,45 @@ def test_on_a_terminal_progress_is_drawn_and_cleared_away(stub: Stub, monkeypatc
     assert drawn.rstrip().endswith("\x1b[2K")
 
 
+def test_on_a_dumb_terminal_progress_is_lines(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reconcile.cli import progress
+
+    stderr = _Terminal()
+    monkeypatch.setattr(progress.sys, "stderr", stderr)
+    monkeypatch.setenv("TERM", "dumb")
+    with progress.progress(quiet=False, verbose=False) as tell:
+        for event in EVENTS:
+            tell(event)
+    assert stderr.written.splitlines() == ["TensorFlow: loading", "PyTorch: thop failed"]
+
+
+def test_progress_says_what_is_done_and_idle_frameworks_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reconcile.cli import progress
+
+    monkeypatch.setattr(progress.sys, "stderr", _Terminal())
+    with progress.progress(quiet=False, verbose=False) as tell:
+        for task in ("trace", "thop"):
+            for phase in ("started", "done"):
+                tell(Event("tf-1.12, TensorFlow", task, phase))
+        tell(Event("current, PyTorch", "", "loading"))
+    last = [frame for frame in progress.sys.stderr.written.split("\x1b[2K") if "loading" in frame][-1]
+    assert "current, PyTorch  loading" in last
+    assert "tf-1.12" not in last
+    assert progress._Line("PyTorch", None, {"thop": None}, done=2).text() == "PyTorch     thop; 2 done"
+
+
+def test_pictures_are_files_beside_the_report_which_shows_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconcile.report.pictures.require", lambda: None)
+    monkeypatch.setattr(
+        "reconcile.report.pictures.draw", lambda *_: {"waterfall.svg": "<svg/>", "waterfall.png": b"png"}
+    )
+    assert stub.run("--format", "md,svg,png").exit_code == 0
+    assert sorted(p.name for p in stub.folder.iterdir()) == ["toy.md", "toy.waterfall.png", "toy.waterfall.svg"]
+    assert (stub.folder / "toy.waterfall.png").read_bytes() == b"png"
+    assert "](toy.waterfall.svg)" in (stub.folder / "toy.md").read_text()
+    assert stub.call("matrix", "--model", "gru_demo", "--format", "svg").exit_code == 2
+
+
 class _Terminal:
     encoding = "utf-8"
 

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("tensorflow", "keras", "torch", "thop", "fvcore")
-HEAVY = (*FRAMEWORKS, "numpy", "pandas")
+HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
 

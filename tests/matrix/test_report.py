@@ -214,6 +214,16 @@ def test_no_line_is_wider_than_the_terminal(made: Callable[[], MatrixResult], wi
     assert all(len(line) <= width for line in shown(made(), width, verbose=True).splitlines())
 
 
+@pytest.mark.parametrize(("width", "shown"), [(60, False), (80, True)])
+def test_a_narrow_terminal_does_without_what_was_reported(width: int, shown: bool) -> None:
+    first, *_ = (line.plain for line in matrix_terminal.totals(hand.clean(), width))
+    assert ("as reported" in first) is shown
+    assert "normalised" in first
+    rows = [line.plain for line in matrix_terminal.totals(hand.clean(), width)]
+    assert max(map(len, rows)) <= width
+    assert sum(line.endswith("explained") for line in rows) == 6
+
+
 def test_names_nobody_chose_do_nothing_in_markdown() -> None:
     run = samples.renamed(samples.clean(), "loop", samples.NASTY)
     result = replace(hand.clean(), cells=(hand.cell(hand.OLD, run), hand.clean().cells[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.frameworks
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+PICTURE = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
 LEFT_OUT = "[...]"
 
 
@@ -34,6 +36,11 @@ def test_the_first_screen_is_what_the_tool_prints(repository: Repository) -> Non
     parts = [part.strip("\n") for part in shown.split(LEFT_OUT)]
     assert [part for part in parts if part not in printed] == []
     assert sum(len(part.splitlines()) for part in parts) > 15
+    drawn = "".join(html.unescape(t).replace("\xa0", " ") for t in re.findall(r"<text [^>]*>(.*?)</text>", PICTURE))
+    missing = [line for line in printed.splitlines() if "".join(line.split()) not in "".join(drawn.split())]
+    assert [line for line in missing if not line.startswith("wrote ")] == [], (
+        "docs/pictures/terminal.svg is stale: `make pictures`"
+    )
 
 
 def test_what_it_says_of_the_gru() -> None:

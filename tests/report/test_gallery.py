@@ -12,6 +12,8 @@ from reconcile import gallery
 from reconcile.cli import cli
 from reconcile.errors import UsageError
 from reconcile.gallery import Cell, Reading, Row, dump, read
+from reconcile.report import gallery as page
+from reconcile.report import pictures
 from reconcile.report.gallery import cell, ratio, to_markdown
 
 EXACT, LOW = Cell("equal", 10, 10, "", ""), Cell("explained", 4, 10, "op-not-counted", "")
@@ -88,12 +90,15 @@ def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_pat
     data = tmp_path / "rows.json"
     data.write_text(dump([replace(ROW, model="conv_only", states={"matmul": 3}), replace(ROW, model="no_more")]))
     monkeypatch.setattr(gallery, "measure", lambda model, _baselines: (replace(ROW, model=model), None))
+    monkeypatch.setattr(pictures, "require", lambda: None)
+    monkeypatch.setattr(page, "to_svg", lambda rows: f"<svg>{len(rows)}</svg>")
     args = ["gallery", "--model", "conv1x1", "--out", str(tmp_path), "--data", str(data), "--jobs", "1"]
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 3, done.output
     assert set(read(data)) == {"conv1x1", "conv_only"}  # a pair that the zoo no longer has leaves the page
     assert "conv1x1: reconciled" in done.stderr
     assert "- gru_demo: not measured yet" in (tmp_path / "README.md").read_text()
+    assert (tmp_path / "gallery.svg").read_text() == "<svg>2</svg>"
     wrong = CliRunner().invoke(cli, ["gallery", "--model", "conv1x", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean conv1x1" in wrong.stderr) == (2, True)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from reconcile.report import terminal
@@ -30,10 +31,32 @@ def joined(result: RunResult, **options: object) -> str:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(sample: object, width: int) -> None:
-    for line in shown(sample(), width).splitlines():  # type: ignore[operator]
-        assert len(line) <= width
+    result = sample()  # type: ignore[operator]
+    for named in (result, samples.renamed(result, "loop", "層の名前\U0001f600" * 40)):
+        for line in shown(named, width).splitlines():
+            assert cell_len(line) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_counters_and_states_are_never_broken_and_a_long_name_stays_indented(width: int) -> None:
+    result = samples.renamed(samples.unexplained(), "loop", "block." * 30 + "end")
+    text = shown(result, width)
+    block = text[text.index("counter ") : text.index("From ")]
+    assert re.search(r"^tf\.profiler@frozen .* explained *$", block, re.M)
+    assert re.search(r"^thop .* unexplained *$", block, re.M)
+    assert ("229 MAC" in block, "458 FLOP" in block) == (width > 60, width > 100)
+    statement = text[text.index("From ") : text.index("Layer by layer")]
+    assert [line for line in statement.splitlines() if line.startswith(("block.", ".", "end"))] == []
+
+
+def test_large_totals_stand_in_si_units_too() -> None:
+    result = samples.clean()
+    statement = replace(result.statements[0], from_total=249_809_920, to_total=999)
+    text = shown(result, statement=statement)
+    assert re.search(r"^  tf\.profiler@frozen 249,809,920 FLOP .*, 250 MFLOP$", text, re.M)
+    assert "999 FLOP (reported" in text or "999 FLOP (the work that ran)\n" in text
 
 
 def test_normalised_totals_come_first() -> None:
@@ -168,6 +191,15 @@ def test_files_are_named() -> None:
 def test_colour_only_where_the_console_has_colour() -> None:
     assert "\x1b[" not in shown(samples.full())
     assert "\x1b[" in shown(samples.full(), color=True)
+
+
+def test_no_color_leaves_bold_and_takes_the_colours() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, color_system="standard", _environ={"NO_COLOR": "1"})
+    terminal.show(samples.unexplained(), console)
+    codes = {code for found in re.findall(r"\x1b\[([\d;]*)m", out.getvalue()) for code in found.split(";")}
+    assert codes <= {"0", "1", "2"}
+    assert "1" in codes
 
 
 def test_hostile_names_do_not_reach_the_terminal_raw() -> None:

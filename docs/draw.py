@@ -1,0 +1,102 @@
+"""Draws what the documents show: ``make pictures``. Needs both frameworks; a minute.
+
+``docs/pictures/terminal.svg``, the README's first screen as a terminal shows it; ``reports/gallery.svg``, from the rows of
+the gallery; and the report of gru_demo with its pictures.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+
+from reconcile import own, runner
+from reconcile.gallery import read
+from reconcile.report import gallery, terminal, write
+from reconcile.results import RunResult
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 80
+THEME = TerminalTheme(
+    (13, 17, 23),
+    (230, 237, 243),
+    [
+        (72, 79, 88),
+        (255, 123, 114),
+        (63, 185, 80),
+        (210, 153, 34),
+        (88, 166, 255),
+        (188, 140, 255),
+        (57, 197, 207),
+        (177, 186, 196),
+    ],
+    [
+        (110, 118, 129),
+        (255, 161, 152),
+        (86, 211, 100),
+        (227, 179, 65),
+        (121, 192, 255),
+        (210, 168, 255),
+        (86, 212, 221),
+        (240, 246, 252),
+    ],
+)
+
+
+def first_screen() -> tuple[str, list[str]]:
+    """The README's ten lines and the words of its command."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"```python\n(.*?)```\n\n```console\n\$ (reconcile .*?)\n", readme, re.DOTALL)
+    assert found
+    return found[1], found[2].split()
+
+
+def picture(result: RunResult, title: str) -> str:
+    """A run as its terminal view, in colours, with letters of the reader's own machine."""
+    console = Console(
+        record=True,
+        width=WIDTH,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+    )
+    terminal.show(result, console)
+    svg = console.export_svg(title=title, theme=THEME, unique_id="reconcile")
+    svg = re.sub(r"@font-face \{.*?\}\n", "", svg, flags=re.DOTALL)  # nothing is fetched
+    return svg.replace(
+        "Fira Code, monospace", "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono, monospace"
+    )
+
+
+def main() -> None:
+    """Draw all of them."""
+    code, words = first_screen()
+    values = dict(pairwise(words))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "net.py").write_text(code, encoding="utf-8")
+        os.chdir(folder)
+        request = runner.RunRequest(
+            model="",
+            overrides={},
+            factories={"torch": own.factory("torch", values["--torch"])},
+            inputs=own.read_inputs([values["--input"]]),
+        )
+        result = runner.run(request, lambda event: None, None)
+        os.chdir(ROOT)
+    write.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
+    write.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
+    run = [sys.executable, "-m", "reconcile", "run", "--model", "gru_demo", "--quiet", "--format", "md,csv,json,svg"]
+    sys.exit(subprocess.run(run, cwd=ROOT, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Writes the generated part of docs/: ``make docs``. A test holds what is committed to what this writes.
+
+The pages of causes, conventions and counters come from ``reconcile/pages``, the commands from click, the models from
+the zoo; docs/decode.md and the files of conventions are written by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from reconcile.cli import COMMANDS, CONTEXT, cli
+from reconcile.model_zoo.pair import pair_path, zoo_names
+from reconcile.pages import LETTERS, Page, pages, short
+from reconcile.report.text import markdown, prose
+
+HERE = Path(__file__).parent
+NOTE = "<!-- Written by `make docs`; edit {}, not this. -->"
+WIDTH = 100
+TITLES = {"causes": "Causes", "conventions": "Conventions", "counters": "Counters"}
+ABOUT = {
+    "causes": "Why two numbers differ, in booking order: what separates them is booked whole to the first cause that holds.",
+    "conventions": "What counts as a FLOP. One of your own is a table of integer weights (`--convention-file`), such as "
+    "[three published formulas for one convolution](naive_convolution.toml).",
+    "counters": "What each counter counts, what it does not see, and its rules with their source lines.",
+}
+
+
+def texts() -> dict[str, str]:
+    """Every generated file by its path in docs/."""
+    found = {f"{page.kind}/{page.name}.md": _page(page) for page in pages()}
+    for kind, title in TITLES.items():
+        rows = [f"| [{p.name}]({p.name}.md) | {prose(p.meaning)} |" for p in pages() if p.kind == kind]
+        note = NOTE.format("docs/write.py")
+        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| | |", "|:--|:--|", *rows]
+        found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
+    found["cli.md"] = "\n".join(_commands())
+    found["models.md"] = "\n".join(_models())
+    found["README.md"] = "\n".join(_index())
+    return found
+
+
+def _page(page: Page) -> str:
+    lines = [f"# {page.name}", "", NOTE.format(f"reconcile/pages/{page.kind}/{page.name}.md"), ""]
+    lines += [f"**{prose(page.meaning)}** {markdown(page.facts)}", "", page.text.strip()]
+    if page.rules:
+        lines += [
+            "",
+            "## What it counts, by operation",
+            "",
+            LETTERS,
+            "",
+            "| operations | formula | versions | source |",
+        ]
+        lines += ["|:--|:--|:--|:--|"]
+        for rule in page.rules:
+            ops = ", ".join(f"`{op}`" for op in dict.fromkeys(map(short, rule.ops)))
+            lines.append(f"| {ops} | {markdown(rule.formula)} | {markdown(rule.versions)} | {markdown(rule.source)} |")
+    return "\n".join(lines).replace("```python slow", "```python") + "\n"
+
+
+def _commands() -> Iterator[str]:
+    yield from ("# The command line", "", NOTE.format("the commands' own help"), "")
+    group = click.Context(cli, info_name="reconcile", terminal_width=WIDTH, **CONTEXT)
+    yield from ("```", *_help(group), "```", "")
+    for name in COMMANDS:
+        command = cli.get_command(group, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=group, terminal_width=WIDTH)
+        yield from (f"## reconcile {name}", "", "```", *_help(context), "```", "")
+
+
+def _help(context: click.Context) -> list[str]:
+    return [line.rstrip() for line in context.get_help().splitlines()]
+
+
+def _models() -> Iterator[str]:
+    yield from ("# Models", "", NOTE.format("the pairs' own first lines"), "")
+    yield from ("The pairs of the zoo (`reconcile run --model NAME`), each with its report.", "", "| | |", "|:--|:--|")
+    for name in zoo_names():
+        about = (ast.get_docstring(ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))) or "").partition("\n")[
+            0
+        ]
+        yield f"| [{name}](../reports/{name}.md) | {markdown(about)} |"
+    yield ""
+
+
+def _index() -> Iterator[str]:
+    yield from ("# Documentation", "", NOTE.format("docs/write.py"), "")
+    yield from (
+        f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
+        for kind, title in TITLES.items()
+    )
+    yield "- [The command line](cli.md): every command and option."
+    yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
+    yield "- [decode](decode.md): which readings of a published number are tried."
+    yield ""
+
+
+def main() -> None:
+    """Write what has changed, and take away pages of what is gone."""
+    wanted = texts()
+    for kind in TITLES:
+        for path in (HERE / kind).glob("*.md"):
+            if f"{kind}/{path.name}" not in wanted:
+                path.unlink()
+    for name, text in wanted.items():
+        path = HERE / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

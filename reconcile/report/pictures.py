@@ -1,0 +1,137 @@
+"""What the pictures show, as bars that add up; ``drawing`` puts them on paper.
+
+A waterfall's bars lead from one total to the other, cause by cause; the bars by layer are each counter's value beside the
+work that ran. Everything is exact integers here, in FLOPs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..results import RunResult, Statement
+from . import view
+
+LAYERS = 24
+"""Rows of a chart by layer; what is smaller stands in one last row, so that each column still adds up."""
+NAMED = 4
+"""So many layers of a cause are named below it."""
+NEEDED = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of a waterfall: a bar from ``start``, ``amount`` long. ``kind`` is total, cause or residual."""
+
+    label: str
+    about: str
+    start: int
+    amount: int
+    kind: str
+
+    @property
+    def end(self) -> int:
+        """Where the next bar begins."""
+        return self.start + self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One counter of a chart by layer: its values beside the work that ran, row by row; None where that is not known."""
+
+    counter: str
+    values: tuple[int, ...]
+    work: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A chart by layer: row labels and a column per counter."""
+
+    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+
+def require() -> None:
+    """Raises UsageError where the charting library is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise UsageError(NEEDED)
+
+
+def waterfall(statement: Statement, layers: Sequence[str] = ()) -> list[Bar]:
+    """The bars of a statement; empty where it has no totals. The residual is a bar, 0 or not."""
+    if statement.from_total is None or statement.to_total is None:
+        return []
+    bars = [Bar(statement.from_, "", 0, statement.from_total, "total")]
+    blocks = view.blocks(statement, layers)
+    if not statement.residuals:
+        blocks.append(view.Block(view.RESIDUAL, statement.residual or 0, []))
+    for block in blocks:
+        kind = "residual" if block.cause == view.RESIDUAL else "cause"
+        bars.append(Bar(block.cause, _where(block), bars[-1].end, block.amount, kind))
+    bars.append(Bar(statement.to, "", 0, statement.to_total, "total"))
+    return bars
+
+
+def _where(block: view.Block) -> str:
+    names = [part.layer or "(no layer)" for part in block.parts]
+    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1:,} more layers"
+
+
+def by_layer(result: RunResult, limit: int = LAYERS) -> Layers:
+    """Each counter's value per layer beside the work that ran there. Past ``limit`` the smallest rows are one."""
+    homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
+    rows = list(result.layers)
+    if not rows or not homes:
+        return Layers((), ())
+    sizes = {id(row): max((*row.work.values(), *row.counters.values()), default=0) for row in rows}
+    largest = {
+        id(row) for row in sorted(rows, key=lambda row: -sizes[id(row)])[: limit if len(rows) <= limit else limit - 1]
+    }
+    shown = [row for row in rows if id(row) in largest]
+    rest = [row for row in rows if id(row) not in largest]
+    labels = [row.layer or "(no layer)" for row in shown] + ([f"{len(rest)} more layers"] if rest else [])
+    columns = []
+    for counter, framework in homes.items():
+        values = [row.counters.get(counter, 0) for row in shown]
+        work = [row.work.get(framework) for row in shown]
+        if rest:
+            values.append(sum(row.counters.get(counter, 0) for row in rest))
+            work.append(_sum(row.work.get(framework) for row in rest))
+        columns.append(Column(counter, tuple(values), tuple(work)))
+    return Layers(tuple(labels), tuple(columns))
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(v for v in known if v is not None)
+
+
+def draw(result: RunResult, statement: Statement | None, formats: Sequence[str]) -> dict[str, str | bytes]:
+    """The pictures of a run by what follows the model's name in their files: ``waterfall.svg``, ``layers.png``."""
+    from . import drawing
+
+    layers = [row.layer for row in result.layers]
+    title = f"{result.model}, {result.pass_}, convention {result.convention.name}"
+    bars = waterfall(statement, layers) if statement is not None else []
+    chart = by_layer(result)
+    found: dict[str, str | bytes] = {}
+    for kind in formats:
+        if bars and statement is not None:
+            figure = drawing.waterfall(bars, f"From {statement.from_} to {statement.to}", title)
+            found[f"waterfall.{kind}"] = drawing.save(figure, kind)
+        if chart.columns:
+            figure = drawing.by_layer(chart, "Each counter, layer by layer", title)
+            found[f"layers.{kind}"] = drawing.save(figure, kind)
+    return found
+
+
+def embedded(stem: str, drawn: Iterable[str]) -> dict[str, str]:
+    """The file that a report shows for each picture: the SVG where there is one."""
+    found: dict[str, str] = {}
+    for name in drawn:
+        found.setdefault(name.partition(".")[0], f"{stem}.{name}")
+    return found

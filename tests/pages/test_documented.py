@@ -1,0 +1,105 @@
+"""Everything that can be typed is documented, and what the documents say to type is there."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import pytest
+
+from reconcile.adapters import COUNTERS
+from reconcile.cli import COMMANDS, cli
+from reconcile.conventions import BUILT_IN
+from reconcile.environments import load
+from reconcile.model_zoo.pair import zoo_names
+from reconcile.pages import names
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in DOCUMENTS}
+WRITTEN = "\n".join(text for name, text in TEXTS.items() if name == "README.md" or name.startswith("docs/"))
+
+
+def command(name: str) -> click.Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    return found
+
+
+def options() -> dict[str, set[str]]:
+    """The options of every command, and of the group itself under ''."""
+    found = {
+        name: {o for p in command(name).params for o in p.opts if o.startswith("-")} | {"--help", "-h"}
+        for name in COMMANDS
+    }
+    return found | {"": {o for p in cli.params for o in p.opts} | {"--help", "-h"}}
+
+
+OPTIONS = options()
+
+
+def test_every_command_and_option_is_documented() -> None:
+    commands = TEXTS["docs/cli.md"]
+    for name in COMMANDS:
+        section = commands.split(f"## reconcile {name}\n")[1].split("\n## ")[0]
+        missing = [o for o in OPTIONS[name] if not re.search(rf"(?<![\w-]){re.escape(o)}\b", section)]
+        assert missing == [], name
+
+
+@pytest.mark.parametrize("name", [*names(), *zoo_names(), *COMMANDS])
+def test_every_name_is_documented(name: str) -> None:
+    assert re.search(rf"(?<![\w.@-]){re.escape(name)}(?![\w@-])", WRITTEN), f"{name} is in no document"
+
+
+def typed() -> list[tuple[str, str]]:
+    """Every command line that a document shows: (document, what follows ``reconcile``)."""
+    shown = [
+        (document, line)
+        for document, text in TEXTS.items()
+        if document != "docs/cli.md"
+        for line in re.findall(r"(?:^|`|\$ |: )reconcile ([a-z][^\n`|]*)", text, re.M)
+    ]
+    return [(document, line.partition(" #")[0]) for document, line in shown]
+
+
+@pytest.mark.parametrize(("document", "line"), typed())
+def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None:
+    words = line.split()
+    if document in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md") and words[0] not in COMMANDS:
+        pytest.fail(f"{document}: there is no command {words[0]}")
+    there = OPTIONS[words[0]]
+    assert [w for w in words if w.startswith("--") and w.partition("=")[0].rstrip(".,;:)") not in there] == []
+    values = dict(pairwise(words))
+    wanted = {
+        "--model": lambda v: v in zoo_names() or v.startswith("./") or v.isupper() or v == "NAME|FILE.py",
+        "--counter": lambda v: v in COUNTERS,
+        "--from": lambda v: v in COUNTERS or v.startswith("trace@"),
+        "--to": lambda v: v in COUNTERS or v.startswith("trace@"),
+        "--convention": lambda v: v in BUILT_IN,
+        "--environment": lambda v: v in load(None) or v.isupper(),
+        "explain": lambda v: v in names() or v.isupper(),
+    }
+    wrong = {key: v for key, v in values.items() if key in wanted and not wanted[key](v.rstrip(".,;:)"))}
+    assert wrong == {}
+
+
+def test_no_document_names_a_counter_that_is_gone() -> None:
+    for document, text in TEXTS.items():
+        found = set(re.findall(r"tf\.profiler@\w+", text))
+        assert found - set(COUNTERS) == set(), document
+
+
+def links() -> list[tuple[str, str]]:
+    found = []
+    for document, text in TEXTS.items():
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target:
+                found.append((document, target))
+    return found
+
+
+@pytest.mark.parametrize(("document", "target"), sorted(set(links())))
+def test_a_link_leads_somewhere(document: str, target: str) -> None:
+    assert (ROOT / document).parent.joinpath(target).exists(), f"{document} links {target}"

@@ -1,0 +1,91 @@
+"""Every cause, convention and counter has a page that says what it must, and docs/ is made of these pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.write import TITLES, texts
+from reconcile.adapters import COUNTERS
+from reconcile.adapters.bridge import make_item
+from reconcile.booking import Booking, book
+from reconcile.causes import Cause
+from reconcile.conventions import BUILT_IN, Convention
+from reconcile.pages import HERE, names, page
+from reconcile.records import FLOP
+from reconcile.work import Work
+from tests.cli.conftest import Stub, stub  # noqa: F401
+from tests.pages.reading import SLOW, numbers, programs, value
+
+DOCS = Path(__file__).parents[2] / "docs"
+SECTIONS = {
+    "causes": {"See it", "How to avoid it", "Where users met it"},
+    "conventions": {"See it", "When not to use it", "Where users met it"},
+    "counters": {"Blind spots"},
+}
+STATEMENTS = 5
+
+
+def test_there_is_a_page_for_each_and_for_nothing_else() -> None:
+    files = {path.stem if path.suffix == ".md" else "" for path in HERE.glob("*/*.md")}
+    assert files == set(names())
+    assert {*(c.value for c in Cause), *BUILT_IN, *COUNTERS} == set(names()) - {"tf.profiler"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_page_says_what_it_is_shows_it_and_how_to_avoid_it(name: str) -> None:
+    found = page(name)
+    sections = set(re.findall(r"^## (.+)$", found.text, re.M))
+    assert SECTIONS[found.kind] <= sections
+    assert found.text.partition("##")[0].strip()
+    code = programs(found.text) + programs(found.text, SLOW)
+    assert len(code) == (name != "tf.profiler")
+
+
+@pytest.mark.parametrize("name", [n for n in names() if n != "tf.profiler"])
+def test_the_numbers_of_a_program_are_their_closed_forms(name: str) -> None:
+    text = page(name).text
+    for code in programs(text) + programs(text, SLOW):
+        assert numbers(code)
+        assert [number for number, _ in numbers(code)] == [value(form) for _, form in numbers(code)]
+        tops = [line for line in code.splitlines() if re.match(r"(?!import|from|class|print|@)\w", line)]
+        assert len(tops) <= STATEMENTS, "a program of more than five statements shows too much"
+
+
+def test_a_wrong_closed_form_is_seen() -> None:
+    assert [(n, value(form)) for n, form in numbers("print(1)  # 7 = 2 * 3; 8 = 2 ** 3\n")] == [(7, 6), (8, 8)]
+
+
+def test_a_convention_of_ones_own_books_the_weight() -> None:
+    work = Work(mac=2 * 3 * 4)
+    item = make_item(None, None, layer="dense", op="MatMul", counted=work, seen=1, ran=work, times=1)
+    assert book(item, FLOP, Convention("one_per_multiply_add", mac=1)) == [Booking(Cause.WEIGHT_DIFFERS, -2 * 3 * 4)]
+
+
+def test_the_rules_of_every_counter_are_on_its_familys_page() -> None:
+    for counter in COUNTERS:
+        rules = page(counter.partition("@")[0]).rules
+        assert rules
+        assert all(re.search(r":\d+", rule.source) for rule in rules)
+
+
+def test_docs_are_what_make_docs_writes() -> None:
+    wanted = texts()
+    stale = [name for name, text in wanted.items() if not (DOCS / name).is_file() or (DOCS / name).read_text() != text]
+    gone = [str(p) for kind in TITLES for p in (DOCS / kind).glob("*.md") if f"{kind}/{p.name}" not in wanted]
+    assert (stale, gone) == ([], []), "docs/ is stale: run `make docs` and commit what changed"
+
+
+@pytest.mark.parametrize("name", names())
+def test_explain_prints_the_page_with_its_program_as_it_is(stub: Stub, name: str) -> None:  # noqa: F811
+    done = stub.call("explain", name)
+    assert done.exit_code == 0
+    folded = " ".join(done.stdout.split())
+    assert folded.startswith(f"{name} {page(name).meaning}")
+    for code in programs(page(name).text):
+        assert "\n".join(f"    {line}".rstrip() for line in code.splitlines()) in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "](" not in done.stdout
+    assert all(rule.source in folded for rule in page(name).rules)
