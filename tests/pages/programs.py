@@ -42,7 +42,7 @@ def booked(left: dict[str, Any]) -> dict[str, Any]:
 
     load()
     framework = "tf" if "tf" in left else "torch"
-    collected = collect_live({framework: left["net"]}, left["x"], (), "cpu")
+    collected = collect_live({framework: left["net"]}, left["x"], (), "cpu", lambda _event: None)
     statements = [s for c in BUILT_IN.values() for s in settle(collected, c, BUILT_IN).statements]
     return {
         "causes": sorted({a.cause.value for s in statements for a in s.adjustments}),
