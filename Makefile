@@ -48,7 +48,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix zoo lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test matrix zoo browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -64,6 +64,17 @@ matrix: $(VENV)/.installed
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m zoo -p tests.matrix.noskip -n $(JOBS) --dist load
+
+# The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
+# installs the browser where it is missing and apt can.
+browser: $(VENV)/.browser
+	.ci/chromium
+	$(BIN)/python -m pytest -m browser -p tests.matrix.noskip tests/browser
+
+# The pictures of the page under docs/pictures, from the committed records of gru_demo.
+screenshots: $(VENV)/.browser
+	.ci/chromium
+	$(BIN)/python -m tests.browser.pictures docs/pictures
 
 lint: $(VENV)/.installed legacy
 	$(BIN)/ruff check .
@@ -116,6 +127,11 @@ $(VENV)/.deps: pyproject.toml requirements.lock
 $(VENV)/.installed: $(VENV)/.deps $(SOURCES)
 	@rm -rf build
 	$(PIP) install --no-deps --no-build-isolation --force-reinstall .
+	@rm -rf build flop_reconcile.egg-info
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.installed
+	$(PIP) install --no-build-isolation --constraint requirements.lock '.[browser]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 

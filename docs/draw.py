@@ -94,7 +94,17 @@ def main() -> None:
         os.chdir(ROOT)
     write.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
     write.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
-    run = [sys.executable, "-m", "reconcile", "run", "--model", "gru_demo", "--quiet", "--format", "md,csv,json,svg"]
+    run = [
+        sys.executable,
+        "-m",
+        "reconcile",
+        "run",
+        "--model",
+        "gru_demo",
+        "--quiet",
+        "--format",
+        "md,csv,json,html,svg",
+    ]
     sys.exit(subprocess.run(run, cwd=ROOT, check=False).returncode)
 
 

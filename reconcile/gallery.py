@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,8 @@ def source_of(model: str) -> str:
 
 
 def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | None]:
-    """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along.
+    """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along,
+    with the other conventions' as its ``others``.
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
@@ -126,7 +127,8 @@ def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | N
         row = Row(model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
         return row, None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
-    shown = results[MATMUL.name]
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    shown = replace(results[MATMUL.name], others=others)
     row = Row(
         model=model,
         about=about,

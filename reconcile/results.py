@@ -207,6 +207,7 @@ class RunResult:
     """Everything one run found out. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
 
     ``inputs`` (framework -> text) is what the model was called with there, where that is known.
+    ``others`` is the same run under the other conventions there are, where they were asked for.
     """
 
     model: str
@@ -222,6 +223,7 @@ class RunResult:
     exit_code: int
     notes: tuple[str, ...] = field(default=())
     inputs: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[RunResult, ...] = field(default=())
 
     def statement(self, from_: str, to: str) -> Statement:
         """The statement between two counters (or traces). Raises KeyError if there is none."""

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
-    for this one); without ``trace`` the ledgers are to be held against a trace from elsewhere."""
+    for this one); without ``trace`` the ledgers are to be held against a trace from elsewhere; ``every_convention``
+    reconciles under the other conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -45,6 +46,7 @@ class RunRequest:
     factories: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
     paths: tuple[str, ...] = ()
+    every_convention: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def run(
     load()
     with scoped():
         load_formulas(request.formulas)
-        return settle((take or collect)(request, progress), convention, conventions)
+        found = (take or collect)(request, progress)
+        return (settle_each if request.every_convention else settle)(found, convention, conventions)
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
@@ -82,6 +85,12 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
         meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request.device)
     return Collected(meta, tuple(traces), tuple(ledgers))
+
+
+def settle_each(found: Collected, convention: Convention, conventions: Mapping[str, Convention]) -> RunResult:
+    """As ``settle``, with the same under the other conventions as ``others``."""
+    others = tuple(settle(found, c, conventions) for c in conventions.values() if c.name != convention.name)
+    return replace(settle(found, convention, conventions), others=others)
 
 
 def settle(found: Collected, convention: Convention, conventions: Mapping[str, Convention]) -> RunResult:

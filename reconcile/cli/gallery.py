@@ -34,9 +34,9 @@ CLEAN = "reconciled"
 def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path | None, out: Path, quiet: bool) -> None:
     """Run every pair of the zoo and write the gallery.
 
-    Each pair runs at its own size with every counter and is reconciled under every convention; its report and a row in
-    README.md go to --out, and files of a report that lie there in other formats are made anew. With --model, the other
-    rows stay as they are.
+    Each pair runs at its own size with every counter and is reconciled under every convention; its report, its page and
+    a row in README.md go to --out, and files of a report that lie there in other formats are made anew. With --model, the
+    other rows stay as they are.
 
     \b
     Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run.
@@ -60,7 +60,7 @@ def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path |
 
         def each(model: str, row: Row, result: RunResult | None) -> None:
             if result is not None:
-                formats = ("md", *write.lying(out, model))
+                formats = ("md", "html", *write.lying(out, model))
                 write.write(out, model, write.render(result, formats, None, f"reconcile run --model {model}"))
             tell(model, _verdict(row))
 

@@ -11,13 +11,14 @@ from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = ("md", "csv", "json")
+FORMATS = ("md", "csv", "json", "html")
+TABLES = ("md", "csv", "json")
 PICTURES = ("svg", "png")
 PATH: Any = click.Path(path_type=Path)
 
 
 def _formats(
-    _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = FORMATS
+    _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = TABLES
 ) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     wrong = [part for part in chosen if part not in allowed]
@@ -159,7 +160,7 @@ OPTIONS: dict[str, Callable[[F], F]] = {
     "format": click.option(
         "--format",
         "formats",
-        default=",".join(FORMATS),
+        default=",".join(TABLES),
         show_default=True,
         callback=_formats,
         metavar="LIST",

@@ -72,6 +72,7 @@ def run(
         formulas=formulas,
         factories=factories,
         inputs=own.read_inputs(inputs),
+        every_convention="html" in formats,
     )
     wanted = ends(own.counters_of(factories, counters) if factories else counters, from_, to)
     place = one(environment, file, with_, python)

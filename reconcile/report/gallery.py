@@ -73,6 +73,8 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
         "where the output of a network that was never trained neither dies out nor saturates).",
         "",
         f"![The ratios of the networks as colours]({PICTURE}.svg)",
+        "",
+        "`reconcile gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here.",
     ]
     for group in groups(rows):
         lines += ["", f"## {group.title}", "", *_table(group.rows)]

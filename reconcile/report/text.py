@@ -78,7 +78,7 @@ def si(value: int, unit: str = "FLOP") -> str:
 
 def clean(text: str) -> str:
     """One line that shows as written: control characters and direction marks become visible escapes."""
-    return "".join(_visible(c) for c in text)
+    return text if text.isprintable() else "".join(_visible(c) for c in text)
 
 
 def _visible(char: str) -> str:

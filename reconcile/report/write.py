@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..results import RunResult, Statement
 from . import foot
 
-FORMATS = ("md", "csv", "json")
+FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 
 
@@ -42,6 +42,7 @@ def render(
         "md": lambda: _markdown(result, statement, command, tuple(drawn)),
         "csv": lambda: _csv(result),
         "json": lambda: _json(result),
+        "html": lambda: _html(result, statement, command),
     }
     return {**{name: makers[name]() for name in FORMATS if name in formats}, **drawn}
 
@@ -115,3 +116,9 @@ def _json(result: RunResult) -> str:
     from .json import to_json
 
     return to_json(result)
+
+
+def _html(result: RunResult, statement: Statement | None, command: str) -> str:
+    from .page import to_html
+
+    return to_html(result, statement, command)

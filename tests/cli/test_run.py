@@ -14,10 +14,10 @@ from tests.cli.conftest import Stub
 from tests.report import samples
 
 
-def test_a_reconciled_run_writes_three_files_and_exits_0(stub: Stub) -> None:
+def test_a_reconciled_run_writes_its_files_and_exits_0(stub: Stub) -> None:
     result = stub.run()
     assert result.exit_code == 0
-    assert sorted(p.name for p in stub.folder.iterdir()) == ["toy.csv", "toy.json", "toy.md"]
+    assert sorted(p.name for p in stub.folder.iterdir()) == ["toy.csv", "toy.html", "toy.json", "toy.md"]
     assert json.loads((stub.folder / "toy.json").read_text())["model"] == "toy"
     assert "From tf.profiler@frozen to thop" in result.stdout
     assert "wrote " in result.stdout
@@ -39,6 +39,7 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub, tmp_path: Path) -> No
         device="cuda",
         timeout=5.0,
         formulas=(Path("f.py"),),
+        every_convention=True,
     )
 
 
@@ -56,6 +57,13 @@ def test_the_exit_code_is_the_runs_own(stub: Stub, sample: object, code: int) ->
 def test_formats(stub: Stub) -> None:
     assert stub.run("--format", "json,md,json").exit_code == 0
     assert sorted(p.suffix for p in stub.folder.iterdir()) == [".json", ".md"]
+    assert not stub.requests[0].every_convention  # only the page shows more than one
+
+
+def test_a_matrix_has_no_page_and_says_so(stub: Stub) -> None:
+    result = stub.call("matrix", "--model", "gru_demo", "--format", "md,html")
+    assert result.exit_code == 2
+    assert "'md,html' is not a list of md, csv, json." in result.stderr
 
 
 def test_the_same_run_writes_the_same_bytes(stub: Stub) -> None:

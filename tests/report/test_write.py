@@ -18,7 +18,7 @@ def test_files_are_written_and_nothing_else(tmp_path: Path) -> None:
     write.prepare(folder)
     texts = write.render(samples.clean(), write.FORMATS)
     files = write.write(folder, "toy", texts)
-    assert [f.name for f in files] == ["toy.md", "toy.csv", "toy.json"]
+    assert [f.name for f in files] == ["toy.md", "toy.csv", "toy.json", "toy.html"]
     assert sorted(os.listdir(folder)) == sorted(f.name for f in files)
     assert files[1].read_bytes().decode("utf-8") == texts["csv"]
 

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.frameworks
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports"
-FORMATS = "md,csv,json,svg"
-SUFFIXES = ("md", "csv", "json", "waterfall.svg", "layers.svg")
+FORMATS = "md,csv,json,html,svg"
+SUFFIXES = ("md", "csv", "json", "html", "waterfall.svg", "layers.svg")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,200 @@
+"""The HTML page of a run: one file, everything in it, no request to anywhere.
+
+The template holds the words that do not change; statements between any two ends, the layers and the lines are computed on
+the page from :mod:`.data`.  A policy in the page allows this one script and this one style and nothing from outside.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from ...errors import EXIT_FAILED, EXIT_OK
+from ...results import RunResult, Statement
+from ...verdict import REMEDY, CounterVerdict, verdict
+from ...work.types import COMPONENTS
+from .. import view
+from ..text import clean, number, ratio, signed
+from .data import page_data, script_json
+
+DIFFER = "How the frameworks differ here"
+SCRIPTS = ("books", "show", "waterfall", "rows", "tree", "lines", "detail", "main")
+"""In the order in which they run, as one script."""
+
+
+def to_html(result: RunResult, statement: Statement | None = None, command: str = "") -> str:
+    """The page. ``statement`` is what it shows first (default: see view.default_statement); ``command`` is what reproduces
+    the run. Conventions other than the run's own come from ``result.others``."""
+    first = view.default_statement(result) if statement is None else statement
+    views = (result, *result.others)
+    about, differ = _description(result)
+    style, script = _file("page.css"), _script()
+    return _template().render(
+        result=result,
+        views=[_view(each) for each in views],
+        inputs=list(_inputs(result)),
+        about=about,
+        notes=list(result.notes) or differ,
+        left_out=list(_left_out(result)),
+        said=[f"{x.counter}: {note}" for x in result.ledgers for note in x.notes]
+        + [f"{t.name}: {note}" for t in result.traces for note in t.notes],
+        environment=list(_environment(result)),
+        command=command,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=Markup(_hash(style)),
+        script_hash=Markup(_hash(script)),
+        books=Markup(script_json(page_data(views, (first.from_, first.to) if first else None))),
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    """One script, in a scope of its own."""
+    parts = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+        autoescape=True,
+    )
+    environment.filters.update(spans=_spans, words=lambda state: state.replace("_", " "))
+    return environment.get_template("page.html.j2")
+
+
+def _finalize(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value)
+    return value if isinstance(value, Markup) else clean(str(value))
+
+
+def _spans(text: str) -> Markup:
+    """What somebody wrote, on one line, with its `code spans` as code."""
+    pieces = re.split(r"`+([^`]+)`+", " ".join(text.split()))
+    return Markup().join(
+        Markup("<code>{}</code>").format(clean(piece)) if i % 2 else escape(clean(piece))
+        for i, piece in enumerate(pieces)
+    )
+
+
+def _inputs(result: RunResult) -> Iterator[tuple[str, str]]:
+    """What the models were called with, said once where it is the same."""
+    if len(set(result.inputs.values())) == 1:
+        yield "called with", next(iter(result.inputs.values()))
+    else:
+        yield from ((f"{framework} called with", text) for framework, text in result.inputs.items())
+
+
+def _description(result: RunResult) -> tuple[list[str], list[str]]:
+    """Paragraphs of what the pair's author wrote: on the model, and on how the frameworks differ."""
+    about, _, rest = result.description.partition(DIFFER)
+    return list(_paragraphs(about)), list(_paragraphs(rest.strip(": \n")))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for block in re.split(r"\n\s*\n|\n(?=[*-] )", text.strip()):
+        if block.strip():
+            yield re.sub(r"^[*-] ", "", block)
+
+
+def _view(result: RunResult) -> dict[str, Any]:
+    """What changes with the convention and stands in the page as text: verdict, troubles, the counters' table."""
+    said = verdict(result)
+    weights = ((name, result.convention.weight(name)) for name in COMPONENTS)
+    return {
+        "name": result.convention.name,
+        "meaning": result.convention.meaning,
+        "weights": ", ".join(f"{name} {weight}" for name, weight in weights if weight),
+        "summary": view.summary(result),
+        "level": {EXIT_OK: "clean", EXIT_FAILED: "failed"}.get(result.exit_code, "open"),
+        "mark": {EXIT_OK: "✓", EXIT_FAILED: "!"}.get(result.exit_code, "✗"),
+        "publish": [figure.sentence for figure in said.figures],
+        "cautions": [*said.cautions, *([said.difference] if said.difference else [])],
+        "withheld": [item.sentence for item in said.withheld],
+        "troubles": [(title, found) for title, found in _troubles(result) if found],
+        "traces": [
+            {
+                "name": trace.name,
+                "total": number(total) if (total := trace.totals.get(result.convention.name)) is not None else "",
+                "label": view.trace_label(trace),
+                "level": "complete" if trace.complete else "incomplete",
+                "phases": view.by_phase(trace, result.convention),
+            }
+            for trace in result.traces
+        ],
+        "counters": [_counter(counter) for counter in said.counters],
+    }
+
+
+def _troubles(result: RunResult) -> Iterator[tuple[str, list[str]]]:
+    yield "Rules that broke", [view.broken_sentence(*found) for found in view.broken(result)]
+    unknown = [view.unknown_sentence(*found) for found in view.unknown(result)]
+    yield "Work that is not known", [*unknown, REMEDY] if unknown else []
+    yield "Traces that could not be had", view.traces_lost(result)
+
+
+def _counter(counter: CounterVerdict) -> dict[str, Any]:
+    ledger = counter.ledger
+    known = counter.off is not None and counter.work is not None
+    cause = f"{counter.largest[0]} {signed(counter.largest[1])}" if counter.largest else ""
+    return {
+        "name": ledger.counter,
+        "reported": "" if ledger.total is None else number(ledger.total),
+        "unit": ledger.unit,
+        "normalised": "" if ledger.normalised_total is None else number(ledger.normalised_total),
+        "to_work": signed(-counter.off) if counter.off is not None else "",
+        "ratio": ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else "",
+        "state": counter.state.value,
+        "cause": cause if known else view.reason(counter),
+    }
+
+
+def _left_out(result: RunResult) -> Iterator[str]:
+    def several(counts: Iterable[tuple[str, int]]) -> str:
+        return ", ".join(f"{op} × {number(n)}" for op, n in sorted(counts))
+
+    for ledger in result.ledgers:
+        if ledger.unsupported:
+            yield f"{ledger.counter} says it did not support: {several(ledger.unsupported.items())}"
+    for trace in result.traces:
+        if trace.no_arithmetic:
+            yield f"{trace.name}, ops that do no arithmetic: {several(trace.no_arithmetic.items())}"
+        if trace.integer_ops:
+            yield f"{trace.name}, integer bookkeeping, not floating-point work: {several(trace.integer_ops.items())}"
+
+
+def _environment(result: RunResult) -> Iterator[tuple[str, str]]:
+    """Versions of the run, then where each trace and counter differs from them or ran."""
+    yield from sorted(result.environment.items())
+    homes = [(t.name, t.device, t.versions) for t in result.traces]
+    homes += [(x.counter, x.device, x.versions) for x in result.ledgers]
+    for name, device, versions in homes:
+        other = [f"{k} {v}" for k, v in sorted(versions.items()) if result.environment.get(k) != v]
+        said = ", ".join([*([f"on {device}"] if device else []), *other])
+        if said:
+            yield name, said

@@ -1,0 +1,90 @@
+"""Results for the page, without any framework: a real network from its saved baseline, and a large one made by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from reconcile import baselines, runner
+from reconcile.causes import Cause
+from reconcile.conventions import BUILT_IN
+from reconcile.records import FLOP, MAC
+from reconcile.results import Adjustment, LayerRow, RunResult
+from reconcile.work import load
+from tests.report import samples
+
+REPORTS = Path(__file__).parents[2] / "reports"
+
+
+@cache
+def gru_demo() -> RunResult:
+    """The run that ``reports/gru_demo.*`` shows, with the other conventions, from the records saved beside it."""
+    load()
+    found = baselines.load(REPORTS / "baselines/gru_demo/current.json").found
+    result = runner.settle_each(found, BUILT_IN["matmul"], BUILT_IN)
+    said = json.loads((REPORTS / "gru_demo.json").read_text())
+    told = {"description": said["description"], "notes": tuple(said["notes"]), "inputs": said["inputs"]}
+    return replace(result, **told, others=tuple(replace(other, **told) for other in result.others))
+
+
+COMMAND = "reconcile run --model gru_demo"
+PER_LAYER = 4
+MISSED = 7
+"""fvcore leaves out every so-manieth layer."""
+
+
+@cache
+def large(ops: int, mark: str = ".") -> RunResult:
+    """Two models of ``ops`` matrix products each, four to a layer. tf.profiler counts a bias with each, fvcore misses
+    layers, thop is exact. ``mark`` stands between the levels of a layer's name."""
+    layers = ops // PER_LAYER
+    names = [mark.join((f"stage{i // 500}", f"block{i // 10 % 50}", f"dense{i % 10}")) for i in range(layers)]
+    missed = set(names[::MISSED])
+    product, bias = samples.MM_DENSE, samples.BIAS
+    base = samples.clean()
+    traces = tuple(
+        replace(
+            trace,
+            rows=tuple(
+                replace(
+                    trace.rows[0],
+                    id=f"functional_1/{name.replace(mark, '/')}/MatMul_{k}",
+                    layer=name,
+                    path=name,
+                    work=replace(samples.DENSE, add=0),
+                )
+                for name in names
+                for k in range(PER_LAYER)
+            ),
+            totals=dict.fromkeys(BUILT_IN, ops * product),
+        )
+        for trace in base.traces
+    )
+
+    def lines(cause: Cause, counter: str, each: int, where: list[str]) -> tuple[Adjustment, ...]:
+        proof = samples.evidence(cause, "dense", counter)
+        proofs = tuple(replace(proof, ops=(f"functional_1/x/MatMul_{k}",)) for k in range(PER_LAYER))
+        return tuple(Adjustment(cause, name, "MatMul", counter, PER_LAYER * each, proofs) for name in where)
+
+    frozen = lines(Cause.OUTSIDE_CONVENTION, samples.FROZEN, -bias, names)
+    fvcore = lines(Cause.OP_NOT_COUNTED, "fvcore", product, [n for n in names if n in missed])
+    work = PER_LAYER * product
+    return replace(
+        base,
+        model=f"large_{ops}",
+        traces=traces,
+        ledgers=(
+            samples.ledger(samples.FROZEN, FLOP, dict.fromkeys(names, PER_LAYER * (product + bias))),
+            samples.ledger("thop", MAC, dict.fromkeys(names, work // 2)),
+            samples.ledger("fvcore", MAC, {n: 0 if n in missed else work // 2 for n in names}),
+        ),
+        layers=tuple(LayerRow(n, {"tf": work, "torch": work}, {}, {}, {}) for n in names),
+        statements=(
+            samples.statement(samples.FROZEN, samples.TF, ops * (product + bias), ops * product, *frozen),
+            samples.statement("thop", samples.TORCH, ops * product, ops * product),
+            samples.statement("fvcore", samples.TORCH, (layers - len(missed)) * work, ops * product, *fvcore),
+            samples.statement(samples.TF, samples.TORCH, ops * product, ops * product),
+        ),
+    )

@@ -1,0 +1,176 @@
+"""The tree of layers and the table of lines: they sort, filter, open, and add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.browser.page import DOWN, END, ENTER, ESCAPE, HOME, LEFT, RIGHT, Page, integer
+from tests.browser.results import gru_demo, large
+from tests.report import samples
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webelement import WebElement
+
+Show = Callable[..., Page]
+LAYER, OP, COUNTER, LINE, AMOUNT = range(5)
+
+
+def column(page: Page, index: int) -> list[str]:
+    return [row[index] for row in page.rows("#table")]
+
+
+def header(page: Page, name: str) -> str:
+    return page.one(f"#table [role=columnheader].{name}").get_attribute("aria-sort") or ""
+
+
+def test_for_every_counter_reported_causes_and_residual_add_up_to_what_ran(show: Show) -> None:
+    for result in (samples.clean(), samples.unexplained(), gru_demo()):
+        page = show(result)
+        for view in (result, *result.others):
+            page.pick(convention=view.convention.name)
+            for ledger in view.ledgers:
+                (trace,) = (t for t in view.traces if t.framework == ledger.framework)
+                page.filter(whose=ledger.counter)
+                sums = page.sums()
+                assert sums["reported"] == ledger.normalised_total
+                assert sum(sums.values()) == trace.totals[view.convention.name]
+                page.filter(whose=trace.name)
+                assert page.sums() == {"ran": trace.totals[view.convention.name]}
+
+
+def test_the_sum_is_that_of_the_rows_above_it(show: Show) -> None:
+    page = show(samples.clean())
+    page.filter(kind="differences")
+    assert sum(integer(text) for text in column(page, AMOUNT)) == page.sums()["cause"]
+    assert page.text("#sums").startswith(f"{len(column(page, AMOUNT))} lines")
+
+
+def test_sorting(show: Show) -> None:
+    page = show(gru_demo())
+    page.filter()
+    button = page.one("#table .head .amount button")
+    assert [header(page, name) for name in ("layer", "amount")] == ["ascending", "none"]
+    button.click()
+    amounts = [integer(text) for text in column(page, AMOUNT)]
+    assert header(page, "amount") == "descending"
+    assert header(page, "layer") == "none"
+    assert amounts == sorted(amounts, reverse=True)
+    button.click()
+    amounts = [integer(text) for text in column(page, AMOUNT)]
+    assert header(page, "amount") == "ascending"
+    assert amounts == sorted(amounts)
+    page.one("#table .head .op button").click()
+    assert column(page, OP) == sorted(column(page, OP))
+    page.one("#table .head .whose button").click()
+    assert column(page, COUNTER)[0] == "tf.profiler@function"
+
+
+def test_filtering(show: Show) -> None:
+    page = show(gru_demo())
+    page.one("#find").send_keys("GRU")
+    assert column(page, LAYER)
+    assert all("gru" in (row[LAYER] + row[OP]).lower() for row in page.rows("#table"))
+    page.filter(kind="loop-counted-once")
+    assert set(column(page, LINE)) == {"loop-counted-once"}
+    page.filter(whose="thop", kind="reported")
+    assert set(column(page, COUNTER)) == {"thop"}
+    assert page.sums() == {"reported": gru_demo().ledgers[3].normalised_total}
+    page.filter(text="nothing has this name")
+    assert page.rows("#table") == []
+    assert page.text("#sums") == "0 lines"
+
+
+def test_a_name_in_quotes_is_one_layer_and_no_other(show: Show) -> None:
+    page = show(large(400))
+    page.filter(text='"stage0.block0.dense1"')
+    assert set(column(page, LAYER)) == {"stage0.block0.dense1"}
+    page.filter(text="stage0.block1")
+    assert len(set(column(page, LAYER))) > 1
+
+
+def test_a_row_opens_what_stands_behind_it(show: Show) -> None:
+    page = show(gru_demo())
+    page.filter(whose="trace@torch", kind="ran")
+    page.one("#table .body > .vrow").click()
+    assert "mac 6,307,328" in page.text("#detail")
+    page.press(ESCAPE)
+    page.filter(whose="thop", kind="reported")
+    page.one("#table .body > .vrow").click()
+    assert "6,307,328 MAC" in page.text("#detail")
+    assert "12,614,656 FLOP" in page.text("#detail")
+
+
+def tree(page: Page) -> dict[str, list[str]]:
+    return {row[0]: row[1:] for row in page.rows("#tree")}
+
+
+def test_the_tree_shows_each_counters_ratio(show: Show) -> None:
+    page = show(gru_demo())
+    rows = tree(page)
+    assert list(rows) == ["conv", "gru", "dense"]
+    assert rows["gru"] == ["232,427,520", "0.010", "0.010", "1.011", "1.001", "0", "1"]
+    kinds = [cell.get_attribute("class").split()[1] for cell in page.all("#tree .body > .vrow:nth-child(2) .heat")]
+    assert kinds == ["below", "below", "above", "above", "below", "exact"]
+
+
+def said(cell: WebElement) -> int:
+    """The counter's value, of the words that stand behind a cell's ratio: ``96 of 384 FLOP``."""
+    return integer((cell.get_attribute("title") or "").partition(" of ")[0])
+
+
+def test_a_node_is_the_sum_of_its_children(show: Show) -> None:
+    page = show(large(800))
+    page.one("#open-layers").click()
+    rows = page.all("#tree .body > .vrow")
+    levels = [int(row.get_attribute("aria-level")) for row in rows]
+    titles = [[said(cell) for cell in row.find_elements("css selector", ".heat")] for row in rows]
+    block = titles[1]
+    children = titles[2:12]
+    assert levels[:12] == [1, 2, *[3] * 10]
+    assert block == [sum(column) for column in zip(*children, strict=True)]
+
+
+def test_many_names_without_a_dot_are_levels_by_their_underscores(show: Show) -> None:
+    page = show(large(800, "_"))
+    page.one("#open-layers").click()
+    names = [cell.get_attribute("title") for cell in page.all("#tree .body .who bdi")]
+    assert names[:4] == ["stage0", "block0", "dense0", "dense1"]
+
+
+def test_the_tree_by_keyboard(show: Show) -> None:
+    page = show(large(800))
+    page.run("document.querySelector('#tree .body > .vrow').focus()")
+    level = "getAttribute('aria-level')"
+    start = len(page.rows("#tree"))
+    if page.focused("getAttribute('aria-expanded')") == "true":
+        page.press(LEFT)
+        assert len(page.rows("#tree")) < start
+    page.press(RIGHT)
+    assert page.focused("getAttribute('aria-expanded')") == "true"
+    page.press(RIGHT)
+    assert page.focused(level) == "2"
+    page.press(RIGHT, RIGHT, DOWN)
+    assert page.focused(level) == "3"
+    page.press(ENTER)
+    assert page.text("#detail-title") == "stage0.block0.dense1"
+    page.press(ESCAPE)
+    page.press(LEFT, LEFT)
+    assert page.focused("getAttribute('aria-expanded')") == "false"
+    page.press(END)
+    assert page.focused("getAttribute('aria-rowindex')") == page.one("#tree .viewport").get_attribute("aria-rowcount")
+    page.press(HOME)
+    assert page.focused("dataset.row") == "0"
+
+
+def test_a_layers_books_add_up_and_lead_to_its_lines(show: Show) -> None:
+    page = show(gru_demo())
+    page.one("#tree .body > .vrow:nth-child(2)").click()
+    tables = page.all("#detail table.books")
+    assert len(tables) == 6
+    for table in tables:
+        *lines, work = [integer(cell.text) for cell in table.find_elements("css selector", "td.n")]
+        assert sum(lines) == work == 232_427_520
+    page.all("#detail > button")[-1].click()
+    assert page.one("#find").get_property("value") == '"gru"'
+    assert set(column(page, LAYER)) == {"gru"}

@@ -1,0 +1,172 @@
+"""The waterfall: any two ends, the same lines as the reports have, and every total adds up as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+
+from reconcile.report.join import statement_between
+from reconcile.report.text import clean
+from reconcile.results import RunResult, Statement
+from tests.browser.page import Page, integer
+from tests.browser.results import gru_demo
+from tests.report import samples
+
+Show = Callable[..., Page]
+RUNS = {sample.__name__: sample for sample in samples.PAIRED} | {"everything": samples.everything, "gru_demo": gru_demo}
+
+
+def names(result: RunResult) -> list[str]:
+    return [*(x.counter for x in result.ledgers), *(t.name for t in result.traces)]
+
+
+def sums(statement: Statement) -> dict[tuple[str, str], int]:
+    """Amounts by cause and layer, the residual's among them."""
+    lines = [(a.cause.value, a.layer, a.amount) for a in statement.adjustments]
+    lines += [("residual", r.layer, r.amount) for r in statement.residuals]
+    found: dict[tuple[str, str], int] = {}
+    for what, layer, amount in lines:
+        key = (what, clean(layer) or "(no layer)")
+        found[key] = found.get(key, 0) + amount
+    return found
+
+
+def read(page: Page) -> tuple[int, int, dict[tuple[str, str], int]]:
+    """Both totals and the amounts by cause and layer, after adding up everything that is shown."""
+    first, *steps, last = page.waterfall()
+    found: dict[tuple[str, str], int] = {}
+    for step in steps:
+        parts = step["parts"]
+        assert integer(step["amount"]) == sum(integer(part["amount"]) for part in parts)
+        for part in parts:
+            if part["lines"]:
+                assert integer(part["amount"]) == sum(integer(line["amount"]) for line in part["lines"])
+            found[step["name"], part["name"]] = integer(part["amount"])
+    start, end = integer(first["amount"]), integer(last["amount"])
+    assert start + sum(integer(step["amount"]) for step in steps) == end
+    assert steps[-1]["name"] == "residual"
+    return start, end, found
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_between_any_two_ends_it_is_the_statement_of_the_reports(show: Show, run: str) -> None:
+    result = RUNS[run]()
+    page = show(result)
+    joined = 0
+    for view in (result, *result.others):
+        page.pick(convention=view.convention.name)
+        for from_, to in permutations(names(result), 2):
+            page.pick(from_=from_, to=to)
+            said = statement_between(view, from_, to)
+            assert page.text("#statement-title") == f"From {from_} to {to}"
+            if said is None or said.residual is None:
+                trouble = page.text("#reading")
+                assert said is None or trouble == f"{said.state.value.replace('_', ' ')}: {said.reason}"
+                continue
+            assert read(page) == (said.from_total, said.to_total, sums(said)), (view.convention.name, from_, to)
+            assert page.text("#reading .chip") == said.state.value
+            joined += 1
+    assert joined
+
+
+def test_choosing_another_pair_changes_the_waterfall_and_the_address_remembers(show: Show) -> None:
+    from selenium.webdriver.support.select import Select
+
+    page = show(gru_demo())
+    before = page.waterfall()
+    assert (before[0]["name"], before[-1]["name"]) == ("tf.profiler@frozen", "thop")
+    Select(page.one("#from")).select_by_visible_text("fvcore")
+    after = page.waterfall()
+    assert after != before
+    assert [(after[0]["name"]), after[-1]["name"]] == ["fvcore", "thop"]
+    page.one("#swap").click()
+    assert [row["name"] for row in page.waterfall()][:: len(after) - 1] == ["thop", "fvcore"]
+    Select(page.one("#convention")).select_by_visible_text("all")
+    shown = page.waterfall()
+    page.wait("return location.hash === '#from=thop&to=fvcore&convention=all'")
+    page.driver.refresh()
+    assert page.waterfall() == shown
+
+
+def test_the_other_end_gives_way(show: Show) -> None:
+    page = show(samples.clean())
+    page.pick(to=samples.FROZEN)
+    assert page.text("#statement-title") == f"From thop to {samples.FROZEN}"
+
+
+def test_an_address_with_names_that_are_not_there_is_left_alone(show: Show) -> None:
+    page = show(samples.clean(), anchor="#from=nothing&to=%3Cscript%3E&convention=x")
+    assert page.text("#statement-title") == f"From {samples.FROZEN} to thop"
+
+
+def test_a_counter_of_the_table_leads_to_its_statement(show: Show) -> None:
+    page = show(samples.clean())
+    page.one("#counters button[data-counter=fvcore]").click()
+    assert page.text("#statement-title") == f"From fvcore to {samples.TORCH}"
+
+
+def test_integers_stay_exact_past_2_to_the_53(show: Show) -> None:
+    big = 2**61 + 1
+    result = samples.clean()
+    start = 2 * samples.DENSE.mac
+    line = samples.line(samples.Cause.OP_NOT_COUNTED, "loop", "fvcore", big - start, "aten.gru")
+    own = samples.statement("fvcore", samples.TORCH, start, big, line)
+    page = show(replace(result, statements=(own,)), anchor=f"#from=fvcore&to={samples.TORCH}")
+    assert read(page) == (start, big, {("op-not-counted", "loop"): big - start})
+
+
+def test_what_stays_unexplained_is_seen(show: Show) -> None:
+    page = show(samples.unexplained(), anchor=f"#from=thop&to={samples.TORCH}")
+    residual = page.one("#waterfall > ol > li.residual")
+    assert "left" in residual.get_attribute("class")
+    assert residual.find_element("css selector", ".amount").text == f"-{2 * samples.WRONG}"
+    assert "rule broken at layer loop" in page.text("section.trouble")
+    assert page.text(".verdict:not([hidden]) .sum").endswith("1 unexplained.")
+    assert "No number to publish for PyTorch" in page.text(".verdict:not([hidden])")
+
+
+def test_the_evidence_opens_from_a_line_and_the_focus_comes_back(show: Show) -> None:
+    page = show(gru_demo(), anchor="#from=thop&to=trace@torch")
+    page.waterfall()
+    page.one("#waterfall .line button").click()
+    shown = page.text("#detail")
+    for words in (
+        "outside-convention",
+        "torch.nn.modules.rnn.GRU",
+        "(1, 97, 4064)",
+        "thop/rnn_hooks.py:124",
+        "1 × ran",
+    ):
+        assert words in shown
+    page.press("\ue00c")
+    assert page.run("return document.getElementById('detail').open") is False
+    assert page.run("return document.activeElement.closest('li').className") == "line"
+
+
+def test_a_run_without_anything_says_so(show: Show) -> None:
+    page = show(samples.empty())
+    assert page.text("#reading") == "There are no two ends to choose in this run."
+    assert "No counter was run." in page.text("#counters")
+
+
+def test_a_convention_of_ones_own_with_any_name_can_be_chosen(show: Show) -> None:
+    own = replace(samples.clean(), convention=replace(samples.BUILT_IN["matmul"], name="<b>\u202e mine", meaning=""))
+    page = show(replace(samples.clean(), others=(own,)))
+    page.pick(convention=clean(own.convention.name))
+    assert page.text("header .note:not([hidden])") == f"A FLOP here is {clean(own.convention.name)}: mac 2"
+    assert page.text("#reading .chip") == "explained"
+
+
+def test_every_convention_of_the_run_can_be_chosen(show: Show) -> None:
+    page = show(gru_demo())
+    assert [option.text for option in page.all("#convention option")] == ["matmul", "all", "textbook"]
+    page.pick(convention="textbook")
+    assert "K - 1 adds" in page.text("header .note:not([hidden])")
+    (textbook,) = (view for view in gru_demo().others if view.convention.name == "textbook")
+    work = textbook.traces[0].totals["textbook"]
+    assert f"{work:,}" in page.text("#counters .scroll:not([hidden])")
+    page.pick(to="trace@tf")
+    assert integer(page.waterfall()[-1]["amount"]) == work
