@@ -169,10 +169,11 @@ def _style() -> Any:
 def _figure(width: float, height: float, panels: int, ratios: Sequence[float]) -> tuple[Any, list[Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+    engine = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - HEAD / height))
+    figure = Figure(figsize=(width, height), layout=engine, facecolor=PAPER)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - HEAD / height))
     across = len(ratios)
     grid = figure.add_gridspec(-(-panels // across), across, width_ratios=list(ratios))
     axes = [figure.add_subplot(grid[divmod(index, across)]) for index in range(panels)]
