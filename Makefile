@@ -13,7 +13,10 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/records.py \
+	reconcile/boot.py \
 	reconcile/given.py \
+	reconcile/guard.py \
+	reconcile/theirs.py \
 	reconcile/worker.py \
 	adapters/__init__.py \
 	adapters/nested.py \

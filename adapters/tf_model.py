@@ -161,8 +161,7 @@ class TfModel(object):
         if self._concrete is None:
             import tensorflow as tf
 
-            model = self._model = self.pair.build_tf(self.params)
-            self.arguments = nested.arguments_of(self.pair, self.params)
+            model = self.build() if self._model is None else self._model
             tensors = nested.leaves(self.arguments, is_leaf)
             if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
                 self.invoke(self.example())  # the first call makes layers, which must be there to be found
@@ -178,6 +177,13 @@ class TfModel(object):
             with recorded_scopes(model, self.scopes):
                 self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
+
+    def build(self):
+        # type: () -> Any
+        """Make the model and find out what it is called with."""
+        self._model = self.pair.build_tf(self.params)
+        self.arguments = nested.arguments_of(self.pair, self.params)
+        return self._model
 
     def invoke(self, tensors):
         # type: (Sequence[Any]) -> Any

@@ -99,6 +99,7 @@ class TorchModel(object):
         self.pair = pair
         self.params = params
         self.device = device
+        self.weightless = False
         self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     def build(self, device):
@@ -114,7 +115,10 @@ class TorchModel(object):
                 module = self.pair.build_torch(self.params)
         else:
             module = self.pair.build_torch(self.params)
-        if device != "cpu":
+        self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
+        if self.weightless:  # it runs where it is
+            self.device = "meta"
+        elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
         self.arguments = nested.arguments_of(self.pair, self.params)
@@ -126,6 +130,7 @@ class TorchModel(object):
         # type: (str) -> List[torch.Tensor]
         """Tensors for one call of the module built last: those at hand, else fixed pseudo-random numbers, integers as
         zeros and ones."""
+        device = "meta" if self.weightless else device
         return [_tensor(leaf, device) for leaf in nested.leaves(self.arguments, is_leaf)]
 
     def called_with(self):
@@ -203,9 +208,14 @@ def _tensors_out(value):
 def run(model):
     # type: (TorchModel) -> Any
     """One plain inference call of a fresh module on the CPU."""
-    module = model.build("cpu")
+    return call(model.build("cpu"), model.example("cpu"))
+
+
+def call(module, tensors):
+    # type: (torch.nn.Module, List[torch.Tensor]) -> Any
+    """One plain inference call."""
     with torch.no_grad():
-        return module(*model.example("cpu"))
+        return module(*tensors)
 
 
 def _tensor(leaf, device):
@@ -219,7 +229,7 @@ def _tensor(leaf, device):
         return torch.as_tensor(leaf.__array__()).to(device)
     generator = torch.Generator().manual_seed(0)
     if dtype.is_floating_point:
-        value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype)
+        value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
     else:
-        value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype)
+        value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
     return value.to(device)

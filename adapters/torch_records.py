@@ -41,11 +41,13 @@ def distribution_version(name):
     except ImportError:
         from pkg_resources import get_distribution
 
-        return _public(get_distribution(name).version)
-    return _public(version(name))
+        return _public(name, get_distribution(name).version)
+    return _public(name, version(name))
 
 
-def _public(found):
-    # type: (str) -> str
-    """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``."""
+def _public(name, found):
+    # type: (str, Any) -> str
+    """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``. Raises ValueError where it has no version."""
+    if not found:
+        raise ValueError("the metadata of %s that is installed there has no version: its rules cannot be told" % name)
     return str(found).replace("-", ".post")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from .adapters import COUNTERS
@@ -13,6 +13,7 @@ from .errors import UsageError
 from .process import Event
 from .records import Ledger, Trace
 from .runner import Collected, RunRequest, collect
+from .worker import TITLES
 
 
 def collect_in(
@@ -24,23 +25,38 @@ def collect_in(
     """
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
+        elsewhere = [name for name in request.factories if name not in env.frameworks]
+        if elsewhere:
+            raise UsageError(f"the environment {env.name} has no {TITLES[elsewhere[0]]} to make the model with.")
         try:
             python = str(ensure(env, say)) if env.name != CURRENT else ""
         except EnvironmentError_ as error:
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
-        found = collect(replace(request, python=python, counters=request.counters or counters_of(env)), progress)
+        counters = request.counters or counters_of(env, request.factories)
+        there = replace(request, python=python, theirs=env.theirs is not None, counters=counters)
+        found = collect(there, progress)
         lost = traceless(found)
         if not lost or env.name == CURRENT:
             return found
-        return with_trace(found, lender(request, lost))[0]
+        try:
+            lent = lender(request, lost)
+        except UsageError as error:
+            if not request.factories:
+                raise
+            return _unlent(found, lost, str(error))
+        return with_trace(found, lent)[0]
 
     return take
 
 
-def counters_of(env: Environment) -> tuple[str, ...]:
-    """The counters that an environment is for: its own list, else all of its frameworks but the recipes."""
-    here = (name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe)
-    return env.counters or tuple(here)
+def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:
+    """The counters that an environment is for: its own list, else all of its frameworks but the recipes.
+
+    A recipe takes a pair file: of a model of the user's own it is the others that are counted.
+    """
+    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe)
+    listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or here
+    return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
 
 
 def traceless(found: Collected) -> list[str]:
@@ -53,6 +69,17 @@ def lender(request: RunRequest, frameworks: list[str]) -> Collected:
     """The current environment's traces of these frameworks; a worker needs a counter, so one each goes along."""
     first = {c.framework: name for name, c in reversed(COUNTERS.items()) if not c.recipe}
     return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
+
+
+def _unlent(found: Collected, lost: Sequence[str], why: str) -> Collected:
+    """Missing traces with the reason why the current environment could not lend its own."""
+    traces = tuple(
+        replace(t, reason=f"{t.reason}; nor could the {CURRENT} environment lend its trace: {why}")
+        if isinstance(t, Missing) and t.framework in lost
+        else t
+        for t in found.traces
+    )
+    return replace(found, traces=traces)
 
 
 def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:

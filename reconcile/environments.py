@@ -26,9 +26,9 @@ from packaging.utils import canonicalize_name
 
 from .adapters import COUNTERS
 from .errors import UsageError, unknown
-from .interpreters import EnvironmentError_, clean_environ, find, running_version, uv_command
+from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
 
-__all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "cache_root", "ensure", "folder_of", "load"]
+__all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "at", "cache_root", "ensure", "folder_of", "load"]
 
 CURRENT = "current"
 FRAMEWORKS = ("tf", "torch")
@@ -45,7 +45,8 @@ _OPERATORS = {"==": "", "===": "", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
 class Environment:
     """One environment. ``python`` is "3.8" or "current"; ``frameworks`` are the sides of a pair that run in it.
 
-    ``counters`` are those that run there, none for all that its frameworks have.
+    ``counters`` are those that run there, none for all that its frameworks have. ``theirs`` is the interpreter of one that
+    somebody has already; it stays as it is.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Environment:
     frameworks: tuple[str, ...]
     requirements: tuple[str, ...]
     counters: tuple[str, ...] = ()
+    theirs: Path | None = None
 
 
 def load(path: Path | None = None) -> dict[str, Environment]:
@@ -77,7 +79,9 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     """
     where = "--with"
     if not with_:
-        raise UsageError("--python needs at least one --with, such as --with 'tensorflow==2.15.1'.")
+        raise UsageError(
+            "--python needs at least one --with, such as --with 'tensorflow==2.15.1', or the path of an interpreter."
+        )
     parsed = [_requirement(where, text) for text in with_]
     _check_python("--python", python)
     names = {canonicalize_name(r.name) for r in parsed}
@@ -90,12 +94,22 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     return Environment(label, title, python, frameworks, requirements)
 
 
+def at(python: str) -> Environment:
+    """The environment of the interpreter at that path, named after its folder. Raises UsageError if it is none."""
+    path = theirs(python)
+    folder = path.parents[1].name if path.parent.name == "bin" else path.name
+    name = f"python-{re.sub(r'[^A-Za-z0-9._+-]', '-', folder).strip('.-') or path.name}"
+    return Environment(name, str(path), CURRENT, FRAMEWORKS, (), (), path)
+
+
 def ensure(env: Environment, progress: Callable[[str], None] = lambda _message: None) -> Path:
     """The interpreter of that environment, made now if the cache does not hold it whole.
 
     ``progress`` is told in one sentence each what takes time.  Safe to call from several threads and processes.
     Raises EnvironmentError_ for a missing interpreter, a missing uv and a failed install.
     """
+    if env.theirs is not None:
+        return env.theirs
     if env.python == CURRENT and not env.requirements:
         return Path(sys.executable)
     folder = folder_of(env)

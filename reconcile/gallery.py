@@ -24,14 +24,17 @@ from .errors import UsageError
 from .grammar import Source
 from .interpreters import clean_environ
 from .model_zoo import pair as pairs
-from .process import FIRST
 from .results import RunResult, Statement
 from .runner import Collected, RunRequest, collect, settle
 from .work import load
 
 FILE = Path(pairs.HERE) / "gallery.json"
 BASELINES = Path("reports/baselines")
-PROVE = FIRST + "from reconcile.proof import main; main(sys.argv[2])"
+PROVE = (
+    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
+    "from reconcile.proof import main; main(sys.argv[2])"
+)
+"""Takes this very package, and nothing from the working directory."""
 SCHEMA = 1
 APART = 1e-4
 """Difference, relative to the largest output, from which on two outputs are not the same."""

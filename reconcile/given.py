@@ -1,23 +1,23 @@
 """A model that somebody gives by the function that makes it: it stands where a pair's module stands.
 
 ``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
-tensor, a tuple or list of positional ones, or a dict of named ones, with whatever stands inside them.  The user's module
-is found by the import path first and in the working directory last: a file of theirs named like a package is no package.
+tensor, a tuple or list of positional ones, or a dict of named ones, with whatever stands inside them.  ``doing`` is told what of
+theirs is about to run, and when it is done: a process that ends meanwhile ends by their doing.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
 
 import difflib
 import importlib
-import importlib.machinery
 import importlib.util
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Mapping
-from typing import Any, Dict, List, Optional, Tuple
+from os import getpid
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import guard, theirs
 from .model_zoo import pair as pairs
 
 TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
@@ -25,18 +25,6 @@ TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
 
 class FactoryError(Exception):
     """What somebody gave cannot be used; the message is one sentence for them."""
-
-
-class OwnReconcile(object):
-    """Finder of the working directory's own module ``reconcile``, if it has one: to the user's code that is the one."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        # type: (str, Any, Any) -> Any
-        """The spec of that one module, None for every other."""
-        if name != "reconcile":
-            return None
-        return importlib.machinery.PathFinder.find_spec(name, [os.getcwd()])
 
 
 class Given(object):
@@ -49,9 +37,19 @@ class Given(object):
         self.PAIR = pairs.Pair(request["name"], request["said"])
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
         self.given = given or None  # type: Optional[List[pairs.Input]]
-        self.paths = [os.getcwd()] + request.get("paths", [])
+        self.folder = os.getcwd()
+        self.paths = request.get("paths", [])  # type: List[str]
+        self.doing = lambda _what: None  # type: Callable[[str], None]
+        self._before = None  # type: Optional[guard.Surroundings]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
         setattr(self, "build_" + framework, self._build)
+
+    def ready(self, package, lacking):
+        # type: (str, str) -> None
+        """Import the framework, before any folder of theirs can stand in its way. Raises FactoryError, ``lacking`` without it."""
+        if importlib.util.find_spec(package) is None:
+            raise FactoryError(lacking)
+        self._calling(lambda: importlib.import_module(package), "importing %s" % package)
 
     def arguments(self):
         # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -62,6 +60,7 @@ class Given(object):
         # type: (Any) -> Any
         """A fresh model. Raises FactoryError."""
         factory = self._factory()
+        self._from_the_start()
         made = self._calling(factory, "the factory %s" % self.where)
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
@@ -75,12 +74,18 @@ class Given(object):
         self._arguments = self._arguments_of(model, inputs)
         return model
 
+    def _from_the_start(self):
+        # type: () -> None
+        """Every model is made as the first one was, whatever making that one has changed."""
+        if self._before is None:
+            self._before = guard.Surroundings()
+        self._before.restore()
+
     def _factory(self):
         # type: () -> Any
         name, _, attribute = self.where.partition(":")
-        if os.getcwd() not in sys.path:
-            sys.meta_path.insert(0, OwnReconcile)
-        sys.path.extend(path for path in self.paths if path not in sys.path)
+        if self._before is None:
+            theirs.welcome(self.folder, self.paths, name)
         if not self._there(name):
             raise FactoryError(
                 "there is no module %s (%s): it is looked for among the installed packages and in the working directory."
@@ -119,22 +124,24 @@ class Given(object):
     def _calling(self, function, what):
         # type: (Any, str) -> Any
         """Call the user's code; whatever it raises, sys.exit included, is one sentence. A fork's child ends here."""
-        process = os.getpid()
+        process = getpid()
+        self.doing(what)
         try:
             return function()
         except BaseException as error:
-            if os.getpid() == process:
-                traceback.print_exc()
-                raise FactoryError("%s %s." % (what, said(error))) from error
+            guard.only(process)
+            guard.note(error)
+            raise FactoryError("%s %s." % (what, said(error, self.folder))) from error
         finally:
-            if os.getpid() != process:
-                os._exit(0)
-        raise AssertionError("not reached")
+            guard.only(process)
+            guard.mend()
+            self.doing("")
 
     def _arguments_of(self, model, inputs):
         # type: (Any, Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         if self.given is not None:
-            return tuple(i for i in self.given if not i.name), {i.name: i for i in self.given if i.name}
+            told = [i._replace(dtype=i.dtype or default_dtype(self.framework)) for i in self.given]
+            return tuple(i for i in told if not i.name), {i.name: i for i in told if i.name}
         if inputs is not None and len(inputs) == 2:
             positional, named = inputs
             if not isinstance(positional, (tuple, list)) or not isinstance(named, Mapping):
@@ -183,6 +190,18 @@ def is_made(framework, value):
     return isinstance(value, (tf.Module, tf.keras.layers.Layer))
 
 
+def default_dtype(framework):
+    # type: (str) -> str
+    """The floating-point dtype that a model is made in where nothing is said, as its factory has left it."""
+    if framework == "torch":
+        import torch
+
+        return str(torch.get_default_dtype()).replace("torch.", "")
+    import tensorflow as tf
+
+    return str(tf.keras.backend.floatx())
+
+
 def needed(framework, model):
     # type: (str, Any) -> bool
     """Whether a model cannot be called without arguments."""
@@ -204,8 +223,8 @@ def kind(value):
     return "%s %s" % ("an" if name[0].lower() in "aeiou" else "a", name)
 
 
-def said(error):
-    # type: (BaseException) -> str
+def said(error, folder=""):
+    # type: (BaseException, str) -> str
     """What an error says of itself: the last line of its traceback, and where in the user's code that was."""
     if isinstance(error, SystemExit):
         text = "called sys.exit(%s)" % ("" if error.code is None else repr(error.code))
@@ -214,15 +233,5 @@ def said(error):
     else:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         text = "raised " + type(error).__name__ + (": " + lines[0][:300].rstrip(".") if lines else "")
-    place = _place(error)
+    place = theirs.place(error, folder or os.getcwd())
     return text + (" (%s)" % place if place else "")
-
-
-def _place(error):
-    # type: (BaseException) -> str
-    """File and line of the innermost call below the working directory."""
-    here, ours = os.getcwd() + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep
-    frames = [(os.path.abspath(f[0]), f[1]) for f in traceback.extract_tb(error.__traceback__)]
-    mine = [f for f in frames if f[0].startswith(here) and not f[0].startswith((ours, here + "<"))]
-    mine = [f for f in mine if "site-packages" not in f[0]]
-    return "%s, line %d" % (os.path.relpath(mine[-1][0], here), mine[-1][1]) if mine else ""

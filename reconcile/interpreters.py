@@ -1,7 +1,8 @@
 """Where a Python of a given version is: the running one, on PATH, through uv, under pyenv's root; and where uv is.
 
 Nothing is taken at its word: every candidate is asked for its version, since pyenv puts shims on PATH that fail when
-called.  uv's own downloads of Pythons are never used.
+called.  uv's own downloads of Pythons are never used.  What a worker runs in is one of three: the running interpreter, one of
+an environment that was made here, or the user's own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+from .errors import UsageError
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
 PROBE_LIMIT = 30.0
@@ -32,8 +36,69 @@ DROPPED = frozenset(
 """Variables that steer imports and warnings of one Python, or point uv at another environment than the one meant."""
 
 
+OLDEST = (3, 6)
+"""The oldest Python that a worker runs in."""
+
+THEIR_LIMIT = 60.0
+
+
 class EnvironmentError_(Exception):
     """An environment cannot be made: one sentence that says why, and what to do where something can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What a worker runs in. ``theirs`` is the user's own environment, which is taken as it is."""
+
+    path: Path = Path(sys.executable)
+    theirs: bool = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it is the interpreter that runs this."""
+        return self.path == Path(sys.executable) and not self.theirs
+
+    def environ(self) -> dict[str, str]:
+        """The variables of a worker there: PYTHONPATH is for theirs as for the running one, and nothing is written there."""
+        if not (self.running or self.theirs):
+            return clean_environ()
+        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "__PYVENV_LAUNCHER__")}
+        return {**kept, "PYTHONDONTWRITEBYTECODE": "1"} if self.theirs else kept
+
+
+def theirs(text: str) -> Path:
+    """The interpreter that ``--python`` gives by its path, its environment's folder or its name on PATH.
+
+    Links are kept: what one of an environment points to knows nothing of that environment. Raises UsageError.
+    """
+    path = Path(os.path.abspath(text))
+    if path.is_dir():
+        path = path / "bin" / "python"
+    elif not os.path.lexists(path) and os.sep not in text:
+        path = Path(shutil.which(text) or path)
+    if not path.is_file():
+        why = "is a link to a file that is gone" if path.is_symlink() else "is not there"
+        raise UsageError(f"--python {text}: {path} {why}. Give an interpreter, such as .venv/bin/python.")
+    environ = Interpreter(path, theirs=True).environ()
+    try:
+        done = subprocess.run(
+            [str(path), "-c", PROBE],
+            capture_output=True, text=True, errors="replace", timeout=THEIR_LIMIT, stdin=subprocess.DEVNULL, env=environ,
+        )  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"--python {text}: {path} cannot be started: {error.strerror}.") from error
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"--python {text}: {path} gave no answer within {THEIR_LIMIT:g} s.") from error
+    said = re.fullmatch(r"(\d+)\.(\d+) .*", (done.stdout.strip().splitlines() or [""])[-1])
+    if done.returncode or said is None:
+        first = (done.stderr.strip().splitlines() or [""])[0][:200].rstrip(".")
+        raise UsageError(f"--python {text}: {path} is no Python that runs{f' ({first})' if first else ''}.")
+    version = int(said[1]), int(said[2])
+    if version < OLDEST:
+        raise UsageError(
+            f"--python {text}: this is Python {said[1]}.{said[2]}; a worker needs {OLDEST[0]}.{OLDEST[1]} or later."
+        )
+    return path
 
 
 def find(version: str) -> Path:

@@ -34,7 +34,10 @@ def factory(framework: str, text: str) -> str:
 
 
 def read_input(text: str) -> Input:
-    """One ``[NAME=]SHAPE[:DTYPE]``; the name is '' for an input by position. Raises UsageError."""
+    """One ``[NAME=]SHAPE[:DTYPE]``; the name is '' for an input by position, the dtype '' for the model's default one.
+
+    Raises UsageError.
+    """
 
     def wrong(why: str) -> UsageError:
         return UsageError(f"--input {text!r} cannot be read: {why}. {FORM}")
@@ -52,7 +55,7 @@ def read_input(text: str) -> Input:
     for size in sizes:
         if not re.fullmatch(r"\s*[0-9]+\s*", size):
             raise wrong(f"{size.strip()!r} is no size")
-    return Input(name, tuple(int(size) for size in sizes), dtype or DTYPES[0])
+    return Input(name, tuple(int(size) for size in sizes), dtype)
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
@@ -119,4 +122,4 @@ def body(factories: Mapping[str, str], inputs: Sequence[Input]) -> dict[str, Any
 
 def _text(given: Input) -> str:
     shape = ",".join(map(str, given.shape)) or "()"
-    return (f"{given.name}=" if given.name else "") + shape + f":{given.dtype}"
+    return (f"{given.name}=" if given.name else "") + shape + (f":{given.dtype}" if given.dtype else "")

@@ -5,32 +5,33 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .errors import UsageError
-from .interpreters import clean_environ
+from .interpreters import Interpreter
 from .records import Ledger, Trace, from_json
-
-FIRST = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
-"""Puts this very package first, whichever is installed there, and keeps the working directory off the import path: a
-file named torch.py there must not become PyTorch."""
-
-BOOT = FIRST + "from {package}.worker import main; sys.exit(main(sys.argv[2]))"
-
-PRIVATE = "_reconcile_worker"
-"""This package's name beside code of the user's, who may have a module ``reconcile`` of their own."""
+from .theirs import is_theirs
 
 POLL = 0.02
+GRACE = 3.0
+"""Seconds that a worker which ran into its time limit gets to write down where it was."""
+
+MARK = "RECONCILE_WORKER"
+"""Variable by whose value the processes that a worker has started are known, wherever they went."""
+
+STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
+"""A line of the stacks that Python writes when it crashes."""
 
 LOGS: str | None = None
 """Folder where the log of a refused model is kept; none means the system's folder for temporary files."""
@@ -65,7 +66,8 @@ class Supervisor:
         folder: Path,
         timeout: float,
         progress: Callable[[Event], None],
-        python: str = sys.executable,
+        tool: Path,
+        python: Interpreter,
     ) -> None:
         self.framework = framework
         self.request = request
@@ -73,8 +75,12 @@ class Supervisor:
         self.folder = folder
         self.timeout = timeout
         self.progress = progress
+        self.tool = tool
         self.python = python
         self.meta: dict[str, Any] | None = None
+        self._own = "factories" in request
+        self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
+        self._succeeded = False
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -92,25 +98,33 @@ class Supervisor:
             folder.mkdir(parents=True)
             rest = [t for t in self.tasks if t not in done]
             done.update(self._round(folder, rest))
+            self._succeeded = any(outcome.record is not None for outcome in done.values())
             round_ += 1
         return done
 
     def _round(self, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
-        """One process: as many tasks as it gets through. At least one outcome comes back."""
-        with self._start(folder, tasks) as self._process:
-            return self._watch(self._process, folder, tasks)
+        """One process: as many tasks as it gets through. At least one outcome comes back, or a plain call is due."""
+        mark = uuid.uuid4().hex
+        try:
+            with self._start(folder, tasks, mark) as self._process:
+                return self._watch(self._process, folder, tasks)
+        finally:
+            _sweep(mark)
 
     def _watch(self, process: subprocess.Popen[bytes], folder: Path, tasks: list[str]) -> dict[str, Outcome]:
-        current, since = "", time.monotonic()
+        current, theirs, since = "", "", time.monotonic()
         seen = 0
-        reason = ""
+        late = False
         while True:
             ended = process.poll() is not None
             events = _events(folder, seen)
             seen += len(events)
-            for event in events:
-                current, since = (event.task if event.phase == "started" else current), time.monotonic()
-                self.progress(Event(self.framework, event.task, event.phase))
+            for said in events:
+                since = time.monotonic()
+                theirs = said.get("theirs", "")
+                if "phase" in said:
+                    current = said["task"] if said["phase"] == "started" else current
+                    self.progress(Event(self.framework, said["task"], said["phase"]))
             self._read_meta(folder)
             if ended:
                 self._kill_rest(process)
@@ -120,37 +134,40 @@ class Supervisor:
                 self._kill()
                 break
             if time.monotonic() - since > self.timeout:
-                reason = f"ran into the time limit of {self.timeout:g} s"
+                late = True
+                self._ask_where(process)
                 self._kill()
                 break
             time.sleep(POLL)
         status = process.wait()
         if not self.tasks:
             return {}
+        self._trial = "held" if self._trial else ""
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
-        if len(done) < len(tasks):
+        if len(done) < len(tasks) and not self._stopped.is_set():
+            death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else _death(status)}"
+            log = _Log.read(folder, late)
+            if theirs and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
+                longer = "; --timeout SECONDS gives it longer" if late else ""
+                raise _refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
+            self._trial = self._trial or ("due" if self._own and not theirs else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
-            done[stuck] = Outcome(None, reason or _death(status, folder))
+            done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
             self.progress(Event(self.framework, stuck, "failed"))
         return done
 
-    def _start(self, folder: Path, tasks: list[str]) -> subprocess.Popen[bytes]:
-        package = Path(__file__).resolve().parent
-        library = folder / "lib"
-        library.mkdir()
-        name = PRIVATE if "factories" in self.request else "reconcile"
-        for link in {"reconcile", name}:
-            (library / link).symlink_to(package, target_is_directory=True)
+    def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes]:
         request = folder / "request.json"
-        request.write_text(json.dumps({**self.request, "tasks": tasks, "out": str(folder)}), encoding="utf-8")
+        body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due"}
+        request.write_text(json.dumps(body), encoding="utf-8")
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
-                [self.python, "-c", BOOT.format(package=name), str(library), str(request)],
+                [str(self.python.path), "-u", str(self.tool), str(request)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=None if self.python == sys.executable else clean_environ(),
+                env={**self.python.environ(), MARK: mark},
             )
 
     def _read_meta(self, folder: Path) -> None:
@@ -166,14 +183,16 @@ class Supervisor:
                 self._kill()
 
     def _read_refusal(self, folder: Path) -> None:
-        """Raise UsageError if the user's own code cannot be used, and keep what it printed."""
+        """Raise UsageError if the user's own code cannot be used."""
         path = folder / "refused.json"
         if path.exists():
-            said = json.loads(path.read_text(encoding="utf-8"))["error"]
-            handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
-            os.close(handle)
-            shutil.copyfile(folder / "worker.log", log)
-            raise UsageError(f"{said} The full log is in {log}.")
+            raise _refused(json.loads(path.read_text(encoding="utf-8"))["error"], folder)
+
+    def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
+        """Have a worker write down where it is: it does so when it is aborted."""
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            process.send_signal(signal.SIGABRT)
+            process.wait(GRACE)
 
     def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
         """End what the worker's code has started and left running: it is in the worker's process group."""
@@ -190,12 +209,11 @@ class Supervisor:
             process.wait()
 
 
-def _events(folder: Path, seen: int) -> list[Event]:
+def _events(folder: Path, seen: int) -> list[dict[str, str]]:
     path = folder / "events.jsonl"
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [Event("", data["task"], data["phase"]) for data in map(json.loads, lines[seen:])]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[seen:-1]]
 
 
 def _outcome(folder: Path, task: str) -> Outcome | None:
@@ -209,12 +227,51 @@ def _outcome(folder: Path, task: str) -> Outcome | None:
     return None
 
 
-def _death(status: int, folder: Path) -> str:
-    """One sentence on how a worker ended without an answer, with its last line of output."""
-    log = (folder / "worker.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    last = f"; its last words: {log[-1][:200]}" if log else ""
+def _death(status: int) -> str:
+    """How a worker's process ended without an answer."""
     if status == -signal.SIGKILL:
-        return f"its process was killed (signal 9: out of memory?){last}"
+        return "was killed (signal 9: out of memory?)"
     if status < 0:
-        return f"its process died of signal {-status} ({signal.Signals(-status).name}){last}"
-    return f"its process ended with status {status} before it was done{last}"
+        return f"died of signal {-status} ({signal.Signals(-status).name})"
+    return f"ended with status {status} before it was done"
+
+
+def _refused(sentence: str, folder: Path) -> UsageError:
+    """The error for what the user gave; what their code printed is kept for them."""
+    if not (folder / "worker.log").stat().st_size:
+        return UsageError(sentence)
+    handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
+    os.close(handle)
+    shutil.copyfile(folder / "worker.log", log)
+    return UsageError(f"{sentence} The full log is in {log}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """What a worker's log says of its end: `` (net.py, line 12)`` and ``; its last words: ...``, or nothing."""
+
+    place: str
+    last_words: str
+
+    @classmethod
+    def read(cls, folder: Path, late: bool) -> _Log:
+        """A crash has written the stack of its own thread first; the main thread, which a hang is about, comes last."""
+        text = (folder / "worker.log").read_text(encoding="utf-8", errors="replace")
+        said, _, stacks = text.partition("Fatal Python error: ")
+        threads = stacks.split("\n\n")
+        frames = [f for t in (reversed(threads) if late else threads) for f in STACK.findall(t)]
+        here = os.getcwd()
+        mine = next(((f, n) for f, n in frames if is_theirs(f, here)), None)
+        lines = said.strip().splitlines()
+        return cls(
+            f" ({os.path.relpath(mine[0], here)}, line {mine[1]})" if mine else "",
+            f"; its last words: {lines[-1][:200]}" if lines and not late else "",
+        )
+
+
+def _sweep(mark: str) -> None:
+    """End what a worker's code has started and that has left its process group, where the system lists processes."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)

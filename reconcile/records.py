@@ -4,7 +4,7 @@ This file is imported inside legacy environments, so it keeps to Python 3.6 and 
 A worker writes a :class:`Trace` or a :class:`Ledger`; home reads it back.  Nothing here knows a formula.
 """
 
-import json
+from json import dumps, loads
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 SCHEMA = 1
@@ -184,13 +184,13 @@ def to_json(record):
         data["entries"] = [dict(e._asdict()) for e in record.entries]
         data["sightings"] = [dict(s._asdict(), op=_op_to(s.op)) for s in record.sightings]
     data["schema"] = SCHEMA
-    return json.dumps(data)
+    return dumps(data)
 
 
 def from_json(text):
     # type: (str) -> Any
     """Read a trace or ledger back. Raises ValueError for another schema version or kind."""
-    data = json.loads(text)
+    data = loads(text)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema") if isinstance(data, dict) else None
         raise ValueError("record has schema %r, this version reads %d" % (found, SCHEMA))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import __version__, own
+from . import __version__, own, parcel
 from .adapters import COUNTERS
 from .align import Alignment
 from .causes import State
 from .conventions import BUILT_IN, Convention, choose, load_conventions
 from .engine import Books, Missing, reconcile
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
+from .interpreters import Interpreter
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
 from .records import BACKWARD, CALLED_WITH, FORWARD, Layer, Ledger, Trace
@@ -30,8 +31,8 @@ class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
-    for this one); without ``trace`` the ledgers are to be held against a trace from elsewhere; ``every_convention``
-    reconciles under the other conventions, too."""
+    for this one), and ``theirs`` says that it is of the user's own environment; without ``trace`` the ledgers are to be
+    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -42,6 +43,7 @@ class RunRequest:
     timeout: float = 600.0
     formulas: tuple[Path, ...] = ()
     python: str = ""
+    theirs: bool = False
     trace: bool = True
     factories: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
@@ -83,7 +85,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     what = _what(request)
     with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
         meta, found = _collect(request, what, counters, Path(folder), progress)
-    traces, ledgers = _records(meta, counters, found, request.device)
+    traces, ledgers = _records(meta, counters, found, request)
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 
@@ -153,7 +155,8 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
 def _what(request: RunRequest) -> dict[str, Any]:
     """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
     if request.factories:
-        return {**own.body(request.factories, request.inputs), "paths": list(request.paths)}
+        paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        return {**own.body(request.factories, request.inputs), "paths": [*request.paths, *paths]}
     return {"pair": pair_file(request.model), "overrides": dict(request.overrides)}
 
 
@@ -203,6 +206,8 @@ def _collect(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side; {framework: {task: outcome}} and the pair's own words."""
     supervisors = {}
+    tool = parcel.pack(folder)
+    python = Interpreter(Path(request.python), request.theirs) if request.python else Interpreter()
     for framework in PACKAGES:
         mine = [c for c in counters if COUNTERS[c].framework == framework]
         if not mine:
@@ -213,9 +218,10 @@ def _collect(
             "framework": framework,
             "device": request.device,
             "recipe": COUNTERS[mine[0]].recipe,
+            "lacking": lacking(framework, request),
         }
         supervisors[framework] = Supervisor(
-            framework, body, tasks, folder / framework, request.timeout, progress, request.python or sys.executable
+            framework, body, tasks, folder / framework, request.timeout, progress, tool, python
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:
@@ -235,7 +241,10 @@ def _collect(
 
 
 def _records(
-    meta: Mapping[str, Any], counters: tuple[str, ...], found: Mapping[str, Mapping[str, Outcome]], device: str
+    meta: Mapping[str, Any],
+    counters: tuple[str, ...],
+    found: Mapping[str, Mapping[str, Outcome]],
+    request: RunRequest,
 ) -> tuple[list[Trace | Missing], list[Ledger | Missing]]:
     traces: list[Trace | Missing] = []
     for framework in (f for f in meta["frameworks"] if f in found):
@@ -245,7 +254,7 @@ def _records(
         if isinstance(outcome.record, Trace):
             traces.append(outcome.record)
         else:
-            traces.append(_missing("trace", framework, outcome, ""))
+            traces.append(_missing("trace", framework, outcome, request))
     ledgers: list[Ledger | Missing] = []
     for name in counters:
         framework = COUNTERS[name].framework
@@ -254,17 +263,31 @@ def _records(
             if isinstance(outcome.record, Ledger):
                 ledgers.append(outcome.record)
             else:
-                ledgers.append(_missing(name, framework, outcome, device))
+                ledgers.append(_missing(name, framework, outcome, request))
     return traces, ledgers
 
 
-def _missing(name: str, framework: str, outcome: Outcome, device: str) -> Missing:
-    unit = COUNTERS[name].unit if name in COUNTERS else ""
-    if outcome.missing and outcome.missing.split(".")[0] == PACKAGES[framework]:
-        reason = (
-            f"{TITLES[framework]} is not installed in this environment; "
-            f"install it with: pip install 'flop-reconcile[{framework}]'"
-        )
+def lacking(framework: str, request: RunRequest) -> str:
+    """What to say, and to do, where a framework is not installed."""
+    if request.theirs:
+        return f"{TITLES[framework]} is not installed for {request.python}; install it there, or name another with --python."
+    return (
+        f"{TITLES[framework]} is not installed in this environment; "
+        f"install it with: pip install 'flop-reconcile[{framework}]'"
+    )
+
+
+def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
+    unit, device = (COUNTERS[name].unit, request.device) if name in COUNTERS else ("", "")
+    if outcome.missing == PACKAGES[framework]:
+        return Missing(name, framework, State.SKIPPED, lacking(framework, request), unit, device)
+    package = outcome.missing.partition(".")[0]
+    if name in COUNTERS and package == COUNTERS[name].folder:
+        where = f"for {request.python}" if request.theirs else "in this environment"
+        reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
+        return Missing(name, framework, State.SKIPPED, reason, unit, device)
+    if package == PACKAGES[framework]:
+        reason = f"it needs {outcome.missing}, which the {TITLES[framework]} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
     return Missing(name, framework, State.FAILED, outcome.reason, unit, device)
 

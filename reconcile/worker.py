@@ -4,20 +4,20 @@ Started by runner.py with a request file: {framework, pair, overrides, tasks, de
 a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides.  For every
 task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
 ``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
-cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.
+cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.  {"theirs"} among the
+events says what of the user's own runs from here on; with ``trial`` in the request their model is called by itself first.
 
 Python 3.6 and standard library, plus the framework it serves.
 """
 
-import json
-import os
-import sys
-import threading
-import traceback
 from contextlib import contextmanager
+from io import open  # as it is now: what their code makes of these later is their business
+from json import dumps, load
+from os import getpid, replace
+from os import path as paths
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from . import given
+from . import given, guard
 from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
@@ -33,7 +33,7 @@ def write(path, text):
     """Write a whole file or none."""
     with open(path + ".part", "w") as file:
         file.write(text)
-    os.replace(path + ".part", path)
+    replace(path + ".part", path)
 
 
 class Worker(object):
@@ -51,14 +51,27 @@ class Worker(object):
     def event(self, task, phase):
         # type: (str, str) -> None
         """Tell the runner where we are."""
-        with open(os.path.join(self.out, "events.jsonl"), "a") as file:
-            file.write(json.dumps({"task": task, "phase": phase}) + "\n")
+        self._tell({"task": task, "phase": phase})
+
+    def theirs(self, what):
+        # type: (str) -> None
+        """Tell the runner what of the user's own code runs now; '' if it is none any more."""
+        self._tell({"theirs": what})
+
+    def _tell(self, said):
+        # type: (Dict[str, str]) -> None
+        with open(paths.join(self.out, "events.jsonl"), "a") as file:
+            file.write(dumps(said) + "\n")
+
+    def _leave(self, name, data):
+        # type: (str, Dict[str, Any]) -> None
+        write(paths.join(self.out, name), dumps(data))
 
     def run(self):
         # type: () -> int
         """Serve the request. Returns the exit status: 0, also where single tasks failed."""
         meta = self._meta()
-        write(os.path.join(self.out, "meta.json"), json.dumps(meta))
+        self._leave("meta.json", meta)
         if "error" in meta:
             return 0
         self.event("", "loading")
@@ -66,31 +79,68 @@ class Worker(object):
             from .adapters import tf_model
 
             tf_model.quiet()
-        for task in self.request["tasks"]:
-            self.event(task, "started")
-            try:
-                text = to_json(self.take(task, meta["params"]))
-                write(os.path.join(self.out, task + ".json"), text)
-                self.event(task, "done")
-                self.done += 1
-            except given.FactoryError as error:
-                if not self.done:
-                    write(os.path.join(self.out, "refused.json"), json.dumps({"error": str(error)}))
-                    return 0
-                self._failed(task, error)
-            except Exception as error:
-                self._failed(task, error)
+        try:
+            self._prepare(meta["params"])
+            for task in self.request["tasks"]:
+                self._task(task, meta["params"])
+        except given.FactoryError as error:
+            self._leave("refused.json", {"error": str(error)})
         return 0
 
+    def _prepare(self, params):
+        # type: (Dict[str, Any]) -> None
+        """What comes before any counter where the model is the user's own. Raises FactoryError."""
+        if not isinstance(self.pair, given.Given):
+            return
+        self.pair.doing = self.theirs
+        self.pair.ready(PACKAGES[self.framework], self.request["lacking"])
+        if self.request["trial"]:
+            call, inputs = self._plain_call(pairs.Params(params))
+            self.pair.tried(call, inputs)
+
+    def _plain_call(self, params):
+        # type: (pairs.Params) -> Tuple[Callable[[], Any], str]
+        """A call of the model with no counter near, and what it is called with."""
+        if self.framework == "tf":
+            from .adapters import tf_model
+
+            model = self.model = tf_model.TfModel(self.pair, params)
+            model.build()
+            return lambda: model.invoke(model.example()), model.called_with()
+        from .adapters import torch_model
+
+        plain = torch_model.TorchModel(self.pair, params)
+        module = plain.build("cpu")
+        return lambda: torch_model.call(module, plain.example("cpu")), plain.called_with()
+
+    def _task(self, task, params):
+        # type: (str, Dict[str, Any]) -> None
+        """One task. Raises FactoryError if nothing was done before it: what is wrong then is wrong for all."""
+        self.event(task, "started")
+        process = getpid()
+        try:
+            text = to_json(self.take(task, params))
+        except given.FactoryError as error:
+            if not self.done:
+                raise
+            self._failed(task, error)
+        except BaseException as error:  # sys.exit as well: what is left can do without
+            guard.only(process)
+            self._failed(task, error)
+        else:
+            guard.only(process)
+            write(paths.join(self.out, task + ".json"), text)
+            self.event(task, "done")
+            self.done += 1
+
     def _failed(self, task, error):
-        # type: (str, Exception) -> None
-        traceback.print_exc()
+        # type: (str, BaseException) -> None
+        guard.note(error)
         missing = isinstance(error, ModuleNotFoundError) and getattr(error, "name", None)
         reason = "%s: %s" % (type(error).__name__, first_line(error))
         if missing:
             reason = "the package %s is not installed in this environment" % error.name  # type: ignore[attr-defined]
-        found = {"reason": reason, "missing": missing or ""}
-        write(os.path.join(self.out, task + ".error.json"), json.dumps(found))
+        self._leave(task + ".error.json", {"reason": reason, "missing": missing or ""})
         self.event(task, "failed")
 
     def _meta(self):
@@ -108,7 +158,7 @@ class Worker(object):
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
-            traceback.print_exc()
+            guard.note(error)
             return {
                 "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
             }
@@ -178,7 +228,7 @@ def trying(pair, call, inputs):
         yield
     except given.FactoryError:
         raise
-    except Exception:
+    except BaseException:
         if isinstance(pair, given.Given):
             pair.tried(call, inputs())
         raise
@@ -189,8 +239,8 @@ def _inputs(pair, params):
     """The pair's inputs as [name, shape, dtype]; none if it cannot say, which shows when its models are called."""
     try:
         return [[i.name, list(i.shape), i.dtype] for i in pair.inputs(pairs.Params(params))]
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        guard.note(error)
         return []
 
 
@@ -218,27 +268,14 @@ def first_line(error):
     return lines[0][:300] if lines else ""
 
 
-def stop_with_parent():
-    # type: () -> None
-    """End this process when whoever started it is gone: its end of our standard input closes."""
-
-    def watch():
-        # type: () -> None
-        sys.stdin.read()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def main(path):
-    # type: (str) -> int
-    """Entry point: serve the request in the file at ``path``."""
-    stop_with_parent()
+    # type: (str) -> None
+    """Entry point: serve the request in the file at ``path``, and end the process."""
+    guard.stand_alone()
     with open(path) as file:
-        request = json.load(file)
-    code = Worker(request).run()
-    if "factories" in request:  # processes that the user's code left behind are not waited for
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
+        request = load(file)
+    try:
+        guard.leave(Worker(request).run())
+    except BaseException as error:
+        guard.note(error)
+        guard.leave(1)

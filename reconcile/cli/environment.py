@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
-from ..environments import CURRENT, Environment, adhoc, load
+from ..environments import CURRENT, Environment, adhoc, at, load
 from ..errors import UsageError, unknown
 
 
@@ -12,9 +14,18 @@ def one(name: str, file: Path | None, with_: tuple[str, ...], python: str | None
     """The one to run in. Raises UsageError for a name that is not there, and for two environments at once."""
     if with_ or python:
         if name != CURRENT:
-            raise UsageError("--environment names one environment and --with another; give one of them.")
-        return adhoc(with_, python or CURRENT)
+            raise UsageError("--environment names one environment and --with or --python another; give one of them.")
+        return other(with_, python)
     there = load(file)
     if name not in there:
         raise unknown("environment", name, there)
     return there[name]
+
+
+def other(with_: tuple[str, ...], python: str | None) -> Environment:
+    """The environment to be made of these requirements, or that of an interpreter given by its path. Raises UsageError."""
+    if with_ or python is None or re.fullmatch(r"\d+(\.\d+)*", python):
+        if with_ and python and os.sep in python:
+            raise UsageError(f"--with makes an environment and --python {python} is one already; give one of them.")
+        return adhoc(with_, python or CURRENT)
+    return at(python)

@@ -87,8 +87,9 @@ def environments(
     names: tuple[str, ...], file: Path | None, with_: tuple[str, ...], python: str | None
 ) -> list[Environment]:
     """Those asked for, all where none was named; the one that --with makes comes last."""
-    from ..environments import CURRENT, adhoc, load
+    from ..environments import load
     from ..errors import UsageError, unknown
+    from .environment import other
 
     there = load(file)
     for name in names:
@@ -96,9 +97,9 @@ def environments(
             raise unknown("environment", name, there)
     found = [there[name] for name in dict.fromkeys(names)] if names else list(there.values())
     if with_ or python:
-        extra = adhoc(with_, python or CURRENT)
+        extra = other(with_, python)
         if any(env.name == extra.name for env in found):
-            raise UsageError(f"--with: an environment of the file is named {extra.name} already.")
+            raise UsageError(f"--with or --python: an environment of the file is named {extra.name} already.")
         found.append(extra)
     return found
 

@@ -210,7 +210,9 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         help="Run in an environment with this in it. Repeatable.",
     ),
     "python": click.option(
-        "--python", metavar="X.Y", help="The Python of the environment that --with makes.  [default: current]"
+        "--python",
+        metavar="PATH|X.Y",
+        help="Run in this environment of yours, given by its interpreter; with --with, the version of the one it makes.",
     ),
     "quiet": click.option("-q", "--quiet", is_flag=True, help="Print the verdict and what went wrong, nothing else."),
     "verbose": click.option(

@@ -18,14 +18,14 @@ __all__ = ["stub"]
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("1,3,224,224", Input("", (1, 3, 224, 224), "float32")),
-        ("7", Input("", (7,), "float32")),
-        ("(7,)", Input("", (7,), "float32")),
+        ("1,3,224,224", Input("", (1, 3, 224, 224), "")),
+        ("7", Input("", (7,), "")),
+        ("(7,)", Input("", (7,), "")),
         ("( 1, 2 ) : int32", Input("", (1, 2), "int32")),
         ("ids=1,128:int64", Input("ids", (1, 128), "int64")),
-        ("()", Input("", (), "float32")),
+        ("()", Input("", (), "")),
         ("steps=():int64", Input("steps", (), "int64")),
-        ("0,4", Input("", (0, 4), "float32")),
+        ("0,4", Input("", (0, 4), "")),
     ],
 )
 def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
@@ -80,7 +80,7 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
     args = ("--torch", "a.b:make", "--tf", "c:make", "--input", "1,3", "--input", "ids=4:int64")
     assert stub.call("run", *args, "--out", str(stub.folder)).exit_code == 0
     (request,) = stub.requests
-    inputs = (Input("", (1, 3)), Input("ids", (4,), "int64"))
+    inputs = (Input("", (1, 3), ""), Input("ids", (4,), "int64"))
     assert request == RunRequest("", {}, factories={"torch": "a.b:make", "tf": "c:make"}, inputs=inputs)
     again = "reconcile run --torch a.b:make --tf c:make --input 1,3 --input ids=4:int64\n"
     assert again in (stub.folder / "toy.md").read_text()

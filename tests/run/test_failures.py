@@ -38,7 +38,8 @@ def _run(timeout=300.0, counters=TORCH, **overrides):
         ("raise", "thop", 300.0, "RuntimeError: this model does not like to be counted"),
         ("hang", "fvcore", 25.0, "time limit of 25 s"),
         ("die", "thop", 300.0, "killed (signal 9"),
-        ("exit", "fvcore", 300.0, "status 4"),
+        ("exit", "fvcore", 300.0, "SystemExit: 4"),
+        ("end", "fvcore", 300.0, "its process ended with status 4 before it was done"),
     ],
 )
 def test_one_counter_fails_alone(how, under, timeout, said):

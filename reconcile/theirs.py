@@ -1,0 +1,79 @@
+"""Where the modules of a user's own folder come from, and where in them an error was.
+
+Their folder is to their own files what it is to ``python -c``: its modules come first.  To everything else, the frameworks and
+the counters, it comes last, so that a file of theirs named like a package is no package.  Nothing is written beside them.
+
+Python 3.6 and standard library only.
+"""
+
+import importlib.machinery
+import os
+import sys
+import traceback
+from typing import Any, List, Sequence
+
+NEVER = ("tensorflow", "keras", "torch", "numpy")
+"""Packages that every model means by their names, whatever lies beside it."""
+
+OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+
+
+class Theirs(object):
+    """Finder of the modules of a user's folder, for imports from that folder."""
+
+    def __init__(self, folder):
+        # type: (str) -> None
+        self.folder = folder
+        self.asked = ""
+
+    def find_spec(self, name, path=None, target=None):
+        # type: (str, Any, Any) -> Any
+        """The spec of a module of the folder if it is one of their files that imports it, otherwise None."""
+        if path is not None or name in NEVER or not (name == self.asked or self._imports()):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, [self.folder])
+        return spec if spec is not None and spec.loader is not None and spec.origin is not None else None
+
+    def _imports(self):
+        # type: () -> bool
+        """Whether the import that is looking for a module stands in a file of theirs."""
+        frame = sys._getframe(2)  # type: Any
+        while frame is not None and _is_machinery(frame.f_code.co_filename):
+            frame = frame.f_back
+        return frame is not None and is_theirs(frame.f_code.co_filename, self.folder)
+
+
+def _is_machinery(file):
+    # type: (str) -> bool
+    return file.startswith("<frozen importlib") or os.path.dirname(file).endswith("importlib")
+
+
+def is_theirs(file, folder):
+    # type: (str, str) -> bool
+    """Whether a source file belongs to the code in that folder; an environment inside it does not."""
+    path = os.path.abspath(file)
+    inside = path.startswith(os.path.join(folder, "")) and not file.startswith("<")
+    return inside and not any(part in path for part in ("site-packages", "dist-packages", OURS))
+
+
+def welcome(folder, paths, module):
+    # type: (str, Sequence[str], str) -> None
+    """Make the modules of that folder importable, and those of ``paths`` behind it; ``module`` is the one asked for.
+
+    This package gives its own name to whatever they have by it; where they have nothing, it is there as well.
+    """
+    tool = sys.path.pop(0) if sys.path and sys.path[0].endswith(".pyz") else None
+    behind = [folder] + list(paths) + ([tool] if tool else [])
+    sys.path.extend(path for path in behind if path not in sys.path)
+    finder = Theirs(folder)
+    finder.asked = module.partition(".")[0]
+    sys.meta_path.insert(0, finder)
+    sys.dont_write_bytecode = True
+
+
+def place(error, folder):
+    # type: (BaseException, str) -> str
+    """File and line of the innermost call in their files, such as ``net.py, line 12``; '' if there is none."""
+    frames = [(f[0], f[1]) for f in traceback.extract_tb(error.__traceback__)]  # type: List[Any]
+    mine = [(os.path.abspath(f[0]), f[1]) for f in frames if is_theirs(f[0], folder)]
+    return "%s, line %d" % (os.path.relpath(mine[-1][0], folder), mine[-1][1]) if mine else ""

@@ -1,0 +1,43 @@
+"""Somebody's own environment: a virtual one that holds the running interpreter's packages, but for some."""
+
+from __future__ import annotations
+
+import sysconfig
+import venv
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from tests.own.conftest import Repository, repository
+
+__all__ = ["Repository", "repository"]
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Make:
+    """``environment("venv", without=("fvcore",))``: its interpreter. This tool is in none of them."""
+
+    def made(name: str = "venv", without: Collection[str] = ()) -> Path:
+        folder = tmp_path / name
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
+        left_out = {"reconcile", "flop_reconcile", *without}
+        for package in Path(sysconfig.get_path("purelib")).iterdir():
+            if package.name.partition("-")[0].partition(".")[0] not in left_out and package.name != "__pycache__":
+                (packages(folder) / package.name).symlink_to(package)
+        return folder / "bin" / "python"
+
+    return made
+
+
+def packages(folder: Path) -> Path:
+    """Where an environment's packages are."""
+    (found,) = folder.glob("lib/python*/site-packages")
+    return found
+
+
+def everything(folder: Path) -> set[Path]:
+    """Every file and folder below this one, links not followed."""
+    return set(folder.rglob("*"))

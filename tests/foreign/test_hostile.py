@@ -1,0 +1,74 @@
+"""Code of the user's that does to its process what code does: it is one sentence, or it changes nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psutil
+import pytest
+
+from tests.foreign.conftest import Repository, everything
+
+pytestmark = pytest.mark.frameworks
+
+CLUMSY = """
+    import atexit, builtins, io, json, os, random, signal, subprocess, sys, threading, time, torch
+    from torch import nn
+
+    HERE, PATH = os.getcwd(), list(sys.path)
+    STATE = random.getstate()
+    torch.set_default_dtype(torch.float64)
+    made = []
+
+    def make():
+        assert sys.argv == ["-c"] and sys.stdin.read() == ""
+        assert os.getcwd() == HERE and sys.path == PATH and "CLUMSY" not in os.environ and os.environ["HOME"]
+        assert torch.get_default_dtype() is torch.float64 and torch.is_grad_enabled()
+        made.append((random.random(), torch.rand(1, device="cpu").item()))
+        assert set(made) == {made[0]}
+        sys.stdout.write("out " * 500000)
+        sys.stderr.write("err " * 500000)
+        sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", HERE]
+        subprocess.Popen(["sh", "-c", '"$@" & exit', "sh", *sleeper], start_new_session=True).wait()
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(False)
+        torch.set_num_threads(1)
+        os.environ.clear()
+        os.environ["CLUMSY"] = "1"
+        sys.path.insert(0, "/nowhere")
+        sys.setrecursionlimit(120)
+        sys.excepthook = sys.exit
+        atexit.register(time.sleep, 1000)
+        for name in ("SIGTERM", "SIGINT", "SIGALRM", "SIGHUP"):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+        subprocess.Popen(sleeper, start_new_session=True)
+        json.dumps = json.load = json.loads = json.dump = lambda *given, **named: {}
+        builtins.open = lambda *given, **named: io.StringIO()
+        os.replace = os.rename = os.getpid = lambda *given: 0
+        os.chdir("/")
+        if len(made) == 1:
+            sys.stdout.close()
+            sys.stderr.close()
+            os.closerange(0, 3)
+        return nn.Sequential(nn.Linear(5, 2), nn.ReLU())
+"""
+
+
+def test_what_a_factory_does_to_its_process_stays_there(repository: Repository) -> None:
+    repository.write(clumsy=CLUMSY)
+    start = time.monotonic()
+    data = repository.report("clumsy.make", "--torch", "clumsy:make", "--input", "3,5")
+    assert time.monotonic() - start < 60
+    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
+    assert data["traces"][0]["notes"] == ["called with float32 (3, 5)"]
+    mine = psutil.Process(os.getpid())
+    named = [p for p in psutil.process_iter(["cmdline"]) if str(repository.folder) in (p.info["cmdline"] or [])]
+    assert named == []
+    assert [p for p in mine.children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE] == []
+    assert {p.name for p in everything(repository.folder)} == {
+        "clumsy.py",
+        "out",
+        *(f"clumsy.make.{x}" for x in ("md", "csv", "json")),
+    }
