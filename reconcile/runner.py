@@ -154,10 +154,13 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
 
 def _what(request: RunRequest) -> dict[str, Any]:
     """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if request.factories:
-        paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
         return {**own.body(request.factories, request.inputs), "paths": [*request.paths, *paths]}
-    return {"pair": pair_file(request.model), "overrides": dict(request.overrides)}
+    file = pair_file(request.model)
+    ours = request.model in pairs.zoo_names()
+    paths = [] if ours else [os.path.dirname(file), *paths]
+    return {"pair": file, "overrides": dict(request.overrides), "paths": paths}
 
 
 def _counters(request: RunRequest) -> tuple[str, ...]:

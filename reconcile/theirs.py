@@ -19,28 +19,37 @@ OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Theirs(object):
-    """Finder of the modules of a user's folder, for imports from that folder."""
+    """Finder of the modules of a user's folder, for imports from that folder; for those of this package it is not there."""
 
-    def __init__(self, folder):
-        # type: (str) -> None
+    def __init__(self, folder, asked):
+        # type: (str, str) -> None
         self.folder = folder
-        self.asked = ""
+        self.asked = asked
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
         """The spec of a module of the folder if it is one of their files that imports it, otherwise None."""
-        if path is not None or name in NEVER or not (name == self.asked or self._imports()):
+        if path is not None or name in NEVER or (name == "reconcile" and not self.asked):
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, [self.folder])
+        file = _importer()
+        find = importlib.machinery.PathFinder.find_spec
+        if file.startswith(OURS) and name != self.asked:
+            if find(name, [entry for entry in sys.path if entry != self.folder]) is None:
+                raise ModuleNotFoundError("No module named %r" % name, name=name)
+            return None
+        if name != self.asked and not is_theirs(file, self.folder):
+            return None
+        spec = find(name, [self.folder])
         return spec if spec is not None and spec.loader is not None and spec.origin is not None else None
 
-    def _imports(self):
-        # type: () -> bool
-        """Whether the import that is looking for a module stands in a file of theirs."""
-        frame = sys._getframe(2)  # type: Any
-        while frame is not None and _is_machinery(frame.f_code.co_filename):
-            frame = frame.f_back
-        return frame is not None and is_theirs(frame.f_code.co_filename, self.folder)
+
+def _importer():
+    # type: () -> str
+    """The file in which the import stands that is looking for a module; '' if there is none."""
+    frame = sys._getframe(2)  # type: Any
+    while frame is not None and _is_machinery(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename if frame is not None else ""
 
 
 def _is_machinery(file):
@@ -60,14 +69,14 @@ def welcome(folder, paths, module):
     # type: (str, Sequence[str], str) -> None
     """Make the modules of that folder importable, and those of ``paths`` behind it; ``module`` is the one asked for.
 
-    This package gives its own name to whatever they have by it; where they have nothing, it is there as well.
+    This package gives its own name to whatever they have by it; where they have nothing, it is there as well. To a pair file,
+    for which no module is asked, the name means this package.
     """
-    tool = sys.path.pop(0) if sys.path and sys.path[0].endswith(".pyz") else None
-    behind = [folder] + list(paths) + ([tool] if tool else [])
+    behind = [folder] + list(paths)
+    if module and sys.path and sys.path[0].endswith(".pyz"):
+        behind.append(sys.path.pop(0))
     sys.path.extend(path for path in behind if path not in sys.path)
-    finder = Theirs(folder)
-    finder.asked = module.partition(".")[0]
-    sys.meta_path.insert(0, finder)
+    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0]))
     sys.dont_write_bytecode = True
 
 

@@ -13,11 +13,11 @@ Python 3.6 and standard library, plus the framework it serves.
 from contextlib import contextmanager
 from io import open  # as it is now: what their code makes of these later is their business
 from json import dumps, load
-from os import getpid, replace
+from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from . import given, guard
+from . import given, guard, theirs
 from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
@@ -150,6 +150,8 @@ class Worker(object):
             said = self.pair.PAIR
             return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
+        if self.request["paths"]:
+            theirs.welcome(getcwd(), self.request["paths"], "")
         try:
             self.pair = pairs.load_pair(path)
             said = self.pair.PAIR

@@ -1,0 +1,176 @@
+"""``--python``: the workers run in somebody's own environment, where nothing is installed and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconcile.environments import at
+from reconcile.errors import UsageError
+from tests.foreign.conftest import Make, Repository, everything, packages
+
+pytestmark = pytest.mark.frameworks
+
+TRAP = "raise ImportError('the wrong file was imported: ' + __file__)\n"
+
+NET = """
+    import json, os, sys, typing
+    import numpy, torch
+    from torch import nn
+    import click, datasets, records, worker
+    import reconcile
+    from by_path import SIZE
+    from spaces.inner import DEPTH
+    from tests.helpers import WIDTH
+
+    def make():
+        ours = [name for name in sys.modules if name.startswith("reconcile")]
+        assert ours == ["reconcile"] and reconcile.STALE, ours
+        assert click.MINE and datasets.MINE and records.MINE and worker.MINE
+        assert all("site-packages" in module.__file__ for module in (numpy, torch))
+        assert json.dumps and typing.Any and "sitecustomize" not in os.environ
+        assert sys.prefix.endswith("linked"), sys.prefix
+        return nn.Sequential(nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
+"""
+
+
+def test_nothing_there_is_disturbed_or_disturbs(
+    repository: Repository, environment: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Modules of theirs named like ours, like packages and like the standard library's; a package of theirs without an
+    ``__init__``; an older version of this tool in their environment, which is a link; no fvcore."""
+    venv = environment("an environment é", without=("fvcore",)).parents[1]
+    (packages(venv) / "reconcile").mkdir()
+    (packages(venv) / "reconcile" / "__init__.py").write_text("STALE = True\n")
+    (packages(venv) / "datasets.py").write_text(TRAP)
+    linked = venv.parent / "linked"
+    linked.symlink_to(venv, target_is_directory=True)
+    folder = repository.folder = repository.folder / "a folder ü"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    elsewhere = folder.parent / "lib"
+    elsewhere.mkdir()
+    (elsewhere / "by_path.py").write_text("SIZE = 3\n")
+    monkeypatch.setenv("PYTHONPATH", str(elsewhere))
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    traps = ("torch", "numpy", "json", "typing", "thop", "fvcore", "boot", "given", "sitecustomize", "conftest")
+    repository.write(**dict.fromkeys(traps, TRAP))
+    repository.write(**dict.fromkeys(("click", "datasets", "records", "worker"), "MINE = True\n"))
+    repository.write(net=NET, adapters__of____init__=TRAP, model_zoo__of__pair=TRAP)
+    repository.write(spaces__of__inner="DEPTH = 4\n", tests__of____init__="", tests__of__helpers="WIDTH = 5\n")
+    (folder / ".env").write_text("PYTHONPATH=/nowhere\n")
+    before = everything(folder), everything(venv)
+
+    result = repository.run("--torch", "net:make", "--python", str(linked / "bin" / "python"), "--out", "../out")
+    assert result.exit_code == 3, result.output
+    assert (everything(folder), everything(venv)) == before
+    data = json.loads((folder.parent / "out" / "net.make.json").read_text())
+    work = 2 * (7 * 6 * 5) * (4 * 3 * 3)
+    found = {ledger["counter"]: ledger["normalised_total"] for ledger in data["ledgers"]}
+    assert found == {"thop": work, "fvcore": None, "flop_counter": work}
+    assert {s["residual"] for s in data["statements"]} == {0, None}
+    (why,) = (ledger["reason"] for ledger in data["ledgers"] if ledger["state"] == "skipped")
+    assert why == f"fvcore is not installed for {linked}/bin/python; install it there, or leave it out with --counter."
+    assert {"torch", "thop"} <= set(data["environment"])
+
+
+def test_both_frameworks_and_a_pair_file_there(repository: Repository, environment: Make) -> None:
+    """Each in a worker of its own; a counter that is left out is not missed."""
+    python = environment(without=("thop", "fvcore"))
+    repository.write(
+        torch_net="""
+            import sys
+            from torch import nn, ones
+
+            def make():
+                assert sys.prefix.endswith("venv")
+                return nn.Sequential(nn.Linear(5, 4)), ones(3, 5)
+        """,
+        keras_net="""
+            import sys
+            import tensorflow as tf
+
+            def make():
+                assert sys.prefix.endswith("venv")
+                return tf.keras.Sequential([tf.keras.layers.Dense(4, use_bias=False)]), tf.ones((3, 5))
+        """,
+        sizes="FEATURES = 5\n",
+        pair="""
+            import sys
+            from reconcile.model_zoo.pair import Input, Layer, Pair
+            from sizes import FEATURES
+
+            PAIR = Pair("mine", {"batch": 3}, (Layer("0", tf="0", torch="0"),))
+
+            def inputs(p):
+                return [Input("x", (p.batch, FEATURES))]
+
+            def build_torch(p):
+                import torch
+                assert sys.prefix.endswith("venv")
+                return torch.nn.Sequential(torch.nn.Linear(FEATURES, 4))
+        """,
+    )
+    there = ("--python", str(python.parents[1]))
+    asked = ("--counter", "flop_counter", "--counter", "tf.profiler@frozen")
+    data = repository.report(
+        "keras_net.make+torch_net.make", "--torch", "torch_net:make", "--tf", "keras_net:make", *asked, *there
+    )
+    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 4}
+    data = repository.report("mine", "--model", "./pair.py", "--counter", "flop_counter", *there)
+    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 4}
+    assert not list(repository.folder.rglob("__pycache__"))
+
+
+def test_an_environment_without_the_framework_is_refused(repository: Repository, environment: Make) -> None:
+    repository.write(net="def make():\n    pass\n", torch=TRAP)
+    python = environment(without=("torch",))
+    assert repository.refusal("--torch", "net:make", "--python", str(python)) == (
+        f"PyTorch is not installed for {python}; install it there, or name another with --python."
+    )
+    assert not list(repository.logs.iterdir())
+
+
+def test_what_is_no_interpreter_is_one_sentence(tmp_path: Path) -> None:
+    def script(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    (tmp_path / "plain").write_text("")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    cases = {
+        str(tmp_path / "nothing"): "nothing is not there. Give an interpreter, such as .venv/bin/python.",
+        str(tmp_path / "gone"): "gone is a link to a file that is gone.",
+        str(tmp_path): "bin/python is not there.",
+        str(tmp_path / "plain"): "plain cannot be started: Permission denied.",
+        script("ls", "echo hello"): "ls is no Python that runs.",
+        script("shim", "echo 'pyenv: command not found' >&2; exit 127"): "(pyenv: command not found).",
+        script("old", "echo noise; echo '2.7 /usr/bin/python2'"): "this is Python 2.7; a worker needs 3.6 or later.",
+        script("older", "echo '3.5 /usr/bin/python3.5'"): "this is Python 3.5; a worker needs 3.6 or later.",
+        "no-such-command": "no-such-command is not there.",
+    }
+    for python, why in cases.items():
+        with pytest.raises(UsageError) as refused:
+            at(python)
+        said = str(refused.value)
+        assert said.startswith(f"--python {python}: ")
+        assert why in said
+        assert "\n" not in said
+
+
+def test_an_interpreter_is_taken_by_its_path_its_folder_or_its_name(
+    environment: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = environment("my venv", without={p.name for p in Path(sys.prefix).glob("lib/python*/site-packages/*")})
+    monkeypatch.chdir(python.parents[1].parent)
+    assert {at(text).theirs for text in (str(python), "my venv", "my venv/bin/python")} == {python}
+    assert at(str(python)).name == "python-my-venv"
+    shutil.copy(python, python.with_name("my-python"), follow_symlinks=False)
+    monkeypatch.setenv("PATH", str(python.parent))
+    assert at("my-python").theirs == python.with_name("my-python")
