@@ -74,12 +74,17 @@ def lender(request: RunRequest, frameworks: list[str]) -> Collected:
 def _unlent(found: Collected, lost: Sequence[str], why: str) -> Collected:
     """Missing traces with the reason why the current environment could not lend its own."""
     traces = tuple(
-        replace(t, reason=f"{t.reason}; nor could the {CURRENT} environment lend its trace: {why}")
+        replace(t, reason=f"{_placeless(t.reason)}; nor could the {CURRENT} environment lend its trace: {why}")
         if isinstance(t, Missing) and t.framework in lost
         else t
         for t in found.traces
     )
     return replace(found, traces=traces)
+
+
+def _placeless(reason: str) -> str:
+    """Where a package lies is nobody's business."""
+    return re.sub(r" \(/[^)]*\)", "", reason)
 
 
 def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:
@@ -95,8 +100,7 @@ def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collecte
     borrowed = ""
     for trace in collected.traces:
         if isinstance(trace, Missing) and trace.framework in whole and trace.framework in lost:
-            why = re.sub(r" \(/[^)]*\)", "", trace.reason)  # where a package lies is nobody's business
-            borrowed = f"borrows the {CURRENT} environment's trace: {why}"
+            borrowed = f"borrows the {CURRENT} environment's trace: {_placeless(trace.reason)}"
             traces.append(whole[trace.framework]._replace(notes=(borrowed,)))
         else:
             traces.append(trace)

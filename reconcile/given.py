@@ -49,7 +49,12 @@ class Given(object):
         """Import the framework, before any folder of theirs can stand in its way. Raises FactoryError, ``lacking`` without it."""
         if importlib.util.find_spec(package) is None:
             raise FactoryError(lacking)
-        self._calling(lambda: importlib.import_module(package), "importing %s" % package)
+        framework = self._calling(lambda: importlib.import_module(package), "importing %s" % package)
+        if self.framework == "tf" and not hasattr(framework, "function"):
+            raise FactoryError(
+                "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
+                "with --counter tf.profiler@session." % framework.__version__
+            )
 
     def arguments(self):
         # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
