@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.own.conftest import Repository, repository
+from tests.own.conftest import Repository, repository, stand_in
 
-__all__ = ["Repository", "repository"]
+__all__ = ["Repository", "repository", "stand_in"]
 
 Make = Callable[..., Path]
 

@@ -72,3 +72,83 @@ def test_what_a_factory_does_to_its_process_stays_there(repository: Repository) 
         "out",
         *(f"clumsy.make.{x}" for x in ("md", "csv", "json")),
     }
+
+
+DEADLY = """
+    import ctypes, os, signal, sys, threading, time
+
+    def ends():
+        os._exit(3)
+
+    def crashes():
+        print("about to crash")
+        ctypes.string_at(0)
+
+    def is_killed():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def hangs():
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("deadly:ends", "the factory deadly:ends: its process ended with status 3 before it was done."),
+        ("deadly:crashes", "the factory deadly:crashes: its process died of signal 11 (SIGSEGV) (deadly.py, line 9)."),
+        ("deadly:is_killed", "the factory deadly:is_killed: its process was killed (signal 9: out of memory?)."),
+        (
+            "deadly:hangs",
+            "the factory deadly:hangs: its process ran into the time limit of 2 s (deadly.py, line 18); "
+            "--timeout SECONDS gives it longer.",
+        ),
+        ("ends:make", "importing ends: its process ended with status 0 before it was done."),
+        (
+            "prints:make",
+            "the factory prints:make returned None; it must return a torch.nn.Module, or (model, example inputs).",
+        ),
+    ],
+)
+def test_a_factory_that_ends_its_process_is_run_once(
+    repository: Repository, stand_in: None, where: str, said: str
+) -> None:
+    repository.write(
+        deadly=DEADLY,
+        ends="import os\nos._exit(0)\n",
+        prints="""
+            import sys
+
+            def make():
+                for stream in (sys.stdout, sys.stderr):
+                    stream.write("all work and no play makes \\xe9 a dull boy, " * 200000)
+        """,
+    )
+    start = time.monotonic()
+    assert repository.refusal("--torch", where, "--timeout", "2") == said
+    assert time.monotonic() - start < 10
+    assert {p.name for p in everything(repository.folder)} == {"deadly.py", "ends.py", "prints.py"}  # and no core file
+
+
+def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository) -> None:
+    """The trace dies of it first, and nobody knows who is to blame; the model without any counter dies alike."""
+    repository.write(
+        net="""
+            import os, torch
+
+            class Net(torch.nn.Linear):
+                def forward(self, x):
+                    os._exit(5)
+
+            def make():
+                return Net(5, 2)
+        """
+    )
+    start = time.monotonic()
+    assert repository.refusal("--torch", "net:make", "--input", "3,5") == (
+        "the model of net:make, called with (float32 (3, 5)): its process ended with status 5 before it was done."
+    )
+    assert time.monotonic() - start < 60

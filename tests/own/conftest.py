@@ -66,3 +66,45 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     monkeypatch.chdir(folder)
     monkeypatch.setattr("reconcile.process.LOGS", str(logs))
     return Repository(folder, logs)
+
+
+TORCH = """
+import contextlib
+from . import nn
+
+Tensor = dtype = type
+device = lambda name: contextlib.nullcontext()
+manual_seed = get_default_dtype = is_grad_enabled = lambda *given: None
+"""
+
+
+NN = """
+class Module:
+    pass
+
+class Linear(Module):
+    def __init__(self, inner, outer):
+        pass
+
+    def forward(self, x):
+        pass
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A torch that is imported in no time, as far as a factory needs one whose model is never run."""
+    files = {
+        "torch/__init__.py": TORCH,
+        "torch/nn/__init__.py": NN,
+        "torch/nn/modules/__init__.py": "",
+        "torch/nn/modules/module.py": "",
+        "torch/utils/__init__.py": "",
+        "torch/utils/_python_dispatch.py": "class TorchDispatchMode:\n    pass\n",
+        "torch/overrides.py": "class TorchFunctionMode:\n    pass\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "stand-in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stand-in"))

@@ -105,7 +105,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("where", "said"), CASES, ids=[where for where, _ in CASES])
-def test_a_factory_that_cannot_be_used(repository: Repository, where: str, said: str) -> None:
+def test_a_factory_that_cannot_be_used(repository: Repository, stand_in: None, where: str, said: str) -> None:
     repository.write(net=NET, bad=BAD, lacking="\nimport not_there_either\n", broken="\ndef make(:\n")
     assert repository.refusal("--torch", where, "--counter", "thop") == said
 
