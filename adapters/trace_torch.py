@@ -163,15 +163,21 @@ def _hashable(func):
     return getattr(type(func), "__hash__", None) is not None
 
 
-def trace(model):
-    # type: (TorchModel) -> Trace
-    """Trace of one inference call, on ``meta`` where the model allows, else on the CPU with a note."""
+def trace(model, died=""):
+    # type: (TorchModel, str) -> Trace
+    """Trace of one inference call, on ``meta`` where the model allows, else on the CPU with a note.
+
+    ``died`` says how an earlier process ended when the model ran on meta, if one did.
+    """
     notes = []  # type: List[str]
-    try:
-        recorder, device = _record(model, "meta"), "meta"
-    except Exception as error:  # whatever a model does that needs values: run it for real
-        first = str(error).strip().split("\n")[0]
-        notes.append("cannot run on meta (%s: %s): traced on the CPU" % (type(error).__name__, first[:200]))
+    recorder, device = None, "meta"
+    if not died:
+        try:
+            recorder = _record(model, device)
+        except Exception as error:  # whatever a model does that needs values: run it for real
+            died = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:200])
+    if recorder is None:
+        notes.append("cannot run on meta (%s): traced on the CPU" % died)
         recorder, device = _record(model, "cpu"), "cpu"
     if any(takes_fast_path(module) for module in recorder.path.modules):
         notes.append(FAST_PATH)

@@ -92,11 +92,13 @@ class Given(object):
         if self._before is None:
             theirs.welcome(self.folder, self.paths, name)
         if not self._there(name):
+            top = name.partition(".")[0]
+            found_in = [d for d in ("src", "lib") if os.path.exists(os.path.join(self.folder, d, top))]
             raise FactoryError(
-                "there is no module %s (%s): it is looked for among the installed packages and in the working directory."
-                % (name, self.where)
+                "there is no module %s (%s): it is looked for among the installed packages and in the working directory.%s"
+                % (name, self.where, " Set PYTHONPATH=%s, where %s is." % (found_in[0], top) if found_in else "")
             )
-        found = self._calling(lambda: importlib.import_module(name), "importing %s" % name)
+        found = self._imported(name)
         for part in attribute.split("."):
             if not hasattr(found, part):
                 near = difflib.get_close_matches(part, [n for n in dir(found) if not n.startswith("_")], n=1)
@@ -111,6 +113,19 @@ class Given(object):
         if not callable(found):
             raise FactoryError("%s is %s, not a function that returns a model." % (self.where, kind(found)))
         return found
+
+    def _imported(self, name):
+        # type: (str) -> Any
+        try:
+            return self._calling(lambda: importlib.import_module(name), "importing %s" % name)
+        except FactoryError as error:
+            package, cause = os.path.basename(self.folder), error.__cause__
+            if not isinstance(cause, ImportError) or not os.path.exists(os.path.join(self.folder, "__init__.py")):
+                raise
+            if "relative import" in str(cause) or str(cause.name).partition(".")[0] == package:
+                hint = "%s This folder is inside the package %s: run from the one that holds it, with %s.%s."
+                raise FactoryError(hint % (error, package, package, self.where)) from cause
+            raise
 
     def _there(self, name):
         # type: (str) -> bool

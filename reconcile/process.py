@@ -22,6 +22,7 @@ from .errors import UsageError
 from .interpreters import Interpreter
 from .records import Ledger, Trace, from_json
 from .theirs import is_theirs
+from .worker import TRACE
 
 POLL = 0.02
 GRACE = 3.0
@@ -81,6 +82,7 @@ class Supervisor:
         self._own = "factories" in request
         self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
         self._succeeded = False
+        self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -152,13 +154,16 @@ class Supervisor:
                 raise _refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
             self._trial = self._trial or ("due" if self._own and not theirs else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
-            done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
-            self.progress(Event(self.framework, stuck, "failed"))
+            if current == TRACE and self.framework == "torch" and not self._died:
+                self._died = death
+            else:
+                done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
+                self.progress(Event(self.framework, stuck, "failed"))
         return done
 
     def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes]:
         request = folder / "request.json"
-        body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due"}
+        body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due", "died": self._died}
         request.write_text(json.dumps(body), encoding="utf-8")
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(

@@ -217,7 +217,7 @@ class Worker(object):
             from .adapters import trace_torch
 
             with trying(self.pair, lambda: torch_model.run(model), model.called_with):
-                found = trace_torch.trace(model)
+                found = trace_torch.trace(model, self.request.get("died", ""))
             return found._replace(notes=found.notes + called(self.pair, model))
         return capture(task, model)
 

@@ -152,3 +152,25 @@ def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository
         "the model of net:make, called with (float32 (3, 5)): its process ended with status 5 before it was done."
     )
     assert time.monotonic() - start < 60
+
+
+def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repository) -> None:
+    """As a custom operator does that looks at its tensors' memory."""
+    repository.write(
+        net="""
+            import ctypes, torch
+
+            class Net(torch.nn.Linear):
+                def forward(self, x):
+                    ctypes.string_at(x.data_ptr())
+                    return super().forward(x)
+
+            def make():
+                return Net(5, 2)
+        """
+    )
+    data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
+    assert data["traces"][0]["notes"] == [
+        "cannot run on meta (its process died of signal 11 (SIGSEGV)): traced on the CPU",
+        "called with float32 (3, 5)",
+    ]

@@ -96,6 +96,8 @@ def test_both_frameworks_and_a_pair_file_there(repository: Repository, environme
 
             def make():
                 assert sys.prefix.endswith("venv")
+                tf.config.run_functions_eagerly(True)
+                tf.keras.mixed_precision.set_global_policy("mixed_float16")
                 return tf.keras.Sequential([tf.keras.layers.Dense(4, use_bias=False)]), tf.ones((3, 5))
         """,
         sizes="FEATURES = 5\n",

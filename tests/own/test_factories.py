@@ -110,6 +110,23 @@ def test_a_factory_that_cannot_be_used(repository: Repository, stand_in: None, w
     assert repository.refusal("--torch", where, "--counter", "thop") == said
 
 
+def test_a_package_is_run_from_the_folder_that_holds_it(
+    repository: Repository, stand_in: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.write(
+        package__of____init__="", package__of__net="from . import parts\n", package__of__other="import package\n"
+    )
+    repository.write(src__of__hidden__of____init__="")
+    assert repository.refusal("--torch", "hidden.net:make").endswith(
+        "and in the working directory. Set PYTHONPATH=src, where hidden is."
+    )
+    monkeypatch.chdir(repository.folder / "package")
+    for module in ("net", "other"):
+        assert repository.refusal("--torch", f"{module}:make").endswith(
+            f" This folder is inside the package package: run from the one that holds it, with package.{module}:make."
+        )
+
+
 def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repository) -> None:
     repository.write(bad=BAD)
     repository.refusal("--torch", "bad:raises")
