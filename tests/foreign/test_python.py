@@ -101,6 +101,7 @@ def test_both_frameworks_and_a_pair_file_there(repository: Repository, environme
                 return tf.keras.Sequential([tf.keras.layers.Dense(4, use_bias=False)]), tf.ones((3, 5))
         """,
         sizes="FEATURES = 5\n",
+        torch=TRAP,
         pair="""
             import sys
             from reconcile.model_zoo.pair import Input, Layer, Pair
