@@ -32,7 +32,7 @@ NET = """
         assert ours == ["reconcile"] and reconcile.STALE, ours
         assert click.MINE and datasets.MINE and records.MINE and worker.MINE
         assert all("site-packages" in module.__file__ for module in (numpy, torch))
-        assert json.dumps and typing.Any and "sitecustomize" not in os.environ
+        assert json.dumps and typing.Any and "usercustomize" in sys.modules
         assert sys.prefix.endswith("linked"), sys.prefix
         return nn.Sequential(nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
 """
@@ -47,6 +47,7 @@ def test_nothing_there_is_disturbed_or_disturbs(
     (packages(venv) / "reconcile").mkdir()
     (packages(venv) / "reconcile" / "__init__.py").write_text("STALE = True\n")
     (packages(venv) / "datasets.py").write_text(TRAP)
+    (packages(venv) / "usercustomize.py").write_text("")  # imported at every start
     linked = venv.parent / "linked"
     linked.symlink_to(venv, target_is_directory=True)
     folder = repository.folder = repository.folder / "a folder ü"
@@ -104,6 +105,7 @@ def test_both_frameworks_and_a_pair_file_there(repository: Repository, environme
         torch=TRAP,
         pair="""
             import sys
+            import torch
             from reconcile.model_zoo.pair import Input, Layer, Pair
             from sizes import FEATURES
 
@@ -113,7 +115,6 @@ def test_both_frameworks_and_a_pair_file_there(repository: Repository, environme
                 return [Input("x", (p.batch, FEATURES))]
 
             def build_torch(p):
-                import torch
                 assert sys.prefix.endswith("venv")
                 return torch.nn.Sequential(torch.nn.Linear(FEATURES, 4))
         """,
