@@ -32,7 +32,7 @@ NET = """
         assert ours == ["reconcile"] and reconcile.STALE, ours
         assert click.MINE and datasets.MINE and records.MINE and worker.MINE
         assert all("site-packages" in module.__file__ for module in (numpy, torch))
-        assert json.dumps and typing.Any and "usercustomize" in sys.modules
+        assert json.dumps and typing.Any and sys.modules["sitecustomize"].THERE
         assert sys.prefix.endswith("linked"), sys.prefix
         return nn.Sequential(nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
 """
@@ -47,7 +47,7 @@ def test_nothing_there_is_disturbed_or_disturbs(
     (packages(venv) / "reconcile").mkdir()
     (packages(venv) / "reconcile" / "__init__.py").write_text("STALE = True\n")
     (packages(venv) / "datasets.py").write_text(TRAP)
-    (packages(venv) / "usercustomize.py").write_text("")  # imported at every start
+    (packages(venv) / "sitecustomize.py").write_text("THERE = True\n")  # imported at every start
     linked = venv.parent / "linked"
     linked.symlink_to(venv, target_is_directory=True)
     folder = repository.folder = repository.folder / "a folder ü"

@@ -64,6 +64,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     folder.mkdir()
     logs.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setattr("reconcile.process.LOGS", str(logs))
     return Repository(folder, logs)
 
