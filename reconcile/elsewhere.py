@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from .adapters import COUNTERS
 from .engine import Missing
@@ -29,12 +30,11 @@ def collect_in(
         if elsewhere:
             raise UsageError(f"the environment {env.name} has no {TITLES[elsewhere[0]]} to make the model with.")
         try:
-            python = str(ensure(env, say)) if env.name != CURRENT else ""
+            python = ensure(env, say)
         except EnvironmentError_ as error:
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
         counters = request.counters or counters_of(env, request.factories)
-        there = replace(request, python=python, theirs=env.theirs is not None, counters=counters)
-        found = collect(there, progress)
+        found = collect(replace(within(request, env, python), counters=counters), progress)
         lost = traceless(found)
         if not lost or env.name == CURRENT:
             return found
@@ -47,6 +47,12 @@ def collect_in(
         return with_trace(found, lent)[0]
 
     return take
+
+
+def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
+    """The same request for that environment, whose interpreter is at ``python``."""
+    theirs = env.python if env.theirs is not None else ""
+    return replace(request, python=str(python) if env.name != CURRENT else "", theirs=theirs)
 
 
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:

@@ -96,10 +96,10 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
 
 def at(python: str) -> Environment:
     """The environment of the interpreter at that path, named after its folder. Raises UsageError if it is none."""
-    path = theirs(python)
+    path, version = theirs(python)
     folder = path.parents[1].name if path.parent.name == "bin" else path.name
     name = f"python-{re.sub(r'[^A-Za-z0-9._+-]', '-', folder).strip('.-') or path.name}"
-    return Environment(name, str(path), CURRENT, FRAMEWORKS, (), (), path)
+    return Environment(name, str(path), version, FRAMEWORKS, (), (), path)
 
 
 def ensure(env: Environment, progress: Callable[[str], None] = lambda _message: None) -> Path:

@@ -66,8 +66,8 @@ class Interpreter:
         return {**kept, "PYTHONDONTWRITEBYTECODE": "1"} if self.theirs else kept
 
 
-def theirs(text: str) -> Path:
-    """The interpreter that ``--python`` gives by its path, its environment's folder or its name on PATH.
+def theirs(text: str) -> tuple[Path, str]:
+    """The interpreter that ``--python`` gives by its path, its environment's folder or its name on PATH; and its version.
 
     Links are kept: what one of an environment points to knows nothing of that environment. Raises UsageError.
     """
@@ -98,7 +98,7 @@ def theirs(text: str) -> Path:
         raise UsageError(
             f"--python {text}: this is Python {said[1]}.{said[2]}; a worker needs {OLDEST[0]}.{OLDEST[1]} or later."
         )
-    return path
+    return path, f"{said[1]}.{said[2]}"
 
 
 def find(version: str) -> Path:

@@ -12,7 +12,7 @@ from .adapters import COUNTERS
 from .align import Alignment
 from .causes import State
 from .conventions import Convention
-from .elsewhere import counters_of, lender, traceless, with_trace
+from .elsewhere import counters_of, lender, traceless, with_trace, within
 from .engine import End, between_runs
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
@@ -119,7 +119,7 @@ def _collect(
         python = ensure(env, say)
     except EnvironmentError_ as error:
         return str(error)
-    mine = replace(request, counters=counters, python=str(python) if env.name != CURRENT else "")
+    mine = replace(within(request, env, python), counters=counters)
     try:
         found = collect(mine, lambda event: progress(env.name, event))
     except UsageError as error:  # a pair file this Python cannot read fails here, not everywhere

@@ -18,6 +18,7 @@ from .conventions import BUILT_IN, Convention, choose, load_conventions
 from .engine import Books, Missing, reconcile
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
 from .interpreters import Interpreter
+from .lending import lend
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
 from .records import BACKWARD, CALLED_WITH, FORWARD, Layer, Ledger, Trace
@@ -31,7 +32,7 @@ class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
-    for this one), and ``theirs`` says that it is of the user's own environment; without ``trace`` the ledgers are to be
+    for this one), and ``theirs`` its version if it is of the user's own environment; without ``trace`` the ledgers are to be
     held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
 
     model: str
@@ -43,7 +44,7 @@ class RunRequest:
     timeout: float = 600.0
     formulas: tuple[Path, ...] = ()
     python: str = ""
-    theirs: bool = False
+    theirs: str = ""
     trace: bool = True
     factories: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
@@ -210,7 +211,8 @@ def _collect(
     """Run one supervisor per framework, side by side; {framework: {task: outcome}} and the pair's own words."""
     supervisors = {}
     tool = parcel.pack(folder)
-    python = Interpreter(Path(request.python), request.theirs) if request.python else Interpreter()
+    lent = str(lend(folder / "lent", request.theirs)) if request.theirs else ""
+    python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
     for framework in PACKAGES:
         mine = [c for c in counters if COUNTERS[c].framework == framework]
         if not mine:
@@ -222,6 +224,7 @@ def _collect(
             "device": request.device,
             "recipe": COUNTERS[mine[0]].recipe,
             "lacking": lacking(framework, request),
+            "lent": lent,
         }
         supervisors[framework] = Supervisor(
             framework, body, tasks, folder / framework, request.timeout, progress, tool, python

@@ -19,28 +19,68 @@ OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Theirs(object):
-    """Finder of the modules of a user's folder, for imports from that folder; for those of this package it is not there."""
+    """Finder of the modules of a user's folder, for imports from that folder; for those of the counters it is not there."""
 
-    def __init__(self, folder, asked):
-        # type: (str, str) -> None
+    def __init__(self, folder, asked, lent):
+        # type: (str, str, List[str]) -> None
         self.folder = folder
         self.asked = asked
+        self.lent = lent
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
-        """The spec of a module of the folder if it is one of their files that imports it, otherwise None."""
+        """The spec of a module that the folder has: this one for their own files, another one for this package's."""
         if path is not None or name in NEVER or (name == "reconcile" and not self.asked):
             return None
-        file = _importer()
         find = importlib.machinery.PathFinder.find_spec
-        if file.startswith(OURS) and name != self.asked:
-            if find(name, [entry for entry in sys.path if entry != self.folder]) is None:
-                raise ModuleNotFoundError("No module named %r" % name, name=name)
-            return None
-        if name != self.asked and not is_theirs(file, self.folder):
-            return None
         spec = find(name, [self.folder])
-        return spec if spec is not None and spec.loader is not None and spec.origin is not None else None
+        if spec is None:
+            return None
+        file = _importer()
+        if name == self.asked or is_theirs(file, self.folder):
+            return spec if spec.loader is not None and spec.origin is not None else None
+        if not file.startswith(tuple([OURS] + self.lent)) or name in sys.builtin_module_names:
+            return None
+        spec = find(name, [entry for entry in sys.path if entry != self.folder] + self.lent)
+        if spec is None:
+            raise ModuleNotFoundError("No module named %r" % name, name=name)
+        return spec
+
+
+class Lent(object):
+    """Finder of the counters that another environment lends, for imports from this package and from what is lent itself."""
+
+    def __init__(self, folder):
+        # type: (str) -> None
+        self.folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        # type: (str, Any, Any) -> Any
+        """The spec of a lent package or module, None for all others and for everybody else."""
+        if path is not None or not _importer().startswith((OURS, self.folder)):
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, [self.folder])
+
+    def find_distributions(self, context):
+        # type: (Any) -> Any
+        """The metadata of a lent package, for its version. Python 3.8."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        where = DistributionFinder.Context(name=context.name, path=[self.folder])
+        return MetadataPathFinder.find_distributions(where)
+
+
+def borrow(folder):
+    # type: (str) -> None
+    """Let the counters in that folder stand in for those that are not installed."""
+    sys.meta_path.append(Lent(folder))
+
+
+def is_lent(module):
+    # type: (str) -> bool
+    """Whether that package comes from another environment."""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return any(isinstance(finder, Lent) and file.startswith(finder.folder) for finder in sys.meta_path)
 
 
 def _importer():
@@ -76,7 +116,8 @@ def welcome(folder, paths, module):
     if module and sys.path and sys.path[0].endswith(".pyz"):
         behind.append(sys.path.pop(0))
     sys.path.extend(path for path in behind if path not in sys.path)
-    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0]))
+    lent = [finder.folder for finder in sys.meta_path if isinstance(finder, Lent)]
+    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0], lent))
     sys.dont_write_bytecode = True
 
 

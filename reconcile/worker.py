@@ -24,6 +24,7 @@ from .records import CALLED_WITH, to_json
 TRACE = "trace"
 PACKAGES = {"tf": "tensorflow", "torch": "torch"}
 TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
+LENT = "not installed in that environment; lent, as it is here, by the one that reconcile runs in"
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """What a pair file says of itself and a factory does not."""
 
@@ -70,6 +71,8 @@ class Worker(object):
     def run(self):
         # type: () -> int
         """Serve the request. Returns the exit status: 0, also where single tasks failed."""
+        if self.request["lent"]:
+            theirs.borrow(self.request["lent"])
         meta = self._meta()
         self._leave("meta.json", meta)
         if "error" in meta:
@@ -259,8 +262,9 @@ def capture(counter, model):
 
     from .adapters import COUNTERS
 
-    module = importlib.import_module(".adapters.%s.capture" % COUNTERS[counter].folder, __package__)
-    return module.capture(counter, model)
+    package = COUNTERS[counter].folder
+    ledger = importlib.import_module(".adapters.%s.capture" % package, __package__).capture(counter, model)
+    return ledger._replace(notes=ledger.notes + (LENT,)) if theirs.is_lent(package) else ledger
 
 
 def first_line(error):

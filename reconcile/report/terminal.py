@@ -223,15 +223,17 @@ def _closing(counter: CounterVerdict) -> RenderableType:
 
 
 def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
-    """What is to be said of how a trace was taken: where it ran and why; and what the model was called with, where no
-    number says so."""
+    """What is to be said of how a trace or ledger was taken: where it ran and why; and what the model was called with,
+    where no number says so."""
     shown = {framework for figure in said.figures for framework in figure.frameworks}
-    return [
-        Text(clean(f"{trace.name}: {note}."), style="dim")
+    notes = [
+        (trace.name, note)
         for trace in result.traces
         for note in trace.notes
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
+    notes += [(ledger.counter, note) for ledger in result.ledgers for note in ledger.notes]
+    return [Text(clean(f"{name}: {note}."), style="dim") for name, note in notes]
 
 
 def _verdict(said: Verdict) -> list[RenderableType]:

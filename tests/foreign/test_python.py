@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from reconcile.environments import at
 from reconcile.errors import UsageError
+from reconcile.lending import lend
+from reconcile.process import Outcome
+from reconcile.runner import RunRequest, _missing
+from reconcile.worker import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = pytest.mark.frameworks
@@ -42,7 +47,7 @@ def test_nothing_there_is_disturbed_or_disturbs(
     repository: Repository, environment: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Modules of theirs named like ours, like packages and like the standard library's; a package of theirs without an
-    ``__init__``; an older version of this tool in their environment, which is a link; no fvcore."""
+    ``__init__``; an older version of this tool in their environment, which is a link; no fvcore, which is lent."""
     venv = environment("an environment é", without=("fvcore",)).parents[1]
     (packages(venv) / "reconcile").mkdir()
     (packages(venv) / "reconcile" / "__init__.py").write_text("STALE = True\n")
@@ -67,16 +72,15 @@ def test_nothing_there_is_disturbed_or_disturbs(
     before = everything(folder), everything(venv)
 
     result = repository.run("--torch", "net:make", "--python", str(linked / "bin" / "python"), "--out", "../out")
-    assert result.exit_code == 3, result.output
+    assert result.exit_code == 0, result.output
     assert (everything(folder), everything(venv)) == before
     data = json.loads((folder.parent / "out" / "net.make.json").read_text())
     work = 2 * (7 * 6 * 5) * (4 * 3 * 3)
     found = {ledger["counter"]: ledger["normalised_total"] for ledger in data["ledgers"]}
-    assert found == {"thop": work, "fvcore": None, "flop_counter": work}
-    assert {s["residual"] for s in data["statements"]} == {0, None}
-    (why,) = (ledger["reason"] for ledger in data["ledgers"] if ledger["state"] == "skipped")
-    assert why == f"fvcore is not installed for {linked}/bin/python; install it there, or leave it out with --counter."
-    assert {"torch", "thop"} <= set(data["environment"])
+    assert found == {"thop": work, "fvcore": work, "flop_counter": work}
+    assert {s["residual"] for s in data["statements"]} == {0}
+    assert {ledger["counter"] for ledger in data["ledgers"] if ledger["notes"] == [LENT]} == {"fvcore"}
+    assert data["environment"]["fvcore"] == version("fvcore")
 
 
 def test_both_frameworks_and_a_pair_file_there(repository: Repository, environment: Make) -> None:
@@ -137,6 +141,47 @@ def test_an_environment_without_the_framework_is_refused(repository: Repository,
         f"PyTorch is not installed for {python}; install it there, or name another with --python."
     )
     assert not list(repository.logs.iterdir())
+
+
+def test_what_is_missing_there_is_named_with_what_to_do() -> None:
+    request = RunRequest("", {}, python="/venv/bin/python", theirs="3.11")
+    fvcore = _missing("fvcore", "torch", Outcome(None, "", "fvcore"), request)
+    assert (fvcore.state.value, fvcore.reason) == (
+        "skipped",
+        "fvcore is not installed for /venv/bin/python; install it there, or leave it out with --counter.",
+    )
+    iopath = _missing("fvcore", "torch", Outcome(None, "the package iopath is not installed", "iopath"), request)
+    assert (iopath.state.value, iopath.reason) == ("failed", "the package iopath is not installed")
+    torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
+    assert torch.reason.startswith("PyTorch is not installed for /venv/bin/python; install it there")
+
+
+def test_what_is_lent_is_python_alone_and_runs_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def distribution(name: str, *metadata: str, pure: bool = True) -> None:
+        info = tmp_path / "site" / f"{name}-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("\n".join(["Metadata-Version: 2.1", f"Name: {name}", "Version: 1", *metadata]))
+        (info / "WHEEL").write_text(f"Root-Is-Purelib: {str(pure).lower()}\n")
+        (info / "RECORD").write_text(
+            f"{name}.py,,\n{info.name}/METADATA,,\n../../../bin/{name},,\n__pycache__/x.pyc,,\n"
+        )
+        (info.parent / f"{name}.py").write_text("")
+
+    needs = (
+        "Requires-Dist: helper",
+        "Requires-Dist: compiled",
+        "Requires-Dist: helper",
+        'Requires-Dist: x; extra == "y"',
+    )
+    distribution("thop", *needs)
+    distribution("helper", "Requires-Python: >=3.9", "Requires-Dist: thop")
+    distribution("compiled", pure=False)
+    distribution("fvcore", "Requires-Python: >=3.12")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    lent = {"thop.py", "thop-1.dist-info", "helper.py", "helper-1.dist-info"}
+    assert {p.name for p in lend(tmp_path / "a", "3.11").iterdir()} == lent
+    assert {p.name for p in lend(tmp_path / "b", "3.12").iterdir()} == {*lent, "fvcore.py", "fvcore-1.dist-info"}
+    assert {p.name for p in lend(tmp_path / "c", "3.8").iterdir()} == set()
 
 
 def test_what_is_no_interpreter_is_one_sentence(tmp_path: Path) -> None:
