@@ -46,7 +46,9 @@ class Given(object):
 
     def ready(self, package, lacking):
         # type: (str, str) -> None
-        """Import the framework, before any folder of theirs can stand in its way. Raises FactoryError, ``lacking`` without it."""
+        """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
+        made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
+        """
         if importlib.util.find_spec(package) is None:
             raise FactoryError(lacking)
         framework = self._calling(lambda: importlib.import_module(package), "importing %s" % package)
@@ -55,6 +57,9 @@ class Given(object):
                 "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
                 "with --counter tf.profiler@session." % framework.__version__
             )
+        theirs.welcome(self.folder, self.paths, self.where.partition(":")[0])
+        self._factory()
+        self._before = guard.Surroundings()
 
     def arguments(self):
         # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -82,15 +87,12 @@ class Given(object):
     def _from_the_start(self):
         # type: () -> None
         """Every model is made as the first one was, whatever making that one has changed."""
-        if self._before is None:
-            self._before = guard.Surroundings()
-        self._before.restore()
+        if self._before is not None:
+            self._before.restore()
 
     def _factory(self):
         # type: () -> Any
         name, _, attribute = self.where.partition(":")
-        if self._before is None:
-            theirs.welcome(self.folder, self.paths, name)
         if not self._there(name):
             top = name.partition(".")[0]
             found_in = [d for d in ("src", "lib") if os.path.exists(os.path.join(self.folder, d, top))]

@@ -85,8 +85,9 @@ def only(process):
 
 def note(error):
     # type: (BaseException) -> None
-    """Write an error's traceback to the log."""
-    LOG.write("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    """Write an error's traceback to the log, unless their code has closed that, too."""
+    with contextlib.suppress(OSError, ValueError):
+        LOG.write("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
 class Surroundings(object):

@@ -62,9 +62,6 @@ class Live(Given):
     def _factory(self) -> Any:
         return self.model
 
-    def _from_the_start(self) -> None:
-        """This process is the caller's."""
-
     def _calling(self, function: Any, what: str) -> Any:
         try:
             return function()

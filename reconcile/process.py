@@ -31,6 +31,9 @@ GRACE = 3.0
 MARK = "RECONCILE_WORKER"
 """Variable by whose value the processes that a worker has started are known, wherever they went."""
 
+END = 1 << 20
+"""Bytes at the end of a log in which to look for how a process ended."""
+
 STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 """A line of the stacks that Python writes when it crashes."""
 
@@ -237,7 +240,8 @@ def _death(status: int) -> str:
     if status == -signal.SIGKILL:
         return "was killed (signal 9: out of memory?)"
     if status < 0:
-        return f"died of signal {-status} ({signal.Signals(-status).name})"
+        names = [f" ({known.name})" for known in signal.Signals if known == -status]
+        return f"died of signal {-status}{''.join(names)}"
     return f"ended with status {status} before it was done"
 
 
@@ -261,7 +265,9 @@ class _Log:
     @classmethod
     def read(cls, folder: Path, late: bool) -> _Log:
         """A crash has written the stack of its own thread first; the main thread, which a hang is about, comes last."""
-        text = (folder / "worker.log").read_text(encoding="utf-8", errors="replace")
+        with (folder / "worker.log").open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - END))
+            text = file.read().decode("utf-8", errors="replace")
         said, _, stacks = text.partition("Fatal Python error: ")
         threads = stacks.split("\n\n")
         frames = [f for t in (reversed(threads) if late else threads) for f in STACK.findall(t)]

@@ -32,6 +32,12 @@ NET = """
     from spaces.inner import DEPTH
     from tests.helpers import WIDTH
 
+    MEAN = torch.ones(DEPTH, 1, 1)  # made when this is imported, on a real device
+
+    class Centred(nn.Module):
+        def forward(self, x):
+            return x - MEAN
+
     def make():
         ours = [name for name in sys.modules if name.startswith("reconcile")]
         assert ours == ["reconcile"] and reconcile.STALE, ours
@@ -39,7 +45,7 @@ NET = """
         assert all("site-packages" in module.__file__ for module in (numpy, torch))
         assert json.dumps and typing.Any and sys.modules["sitecustomize"].THERE
         assert sys.prefix.endswith("linked"), sys.prefix
-        return nn.Sequential(nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
+        return nn.Sequential(Centred(), nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
 """
 
 
