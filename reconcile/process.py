@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 import uuid
@@ -18,27 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .endings import MARK, Log, death_of, refused, sweep
 from .errors import UsageError
 from .interpreters import Interpreter
 from .records import Ledger, Trace, from_json
-from .theirs import is_theirs
 from .worker import TRACE
 
 POLL = 0.02
 GRACE = 3.0
 """Seconds that a worker which ran into its time limit gets to write down where it was."""
-
-MARK = "RECONCILE_WORKER"
-"""Variable by whose value the processes that a worker has started are known, wherever they went."""
-
-END = 1 << 20
-"""Bytes at the end of a log in which to look for how a process ended."""
-
-STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
-"""A line of the stacks that Python writes when it crashes."""
-
-LOGS: str | None = None
-"""Folder where the log of a refused model is kept; none means the system's folder for temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +99,7 @@ class Supervisor:
             with self._start(folder, tasks, mark) as self._process:
                 return self._watch(self._process, folder, tasks)
         finally:
-            _sweep(mark)
+            sweep(mark)
 
     def _watch(self, process: subprocess.Popen[bytes], folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, theirs, since = "", "", time.monotonic()
@@ -150,11 +135,11 @@ class Supervisor:
         self._trial = "held" if self._trial else ""
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
         if len(done) < len(tasks) and not self._stopped.is_set():
-            death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else _death(status)}"
-            log = _Log.read(folder, late)
+            death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
+            log = Log.read(folder, late)
             if theirs and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
                 longer = "; --timeout SECONDS gives it longer" if late else ""
-                raise _refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
+                raise refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
             self._trial = self._trial or ("due" if self._own and not theirs else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
             if current == TRACE and self.framework == "torch" and not self._died:
@@ -194,7 +179,7 @@ class Supervisor:
         """Raise UsageError if the user's own code cannot be used."""
         path = folder / "refused.json"
         if path.exists():
-            raise _refused(json.loads(path.read_text(encoding="utf-8"))["error"], folder)
+            raise refused(json.loads(path.read_text(encoding="utf-8"))["error"], folder)
 
     def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
         """Have a worker write down where it is: it does so when it is aborted."""
@@ -233,56 +218,3 @@ def _outcome(folder: Path, task: str) -> Outcome | None:
         data = json.loads(failed.read_text(encoding="utf-8"))
         return Outcome(None, data["reason"], data["missing"])
     return None
-
-
-def _death(status: int) -> str:
-    """How a worker's process ended without an answer."""
-    if status == -signal.SIGKILL:
-        return "was killed (signal 9: out of memory?)"
-    if status < 0:
-        names = [f" ({known.name})" for known in signal.Signals if known == -status]
-        return f"died of signal {-status}{''.join(names)}"
-    return f"ended with status {status} before it was done"
-
-
-def _refused(sentence: str, folder: Path) -> UsageError:
-    """The error for what the user gave; what their code printed is kept for them."""
-    if not (folder / "worker.log").stat().st_size:
-        return UsageError(sentence)
-    handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
-    os.close(handle)
-    shutil.copyfile(folder / "worker.log", log)
-    return UsageError(f"{sentence} The full log is in {log}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """What a worker's log says of its end: `` (net.py, line 12)`` and ``; its last words: ...``, or nothing."""
-
-    place: str
-    last_words: str
-
-    @classmethod
-    def read(cls, folder: Path, late: bool) -> _Log:
-        """A crash has written the stack of its own thread first; the main thread, which a hang is about, comes last."""
-        with (folder / "worker.log").open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - END))
-            text = file.read().decode("utf-8", errors="replace")
-        said, _, stacks = text.partition("Fatal Python error: ")
-        threads = stacks.split("\n\n")
-        frames = [f for t in (reversed(threads) if late else threads) for f in STACK.findall(t)]
-        here = os.getcwd()
-        mine = next(((f, n) for f, n in frames if is_theirs(f, here)), None)
-        lines = said.strip().splitlines()
-        return cls(
-            f" ({os.path.relpath(mine[0], here)}, line {mine[1]})" if mine else "",
-            f"; its last words: {lines[-1][:200]}" if lines and not late else "",
-        )
-
-
-def _sweep(mark: str) -> None:
-    """End what a worker's code has started and that has left its process group, where the system lists processes."""
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                os.kill(int(path.parent.name), signal.SIGKILL)
