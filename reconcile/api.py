@@ -183,8 +183,8 @@ def run(
 
     ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
     classes of modules, or their names (``"net:make"``, which is always run so); ``timeout`` (seconds per counter, 600
-    unless given) and ``python`` (another interpreter) are for these. A model at hand is never sent there: nothing is
-    pickled.
+    unless given) and ``python`` (the interpreter of an environment of yours) are for these. A model at hand is never sent
+    there: nothing is pickled.
 
     ``convention`` is what counts as a FLOP, ``convention_files`` (TOML) add some; ``counters`` are those to run, all
     unless given; ``formulas`` are Python files with the work of ops that the tool does not know; ``device`` is where the
@@ -226,10 +226,14 @@ def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Calla
     from dataclasses import replace
 
     from . import isolated, runner
+    from .elsewhere import collect_in
+    from .environments import at
 
     factories = isolated.factories_of(models)
     given = isolated.inputs_of(inputs)
-    return runner.run(replace(request, factories=factories, inputs=given, paths=isolated.paths()), tell)
+    take = collect_in(at(request.python)) if request.python else None
+    request = replace(request, python="", factories=factories, inputs=given, paths=isolated.paths())
+    return runner.run(request, tell, take)
 
 
 def _here(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
