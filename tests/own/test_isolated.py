@@ -56,15 +56,17 @@ def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_
         formulas=[tmp_path / "f.py"],
         counters=["thop"],
         timeout=7,
-        python=tmp_path / "python",
+        python=Path(sys.executable),
         progress=events.append,
     )
     (request,) = heard
     assert dict(request.factories) == {"tf": "net.keras:make", "torch": "net:Net"}
-    assert request.inputs == (Input("", (1, 3), "float32"), Input("ids", (2,), "int64"))
+    assert request.inputs == (Input("", (1, 3), ""), Input("ids", (2,), "int64"))
     assert (request.convention, request.counters, request.timeout) == ("all", ("thop",), 7)
     assert (request.convention_files, request.formulas) == ((tmp_path / "c.toml",), (tmp_path / "f.py",))
-    assert (request.python, request.paths) == (str(tmp_path / "python"), isolated.paths())
+    assert request.paths == isolated.paths()
+    with pytest.raises(UsageError, match=r"python is not there\. Give an interpreter"):
+        reconcile.run(torch="net:Net", inputs="1,3", python=tmp_path / "python")
     assert events == [Event("torch", "thop", "done")]
 
 
