@@ -18,6 +18,7 @@ from ..records import CALLED_WITH
 from ..results import LayerRow, RunResult, Statement
 from ..verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
+from .alignment import sentences
 from .text import clean, number, si, signed
 
 LABEL = 44
@@ -224,14 +225,15 @@ def _closing(counter: CounterVerdict) -> RenderableType:
 
 def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
     """What is to be said of how a trace was taken: where it ran and why; and what the model was called with, where no
-    number says so."""
+    number says so. Then, how the layers of two models were aligned."""
     shown = {framework for figure in said.figures for framework in figure.frameworks}
-    return [
-        Text(clean(f"{trace.name}: {note}."), style="dim")
+    found = [
+        f"{trace.name}: {note}."
         for trace in result.traces
         for note in trace.notes
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
+    return [Text(clean(text), style="dim") for text in [*found, *sentences(result.alignment)]]
 
 
 def _verdict(said: Verdict) -> list[RenderableType]:

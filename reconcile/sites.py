@@ -1,0 +1,96 @@
+"""Sites: the layers of one trace that compute something, each with what it can be recognised by in another framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .layer_names import INNER, Name
+from .records import Op, Tensor, Trace
+from .work import ZERO, UnknownWork, Work, work_of
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One layer's own ops. ``place`` is where it comes in the order of execution, by its first op with work.
+
+    ``work`` covers all of them and all calls; ``operands`` are the sizes of what its matrix products and convolutions take;
+    ``known`` is False where the work of an op is not.
+    """
+
+    paths: tuple[str, ...]
+    name: Name
+    place: int
+    work: Work
+    operands: frozenset[tuple[int, ...]]
+    known: bool = True
+
+    @property
+    def path(self) -> str:
+        """The layer's path, the outermost where several are one layer."""
+        return self.paths[0]
+
+    @property
+    def products(self) -> tuple[int, int]:
+        """Multiply-adds, and the dot products that they are for: (0, 0) where there are none."""
+        return self.work.mac, self.work.accumulators
+
+
+def paths_of(trace: Trace) -> tuple[str, ...]:
+    """The layers of a trace that have ops with work, or of unknown work, in order of execution."""
+    return tuple(_ops(trace))
+
+
+def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name]) -> list[Site]:
+    """The sites of these paths, in order of execution.
+
+    A scope that TensorFlow opens inside a layer is that layer's, and all that stands around the layers is the model itself.
+    """
+    ops = _ops(trace)
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(_home(path, names), []).append(path)
+    found = []
+    for place, members in enumerate(groups.values()):
+        ordered = tuple(sorted(members, key=lambda path: (bool(path), path.count("."), path)))
+        found.append(_site(ordered, names[members[0]], place, [pair for path in members for pair in ops[path]]))
+    return found
+
+
+def _home(path: str, names: Mapping[str, Name]) -> str:
+    """The path whose site this one is part of: itself, but for the wrappers and TensorFlow's inner scopes."""
+    if not names[path].key:
+        return ""
+    above, _, last = path.rpartition(".")
+    return _home(above, names) if above and last.lower() in INNER else path
+
+
+def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
+    found: dict[str, list[tuple[Op, Work | None]]] = {}
+    for op in trace.ops:
+        try:
+            work = work_of(op)
+        except UnknownWork:
+            found.setdefault(op.layer, []).append((op, None))
+            continue
+        if work:
+            found.setdefault(op.layer, []).append((op, work))
+    return found
+
+
+def _site(paths: tuple[str, ...], name: Name, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
+    total = ZERO
+    operands = set()
+    for op, work in ops:
+        total = total + (work or ZERO) * op.calls
+        if work is not None and work.mac:
+            operands |= {size for tensor in op.inputs if (size := _sizes(tensor)) is not None}
+    return Site(paths, name, place, total, frozenset(operands), all(work is not None for _, work in ops))
+
+
+def _sizes(tensor: Tensor) -> tuple[int, ...] | None:
+    """What is left of a matrix's or filter's shape in every layout: its sizes but for the ones, sorted."""
+    if tensor.shape is None or len(tensor.shape) < 2:
+        return None
+    sizes = [size for size in tensor.shape if size is not None]
+    return tuple(sorted(size for size in sizes if size != 1)) if len(sizes) == len(tensor.shape) else None
