@@ -80,3 +80,11 @@ def vit() -> Any:
 
 def tf_vit() -> Any:
     return _made("TFViTModel", "ViTConfig", VIT)
+
+
+def bert_base() -> Any:
+    return _made("BertModel", "BertConfig", {})
+
+
+def tf_bert_base() -> Any:
+    return _made("TFBertModel", "BertConfig", {})

@@ -117,7 +117,7 @@ def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(
     data = repository.report(name, *asked, "--mapping", "layers.csv")
     assert works(data) == {"conv": [conv, conv], "torch:head": [0, fc], "extra": [fc, extra]}
     assert {row["layer"]: row["by"] for row in data["alignment"]}["extra"] == "mapping"
-    assert changes(data) == [("real-work-differs", "extra", extra - fc), ("real-work-differs", "torch:head", fc)]
+    assert changes(data) == [("real-work-differs", "torch:head", fc), ("real-work-differs", "extra", extra - fc)]
     assert "| extra | fc | extra | mapping |" in (repository.folder / "out" / f"{name}.md").read_text()
 
     (repository.folder / "layers.csv").write_text("tf,torch\nfc,extra\nfc,head\n")
