@@ -20,6 +20,7 @@ from .records import Layer, Trace
 from .results import Match
 from .sequences import ascending, certain
 from .sites import Site, paths_of, sites_of
+from .work import ZERO, Work
 
 AMBIGUOUS = "what would fit is there more than once, or at another place"
 ALONE = "no layer of the other model fits"
@@ -49,6 +50,7 @@ def aligned(tf: Trace, torch: Trace, given: Sequence[Match] = ()) -> tuple[Match
         pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
     for run_a, run_b in list(_runs(pairs, left, right)):
         pairs = _merged(pairs, run_a, run_b, "order")
+    pairs = _with_activations(pairs, left, right)
     return _in_order([*given, *_rows(pairs, left, right)], paths_of(tf), paths_of(torch))
 
 
@@ -196,6 +198,33 @@ def _merged(pairs: list[Pair], some_a: Sequence[Site], some_b: Sequence[Site], f
         return pairs
     kept = [pair for pair, found in zip(odd, places, strict=True) if not any(found)]
     return [*held, *kept, Pair((a, b), f"{first}+together+work")]
+
+
+def _with_activations(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """What comes right after a layer of the one side, without a partner, and is to the last operation what the layer does more
+    on the other side, is part of it: Keras' dense layer applies its activation itself."""
+    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    found = []
+    for pair in pairs:
+        sides, grown = list(pair.sides), False
+        more = _work_of(sides[0]) - _work_of(sides[1])
+        for i, sites, want in ((0, left, ZERO - more), (1, right, more)):
+            place = sides[i][-1].place + 1
+            if (
+                place < len(sites)
+                and place not in taken[i]
+                and sites[place].known
+                and want
+                and sites[place].work == want
+            ):
+                sides[i], grown = [*sides[i], sites[place]], True
+        by = f"{pair.by.partition('+')[0]}+together+work" if grown else pair.by
+        found.append(Pair((sides[0], sides[1]), by))
+    return found
+
+
+def _work_of(sites: Iterable[Site]) -> Work:
+    return sum((s.work for s in sites), ZERO)
 
 
 def _products_of(sites: Iterable[Site]) -> tuple[int, int]:

@@ -122,6 +122,19 @@ def test_an_attention_of_several_layers_and_of_one_is_one_row() -> None:
     assert [row.by for row in rows] == ["name+work", "order+together+work", "name+work"]
 
 
+def test_an_activation_that_the_layer_applies_itself_is_part_of_it() -> None:
+    """Five comparisons more in the one, and a layer of as many right behind the other; of six there are not as many."""
+    tf = [("fc", 4, 5), ("fc", 0, 5), ("last", 5, 2)]
+    for many, by, lone_ones in ((5, "name+together+work", {}), (6, "name+work", {"torch": ["relu"]})):
+        torch = [("fc", 4, 5), ("relu", 0, many), ("last", 5, 2)]
+        rows = aligned(*pair(tf, torch))
+        assert next(row.by for row in rows if row.layer == "fc") == by
+        assert lone(rows) == lone_ones
+        foots(*pair(tf, torch), rows)
+    rows = aligned(*pair(tf, [("fc", 4, 5), ("last", 5, 2), ("relu", 0, 5)]))
+    assert lone(rows) == {"torch": ["relu"]}
+
+
 def test_scopes_inside_a_layer_are_the_layers_and_wrappers_the_model() -> None:
     tf = [("wrap.fc.Tensordot", 4, 5), ("wrap.fc", 0, 15), ("wrap", 0, 2), ("wrap.other", 5, 3)]
     torch = [("fc", 4, 5), ("", 0, 7), ("other", 5, 3)]
