@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from .layer_names import INNER, Name
 from .records import Op, Tensor, Trace
-from .work import ZERO, UnknownWork, Work, work_of
+from .work import ZERO, UnknownWork, Work, prod, work_of
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """One layer's own ops. ``place`` is where it comes in the order of execution, by its first op with work.
 
-    ``work`` covers all of them and all calls; ``operands`` are the sizes of what its matrix products and convolutions take;
+    ``work`` covers all of them and all calls. ``filters`` are the sizes of what its matrix products and convolutions multiply
+    by, ``operands`` the numbers of elements of all that they take, ``single`` says that there is one of them, run once.
     ``known`` is False where the work of an op is not.
     """
 
@@ -22,7 +23,9 @@ class Site:
     name: Name
     place: int
     work: Work
-    operands: frozenset[tuple[int, ...]]
+    filters: frozenset[tuple[int, ...]]
+    operands: frozenset[int]
+    single: bool
     known: bool = True
 
     @property
@@ -80,12 +83,16 @@ def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
 
 def _site(paths: tuple[str, ...], name: Name, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
     total = ZERO
-    operands = set()
+    filters, operands, times = set(), set(), 0
     for op, work in ops:
         total = total + (work or ZERO) * op.calls
         if work is not None and work.mac:
-            operands |= {size for tensor in op.inputs if (size := _sizes(tensor)) is not None}
-    return Site(paths, name, place, total, frozenset(operands), all(work is not None for _, work in ops))
+            sizes = [size for tensor in op.inputs if (size := _sizes(tensor)) is not None]
+            filters |= set(sizes[-1:])
+            operands |= {prod(size) for size in sizes}
+            times += op.calls
+    known = all(work is not None for _, work in ops)
+    return Site(paths, name, place, total, frozenset(filters), frozenset(operands), times == 1, known)
 
 
 def _sizes(tensor: Tensor) -> tuple[int, ...] | None:

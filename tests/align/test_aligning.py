@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.align import ROOT, Alignment
-from reconcile.aligning import ALONE, AMBIGUOUS, aligned, counted, layers_of, lone
+from reconcile.aligning import aligned, counted, layers_of, lone
 from reconcile.conventions import BUILT_IN
+from reconcile.partners import ALONE, AMBIGUOUS, CROSSED
 from reconcile.records import Trace
 from reconcile.results import Match
 from reconcile.traces import layer_work
+from reconcile.work import work_of
 from tests.align.models import Layer, pair
 
 SIZES = st.integers(1, 4)
@@ -108,6 +110,17 @@ def test_a_convolution_of_another_stride_is_found_by_its_filter_between_its_neig
     assert {row.layer: row.by for row in aligned(tf, torch)} == {"a": "order+shape", "b": "order+shape+work"}
 
 
+def test_the_same_work_by_another_filter_is_another_layer() -> None:
+    """3 x 8 by 8 x 2 and 3 x 4 by 4 x 4 are 48 and 48 multiply-adds, but 6 and 12 results; with 3 x 4 by 4 x 2 of twice the
+    rows there are 12 results by a filter of 8 elements, not of 16."""
+    tf, torch = pair([("a", 4, 4)], [("b", 4, 2)])
+    rows, filter = torch.ops[0].inputs
+    taller = torch.ops[0]._replace(inputs=(rows._replace(shape=(6, 4)), filter))
+    torch = torch._replace(ops=(taller._replace(outputs=(rows._replace(shape=(6, 2)),)),))
+    assert work_of(tf.ops[0]) == work_of(torch.ops[0])
+    assert [row.by for row in aligned(tf, torch)] == ["", ""]
+
+
 def test_an_attention_of_several_layers_and_of_one_is_one_row() -> None:
     several = [("attn.query", 4, 4), ("attn.key", 4, 4), ("attn.value", 4, 4), ("attn.out", 4, 4)]
     one = [("attn", 4, 16)]
@@ -120,6 +133,22 @@ def test_an_attention_of_several_layers_and_of_one_is_one_row() -> None:
     nameless = [(f"dense_{i}", 4, 4) for i in range(4)]
     rows = aligned(*pair([("first", 4, 4), *nameless, ("last", 4, 9)], [("first", 4, 4), *one, ("last", 4, 9)]))
     assert [row.by for row in rows] == ["name+work", "order+together+work", "name+work"]
+
+
+def test_a_branch_that_runs_before_or_behind_the_other_is_the_only_one_of_its_kind() -> None:
+    """But not where more than a branch has changed places with it, nor where there is another one of its kind."""
+    body = [(f"{i}", i + 2, i + 3) for i in range(CROSSED + 1)]
+    for many, expected in (
+        (CROSSED, {"short": "only+shape+work"}),
+        (CROSSED + 1, {"tf:dense_9": "", "torch:short": ""}),
+    ):
+        tf = [("dense_9", 40, 50), *((f"dense_{p}", *rest) for p, *rest in body[:many]), ("end", 2, 2)]
+        torch = [*((f"net.{p}", *rest) for p, *rest in body[:many]), ("short", 40, 50), ("end", 2, 2)]
+        rows = aligned(*pair(tf, torch))  # type: ignore[arg-type]
+        assert {row.layer: row.by for row in rows if "net." not in row.layer and row.layer != "end"} == expected
+        assert sum(row.by == "order+shape+work" for row in rows) == many
+        twice = aligned(*pair(tf, [*torch, ("twin", 40, 50)]))  # type: ignore[arg-type]
+        assert not any(row.by.startswith("only") for row in twice)
 
 
 def test_an_activation_that_the_layer_applies_itself_is_part_of_it() -> None:
