@@ -42,6 +42,16 @@ def written(rows: Iterable[Match], model: str) -> str:
     return out.getvalue()
 
 
+def check(given: Path | None, write: Path | None) -> None:
+    """Before anything runs: that the file to read is a table, and that the other can be written. Raises UsageError."""
+    if given is not None:
+        _lines(given)
+    if write is not None and write.is_dir():
+        raise UsageError(f"--write-mapping {write}: that is a folder; name a file.")
+    if write is not None and not write.absolute().parent.is_dir():
+        raise UsageError(f"--write-mapping {write}: there is no folder {write.parent}.")
+
+
 def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
     """The rows of the file. Raises UsageError, with the line, for what is no table, for a layer that the models do not have and
     for one that is there twice."""

@@ -53,7 +53,7 @@ def run(
     from .. import own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
-    from ..mapping import written
+    from ..mapping import check, written
     from ..report import write
     from .again import again
     from .ends import choose, ends
@@ -65,6 +65,7 @@ def run(
     factories = {name: own.factory(name, where) for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
     own.one_model(model, factories, overrides, inputs, mapped)
+    check(mapping, write_mapping)
     request = runner.RunRequest(
         model=model or "",
         overrides=overrides,

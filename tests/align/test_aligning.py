@@ -111,8 +111,7 @@ def test_a_convolution_of_another_stride_is_found_by_its_filter_between_its_neig
 
 
 def test_the_same_work_by_another_filter_is_another_layer() -> None:
-    """3 x 8 by 8 x 2 and 3 x 4 by 4 x 4 are 48 and 48 multiply-adds, but 6 and 12 results; with 3 x 4 by 4 x 2 of twice the
-    rows there are 12 results by a filter of 8 elements, not of 16."""
+    """3 x 4 by 4 x 4 is 48 multiply-adds for 12 results, and 6 x 4 by 4 x 2 is as many for as many."""
     tf, torch = pair([("a", 4, 4)], [("b", 4, 2)])
     rows, filter = torch.ops[0].inputs
     taller = torch.ops[0]._replace(inputs=(rows._replace(shape=(6, 4)), filter))

@@ -141,3 +141,12 @@ def test_a_mapping_takes_two_models(repository: Repository, option: str) -> None
     said = f"{option} is for two models of your own: give both --torch and --tf."
     assert repository.refusal("--torch", "net:Net", option, "layers.csv") == said
     assert repository.refusal("--model", "gru_demo", option, "layers.csv") == said
+
+
+def test_a_mapping_file_is_looked_at_before_anything_runs(repository: Repository) -> None:
+    """There is no module ``net``: what is said first is said of the files."""
+    asked = ("--torch", "net:Net", "--tf", "net:net")
+    (repository.folder / "layers.csv").write_text("a,b\n")
+    assert "layers.csv, line 1 is no header of a mapping file" in repository.refusal(*asked, "--mapping", "layers.csv")
+    assert "there is no folder far" in repository.refusal(*asked, "--write-mapping", "far/layers.csv")
+    assert "that is a folder" in repository.refusal(*asked, "--write-mapping", ".")
