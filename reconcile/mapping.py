@@ -72,7 +72,7 @@ def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
                     f"{where}: the {SIDES[side]} layer {shown!r} is in line {seen[side, path]} already; a layer is in one row."
                 )
             seen[side, path] = number
-            row = rows.setdefault(line["layer"] or f"line {number}", {name: [] for name in SIDES})
+            row = rows.setdefault(line["layer"] or f"\n{number}", {name: [] for name in SIDES})
             row[side].append(path)
     return tuple(_row(layer, row["tf"], row["torch"]) for layer, row in rows.items())
 

@@ -105,17 +105,48 @@ def test_a_layer_put_in_is_a_row_of_its_own(where: int) -> None:
 def test_a_convolution_of_another_stride_is_found_by_its_filter_between_its_neighbours() -> None:
     """Of a filter of 5 x 7 there are as many summands, but not as many results."""
     tf, torch = pair([("dense", 5, 7), ("dense_1", 7, 3)], [("a", 5, 7), ("b", 7, 3)])
-    wider = torch.ops[0]._replace(inputs=(torch.ops[0].inputs[0]._replace(shape=(9, 5)), torch.ops[0].inputs[1]))
-    torch = torch._replace(ops=(wider._replace(outputs=(wider.outputs[0]._replace(shape=(9, 7)),)), torch.ops[1]))
-    assert {row.layer: row.by for row in aligned(tf, torch)} == {"a": "order+shape", "b": "order+shape+work"}
+    assert {row.layer: row.by for row in aligned(tf, taller(torch, 0, 9))} == {
+        "a": "order+shape",
+        "b": "order+shape+work",
+    }
+
+
+def taller(trace: Trace, index: int, batch: int) -> Trace:
+    """The same filter at that op, on another number of rows."""
+    op = trace.ops[index]
+    rows, filter = op.inputs
+    inputs = (rows._replace(shape=(batch, *(rows.shape or ())[1:])), filter)
+    outputs = (op.outputs[0]._replace(shape=(batch, *(op.outputs[0].shape or ())[1:])),)
+    return trace._replace(
+        ops=(*trace.ops[:index], op._replace(inputs=inputs, outputs=outputs), *trace.ops[index + 1 :])
+    )
+
+
+def test_a_product_is_not_matched_with_what_has_none_by_its_name() -> None:
+    rows = aligned(*pair([("fc", 4, 5), ("last", 5, 2)], [("fc", 0, 7), ("last", 5, 2)]))
+    assert {row.layer: row.by for row in rows} == {"tf:fc": "", "torch:fc": "", "last": "name+work"}
+
+
+def test_a_name_that_one_side_has_twice_is_none() -> None:
+    rows = aligned(*pair([("dense", 5, 6), ("dense_1", 4, 5)], [("dense", 5, 6)]))
+    assert matched(rows) == {"dense": "dense"}
+    rows = aligned(*pair([("dense", 4, 5), ("dense_1", 5, 6)], [("dense", 5, 6)]))
+    assert matched(rows) == {"dense_1": "dense"}
+
+
+def test_what_belongs_to_a_layer_elsewhere_is_not_put_together_with_its_neighbours() -> None:
+    """4 x 4 and 5 x 7 are as much as 1 x 1 and 5 x 10; but the 5 x 7 is there, too, at another place."""
+    tf, torch = pair([("a.u", 4, 4), ("a.p", 5, 7)], [("a.v", 1, 1), ("a.w", 5, 10), ("z.p", 5, 7)])
+    torch = taller(torch, 2, 9)
+    rows = aligned(tf, torch)
+    assert {row.layer: row.by for row in rows if row.by} == {"z.p": "order+shape"}
+    foots(tf, torch, rows)
 
 
 def test_the_same_work_by_another_filter_is_another_layer() -> None:
     """3 x 4 by 4 x 4 is 48 multiply-adds for 12 results, and 6 x 4 by 4 x 2 is as many for as many."""
     tf, torch = pair([("a", 4, 4)], [("b", 4, 2)])
-    rows, filter = torch.ops[0].inputs
-    taller = torch.ops[0]._replace(inputs=(rows._replace(shape=(6, 4)), filter))
-    torch = torch._replace(ops=(taller._replace(outputs=(rows._replace(shape=(6, 2)),)),))
+    torch = taller(torch, 0, 6)
     assert work_of(tf.ops[0]) == work_of(torch.ops[0])
     assert [row.by for row in aligned(tf, torch)] == ["", ""]
 
