@@ -33,7 +33,7 @@ def partners(left: Sequence[Site], right: Sequence[Site], names: Names) -> list[
     pairs = [Pair(([a], [b]), _evidence("name", a, b)) for a, b in _by_name(left, right)]
     for fits, of_products in ((_products, True), (_others, False)):
         for run_a, run_b in list(_runs(pairs, left, right)):
-            some_a, some_b = ([s for s in run if (s.products != (0, 0)) is of_products] for run in (run_a, run_b))
+            some_a, some_b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
             for i, j in certain(some_a, some_b, fits):
                 a, b = some_a[i], some_b[j]
                 pairs.append(Pair(([a], [b]), _evidence("order", a, b)))
@@ -42,7 +42,12 @@ def partners(left: Sequence[Site], right: Sequence[Site], names: Names) -> list[
     for run_a, run_b in list(_runs(pairs, left, right)):
         pairs = _merged(pairs, run_a, run_b, "order")
     pairs += _only(pairs, left, right)
-    return _with_activations(pairs, left, right)
+    return _with_one_root(_with_activations(pairs, left, right), left, right)
+
+
+def _goes_by(site: Site, of_products: bool) -> bool:
+    """Whether it can be told by its products, or by its elementary operations: not what the model does between its layers."""
+    return bool(site.work.mac) if of_products else not site.work.mac and bool(site.name.key)
 
 
 def why(site: Site, others: Iterable[Site]) -> str:
@@ -59,9 +64,7 @@ def _by_name(left: Sequence[Site], right: Sequence[Site]) -> list[tuple[Site, Si
         times = Counter(site.name for site in side)
         tables.append({site.name: site for site in side if times[site.name] == 1})
     both = [(site, tables[1][name]) for name, site in tables[0].items() if name in tables[1]]
-    return [
-        (a, b) for a, b in both if not a.name.key or not (a.known and b.known) or bool(a.work.mac) == bool(b.work.mac)
-    ]
+    return [(a, b) for a, b in both if not (a.known and b.known) or bool(a.work.mac) == bool(b.work.mac)]
 
 
 def _evidence(first: str, a: Site, b: Site) -> str:
@@ -191,6 +194,20 @@ def _with_activations(pairs: list[Pair], left: Sequence[Site], right: Sequence[S
         by = f"{pair.by.partition('+')[0]}+together+work" if grown else pair.by
         found.append(Pair((sides[0], sides[1]), by))
     return found
+
+
+def _with_one_root(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """What either model does outside of all layers is one row, with whatever layer of the other that is part of it."""
+    roots = [[s for s in side if not s.name.key] for side in (left, right)]
+    if not all(roots):
+        return pairs
+    held = [[s in roots[i] for i in (0, 1) for s in pair.sides[i]] for pair in pairs]
+    holding = [pair for pair, found in zip(pairs, held, strict=True) if any(found)]
+    if len(holding) == 1 and sum(map(sum, held)) == 2:
+        return pairs
+    a, b = ([*dict.fromkeys([*roots[i], *(s for pair in holding for s in pair.sides[i])])] for i in (0, 1))
+    by = "name" if not holding else "name+together" + "+work" * (_products_of(a) == _products_of(b))
+    return [*(pair for pair, found in zip(pairs, held, strict=True) if not any(found)), Pair((a, b), by)]
 
 
 def _work_of(sites: Iterable[Site]) -> Work:

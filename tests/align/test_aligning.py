@@ -206,6 +206,18 @@ def test_scopes_inside_a_layer_are_the_layers_and_wrappers_the_model() -> None:
     foots(*pair(tf, torch), rows)
 
 
+def test_a_product_outside_of_all_layers_is_found_where_the_other_model_has_a_layer_for_it() -> None:
+    """A language model's head, by the embedding's own matrix: in one framework the model does it itself."""
+    tf = [("wrap.fc", 4, 5), ("wrap", 0, 3), ("", 5, 9)]
+    torch = [("", 0, 2), ("fc", 4, 5), ("lm_head", 5, 9)]
+    for sides in ((tf, torch), (torch, tf)):
+        rows = aligned(*pair(*sides))
+        assert {row.layer: row.by for row in rows} == {ROOT: "name+together+work", sides[1][0][0] or "fc": "name+work"}
+        foots(*pair(*sides), rows)
+    neither = aligned(*pair([("", 5, 9), ("a", 2, 3)], [("", 0, 2), ("b", 2, 3)]))
+    assert {row.layer: row.by for row in neither} == {ROOT: "name", "b": "order+shape+work"}
+
+
 def test_an_op_of_unknown_work_is_matched_by_its_name_and_by_nothing_else() -> None:
     tf, torch = pair([("a", 4, 5), ("b", 4, 5)], [("a", 4, 5), ("c", 4, 5)])
     tf = tf._replace(ops=tuple(op._replace(op="NobodyKnows") for op in tf.ops))
