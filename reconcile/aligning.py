@@ -15,7 +15,7 @@ from . import mapping
 from .align import ROOT, Alignment
 from .errors import UsageError
 from .layer_names import reduced
-from .partners import Pair, partners, why
+from .partners import Pair, namesakes, partners, why
 from .records import Layer, Trace
 from .results import Match
 from .sites import Site, paths_of, sites_of
@@ -26,8 +26,9 @@ def aligned(tf: Trace, torch: Trace, given: Sequence[Match] = ()) -> tuple[Match
     said = [{path for row in given for path in row.tf}, {path for row in given for path in row.torch}]
     mine, theirs = ([p for p in paths_of(t) if not _within(p, s)] for t, s in zip((tf, torch), said, strict=True))
     names = reduced(_with_containers(mine), _with_containers(theirs))
-    left, right = sites_of(tf, mine, names[0]), sites_of(torch, theirs, names[1])
-    pairs = partners(left, right, names)
+    shared = namesakes(names)
+    left, right = sites_of(tf, mine, names[0], shared), sites_of(torch, theirs, names[1], shared)
+    pairs = partners(left, right, shared)
     return _in_order([*given, *_rows(pairs, left, right)], paths_of(tf), paths_of(torch))
 
 

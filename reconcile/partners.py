@@ -28,8 +28,11 @@ Names = tuple[Mapping[str, Name], Mapping[str, Name]]
 """Both sides' names by path, of layers and of what stands around them."""
 
 
-def partners(left: Sequence[Site], right: Sequence[Site], names: Names) -> list[Pair]:
-    """Every pair that the evidence forces, the strongest evidence first; no site is in two of them."""
+def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, tuple[str, str]]) -> list[Pair]:
+    """Every pair that the evidence forces, the strongest evidence first; no site is in two of them.
+
+    A layer inside one that has its namesake in the other model has its partner there or none.
+    """
     pairs = [Pair(([a], [b]), _evidence("name", a, b)) for a, b in _by_name(left, right)]
     for fits, of_products in ((_products, True), (_others, False)):
         for run_a, run_b in list(_runs(pairs, left, right)):
@@ -37,10 +40,12 @@ def partners(left: Sequence[Site], right: Sequence[Site], names: Names) -> list[
             for i, j in certain(some_a, some_b, fits):
                 a, b = some_a[i], some_b[j]
                 pairs.append(Pair(([a], [b]), _evidence("order", a, b)))
-    for path_a, path_b in _subtrees(names):
+    for path_a, path_b in shared.values():
         pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
     for run_a, run_b in list(_runs(pairs, left, right)):
-        pairs = _merged(pairs, run_a, run_b, "order")
+        for home in dict.fromkeys(s.home for s in run_a):
+            some_a, some_b = ([s for s in run if s.home == home] for run in (run_a, run_b))
+            pairs = _merged(pairs, some_a, some_b, "order")
     pairs += _only(pairs, left, right)
     return _with_one_root(_with_activations(pairs, left, right), left, right)
 
@@ -80,7 +85,7 @@ def _evidence(first: str, a: Site, b: Site) -> str:
 
 def _products(a: Site, b: Site) -> int:
     """How well two sites with products fit: the same work before the same filter, that before the same words."""
-    if not (a.known and b.known) or _by_another_filter(a, b):
+    if a.home != b.home or not (a.known and b.known) or _by_another_filter(a, b):
         return 0
     shape, words = bool(a.filters & b.filters), likeness(a.name, b.name)
     if a.products == b.products:
@@ -98,7 +103,7 @@ def _by_another_filter(a: Site, b: Site) -> bool:
 
 def _others(a: Site, b: Site) -> int:
     """How well two sites without products fit: the same elementary operations, or a name in the same words."""
-    if not (a.known and b.known):
+    if a.home != b.home or not (a.known and b.known):
         return 0
     words = likeness(a.name, b.name)
     if a.work == b.work:
@@ -122,14 +127,14 @@ def _runs(
         start = end
 
 
-def _subtrees(names: Names) -> list[tuple[str, str]]:
-    """Layers with all that is below them, of a name that only one has on either side; the deepest first."""
+def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
+    """The names that one layer has on either side, or one that other layers are in, with their paths; the deepest first."""
     tables = []
     for side in names:
         times = Counter(side.values())
         tables.append({name: path for path, name in side.items() if name.key and times[name] == 1})
-    both = [(path, tables[1][name]) for name, path in tables[0].items() if name in tables[1]]
-    return sorted(both, key=lambda pair: (-pair[0].count("."), pair))
+    both = {name: (path, tables[1][name]) for name, path in tables[0].items() if name in tables[1]}
+    return dict(sorted(both.items(), key=lambda item: (-item[1][0].count("."), item[1])))
 
 
 def _below(path: str, sites: Iterable[Site]) -> list[Site]:
@@ -162,8 +167,8 @@ def _only(pairs: Sequence[Pair], left: Sequence[Site], right: Sequence[Site]) ->
     for i, side in enumerate((left, right)):
         taken = {s.place for pair in pairs for s in pair.sides[i]}
         rest = [s for s in side if s.place not in taken and s.known and s.work.mac]
-        times = Counter((s.products, s.filters) for s in rest)
-        tables.append({(s.products, s.filters): s for s in rest if times[s.products, s.filters] == 1})
+        times = Counter((s.home, s.products, s.filters) for s in rest)
+        tables.append({(s.home, s.products, s.filters): s for s in rest if times[s.home, s.products, s.filters] == 1})
     fixed = [(p.sides[0][0].place, p.sides[1][0].place) for p in pairs if _products_of(p.sides[0]) != (0, 0)]
     found = []
     for kind, a in tables[0].items():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from .layer_names import INNER, Name
+from .layer_names import INNER, Key, Name
 from .records import Op, Tensor, Trace
 from .work import ZERO, UnknownWork, Work, prod, work_of
 
@@ -14,6 +14,7 @@ from .work import ZERO, UnknownWork, Work, prod, work_of
 class Site:
     """One layer's own ops. ``place`` is where it comes in the order of execution, by its first op with work.
 
+    ``home`` is the name of the innermost layer around it, or itself, that has its namesake in the other model.
     ``work`` covers all of them and all calls. ``filters`` are the sizes of what its matrix products and convolutions multiply
     by, ``operands`` the numbers of elements of all that they take, ``single`` says that there is one of them, run once.
     ``known`` is False where the work of an op is not.
@@ -21,6 +22,7 @@ class Site:
 
     paths: tuple[str, ...]
     name: Name
+    home: Key
     place: int
     work: Work
     filters: frozenset[tuple[int, ...]]
@@ -44,8 +46,8 @@ def paths_of(trace: Trace) -> tuple[str, ...]:
     return tuple(_ops(trace))
 
 
-def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name]) -> list[Site]:
-    """The sites of these paths, in order of execution.
+def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name], shared: Collection[Name]) -> list[Site]:
+    """The sites of these paths, in order of execution. ``shared`` are the names that one layer has in each of the models.
 
     A scope that TensorFlow opens inside a layer is that layer's, and all that stands around the layers is the model itself.
     """
@@ -56,7 +58,8 @@ def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name]) -> l
     found = []
     for place, members in enumerate(groups.values()):
         ordered = tuple(sorted(members, key=lambda path: (bool(path), path.count("."), path)))
-        found.append(_site(ordered, names[members[0]], place, [pair for path in members for pair in ops[path]]))
+        name, home = names[members[0]], _namesake(ordered[0], names, shared)
+        found.append(_site(ordered, name, home, place, [pair for path in members for pair in ops[path]]))
     return found
 
 
@@ -66,6 +69,12 @@ def _home(path: str, names: Mapping[str, Name]) -> str:
         return ""
     above, _, last = path.rpartition(".")
     return _home(above, names) if above and last.lower() in INNER else path
+
+
+def _namesake(path: str, names: Mapping[str, Name], shared: Collection[Name]) -> Key:
+    parts = path.split(".")
+    around = (names[".".join(parts[:end])] for end in range(len(parts), 0, -1))
+    return next((name.key for name in around if name in shared), ())
 
 
 def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
@@ -81,7 +90,7 @@ def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
     return found
 
 
-def _site(paths: tuple[str, ...], name: Name, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
+def _site(paths: tuple[str, ...], name: Name, home: Key, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
     total = ZERO
     filters, operands, times = set(), set(), 0
     for op, work in ops:
@@ -92,7 +101,7 @@ def _site(paths: tuple[str, ...], name: Name, place: int, ops: list[tuple[Op, Wo
             operands |= {prod(size) for size in sizes}
             times += op.calls
     known = all(work is not None for _, work in ops)
-    return Site(paths, name, place, total, frozenset(filters), frozenset(operands), times == 1, known)
+    return Site(paths, name, home, place, total, frozenset(filters), frozenset(operands), times == 1, known)
 
 
 def _sizes(tensor: Tensor) -> tuple[int, ...] | None:

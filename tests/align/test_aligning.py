@@ -134,13 +134,22 @@ def test_a_name_that_one_side_has_twice_is_none() -> None:
     assert matched(rows) == {"dense_1": "dense"}
 
 
-def test_what_belongs_to_a_layer_elsewhere_is_not_put_together_with_its_neighbours() -> None:
-    """4 x 4 and 5 x 7 are as much as 1 x 1 and 5 x 10; but the 5 x 7 is there, too, at another place."""
-    tf, torch = pair([("a.u", 4, 4), ("a.p", 5, 7)], [("a.v", 1, 1), ("a.w", 5, 10), ("z.p", 5, 7)])
-    torch = taller(torch, 2, 9)
+def test_what_has_its_namesake_elsewhere_is_not_put_together_with_its_neighbours() -> None:
+    """4 x 4 and 5 x 7 are as much as 1 x 1 and 5 x 10; but ``b_c`` is there by its name, too."""
+    tf, torch = pair([("a.u", 4, 4), ("a.b_c", 5, 7)], [("a.v", 1, 1), ("a.w", 5, 10), ("a_b.c", 5, 9)])
     rows = aligned(tf, torch)
-    assert {row.layer: row.by for row in rows if row.by} == {"z.p": "order+shape"}
+    assert {row.layer: row.by for row in rows if row.by} == {"a_b.c": "name"}
     foots(tf, torch, rows)
+
+
+def test_a_partner_is_looked_for_inside_the_namesake_of_what_is_around() -> None:
+    """``gru`` and ``lstm`` are there on both sides, so that what is inside the one is not taken for what is in the other."""
+    tf = [("gru.cell", 4, 6), ("head", 6, 2), ("lstm.cell", 4, 8)]
+    torch = [("lstm.inner", 4, 6), ("head", 6, 2), ("gru.inner", 4, 8)]
+    rows = aligned(*pair(tf, torch))
+    assert {row.layer: row.by for row in rows if row.by} == {"head": "name+work"}
+    same = aligned(*pair(tf, [("gru.inner", 4, 6), ("head", 6, 2), ("lstm.inner", 4, 8)]))
+    assert matched(same) == {"gru.cell": "gru.inner", "head": "head", "lstm.cell": "lstm.inner"}
 
 
 def test_the_same_work_by_another_filter_is_another_layer() -> None:
