@@ -34,20 +34,26 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
     A layer inside one that has its namesake in the other model has its partner there or none.
     """
     pairs = [Pair(([a], [b]), _evidence("name", a, b)) for a, b in _by_name(left, right)]
-    for fits, of_products in ((_products, True), (_others, False)):
-        for run_a, run_b in list(_runs(pairs, left, right)):
-            some_a, some_b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
-            for i, j in certain(some_a, some_b, fits):
-                a, b = some_a[i], some_b[j]
-                pairs.append(Pair(([a], [b]), _evidence("order", a, b)))
+    for of_products in (True, False):
+        for sequences in (_runs, _homes):
+            for run_a, run_b in list(sequences(pairs, left, right)):
+                pairs += _by_order(run_a, run_b, of_products)
     for path_a, path_b in shared.values():
         pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
     for run_a, run_b in list(_runs(pairs, left, right)):
-        for home in dict.fromkeys(s.home for s in run_a):
-            some_a, some_b = ([s for s in run if s.home == home] for run in (run_a, run_b))
-            pairs = _merged(pairs, some_a, some_b, "order")
+        pairs = _merged(pairs, run_a, run_b, "order")
     pairs += _only(pairs, left, right)
     return _with_one_root(_with_activations(pairs, left, right), left, right)
+
+
+def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -> list[Pair]:
+    """Pairs by their place in two sequences, if those are alike: of two in which less than half is found again, the order
+    says nothing."""
+    a, b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
+    found = certain(a, b, _products if of_products else _others)
+    if 2 * len(found) < min(len(a), len(b)):
+        return []
+    return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in found]
 
 
 def _goes_by(site: Site, of_products: bool) -> bool:
@@ -114,17 +120,29 @@ def _others(a: Site, b: Site) -> int:
 def _runs(
     pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
 ) -> Iterator[tuple[list[Site], list[Site]]]:
-    """The sites without a partner on both sides, from one pair to the next of those pairs that keep the order."""
+    """The sites without a partner on both sides, from one pair to the next of those pairs that keep the order, each home's
+    by themselves."""
     pairs = list(pairs)
     taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
     fixed = ascending([(pair.sides[0][-1].place, pair.sides[1][-1].place) for pair in pairs])
     start = (-1, -1)
     for end in [*fixed, (len(left), len(right))]:
-        yield (
-            [s for s in left[start[0] + 1 : end[0]] if s.place not in taken[0]],
-            [s for s in right[start[1] + 1 : end[1]] if s.place not in taken[1]],
-        )
+        run_a = [s for s in left[start[0] + 1 : end[0]] if s.place not in taken[0]]
+        run_b = [s for s in right[start[1] + 1 : end[1]] if s.place not in taken[1]]
+        for home in dict.fromkeys(s.home for s in run_a):
+            yield [s for s in run_a if s.home == home], [s for s in run_b if s.home == home]
         start = end
+
+
+def _homes(
+    pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
+) -> Iterator[tuple[list[Site], list[Site]]]:
+    """The sites without a partner inside each layer that has its namesake, wherever that runs in the other model."""
+    pairs = list(pairs)
+    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    rest = [[s for s in side if s.place not in taken[i] and s.home] for i, side in enumerate((left, right))]
+    for home in dict.fromkeys(s.home for s in rest[0]):
+        yield [s for s in rest[0] if s.home == home], [s for s in rest[1] if s.home == home]
 
 
 def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
