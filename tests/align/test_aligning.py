@@ -272,3 +272,19 @@ def test_layers_left_out_on_one_side_never_make_another_match_wrong(layers: list
     for row in rows:
         if row.by.endswith("work") and "together" not in row.by:
             assert kinds[row.tf[0]] == kinds[row.torch[0]]
+
+
+def test_order_says_nothing_of_sequences_that_are_not_alike() -> None:
+    """One of three is found again, at the end of the one and at the start of the other: that is no order."""
+    tf = [("dense", 2, 3), ("dense_1", 3, 4), ("dense_2", 9, 9)]
+    rows = aligned(*pair(tf, [("a", 9, 9), ("b", 30, 31), ("c", 31, 32)]))
+    assert not any(row.by.startswith("order") for row in rows)
+    alike = aligned(*pair(tf, [("x", 2, 3), ("y", 30, 31), ("z", 9, 9)]))
+    assert matched(alike) == {"dense": "x", "dense_2": "z"}
+
+
+def test_branches_that_run_in_another_order_are_compared_inside_their_namesakes() -> None:
+    tf = [(f"branch{i}.conv{j}", 4, 4) for i in (1, 2, 3) for j in (7, 8)]
+    torch = [(f"branch{i}.m{j}", 4, 4) for i in (3, 1, 2) for j in (5, 6)]
+    rows = matched(aligned(*pair(tf, torch)))
+    assert rows == {f"branch{i}.conv{j}": f"branch{i}.m{j - 2}" for i in (1, 2, 3) for j in (7, 8)}
