@@ -64,7 +64,7 @@ def _goes_by(site: Site, of_products: bool) -> bool:
 def why(site: Site, others: Iterable[Site]) -> str:
     """Why a site has no partner among the others that have none."""
     fits = _products if site.work.mac else _others
-    there = [s for s in others if bool(s.work.mac) == bool(site.work.mac)]
+    there = [s for s in others if s.home == site.home and bool(s.work.mac) == bool(site.work.mac)]
     return AMBIGUOUS if any(fits(site, other) >= 10 for other in there) else ALONE
 
 
@@ -91,7 +91,7 @@ def _evidence(first: str, a: Site, b: Site) -> str:
 
 def _products(a: Site, b: Site) -> int:
     """How well two sites with products fit: the same work before the same filter, that before the same words."""
-    if a.home != b.home or not (a.known and b.known) or _by_another_filter(a, b):
+    if not (a.known and b.known) or _by_another_filter(a, b):
         return 0
     shape, words = bool(a.filters & b.filters), likeness(a.name, b.name)
     if a.products == b.products:
@@ -109,7 +109,7 @@ def _by_another_filter(a: Site, b: Site) -> bool:
 
 def _others(a: Site, b: Site) -> int:
     """How well two sites without products fit: the same elementary operations, or a name in the same words."""
-    if a.home != b.home or not (a.known and b.known):
+    if not (a.known and b.known):
         return 0
     words = likeness(a.name, b.name)
     if a.work == b.work:

@@ -284,7 +284,14 @@ def test_order_says_nothing_of_sequences_that_are_not_alike() -> None:
 
 
 def test_branches_that_run_in_another_order_are_compared_inside_their_namesakes() -> None:
-    tf = [(f"branch{i}.conv{j}", 4, 4) for i in (1, 2, 3) for j in (7, 8)]
-    torch = [(f"branch{i}.m{j}", 4, 4) for i in (3, 1, 2) for j in (5, 6)]
+    """Each ends with a layer that its name gives away; those cannot all keep the order."""
+    tf = [(f"branch{i}.{name}", 4, 4) for i in (1, 2, 3) for name in ("conv7", "conv8", "last")]
+    torch = [(f"branch{i}.{name}", 4, 4) for i in (3, 1, 2) for name in ("m5", "m6", "last")]
     rows = matched(aligned(*pair(tf, torch)))
-    assert rows == {f"branch{i}.conv{j}": f"branch{i}.m{j - 2}" for i in (1, 2, 3) for j in (7, 8)}
+    twins = {"conv7": "m5", "conv8": "m6", "last": "last"}
+    assert rows == {f"branch{i}.{mine}": f"branch{i}.{theirs}" for i in (1, 2, 3) for mine, theirs in twins.items()}
+
+
+def test_what_does_no_product_is_never_put_together() -> None:
+    rows = aligned(*pair([("a.x", 0, 3), ("a.y", 0, 4), ("end", 2, 2)], [("a.z", 0, 9), ("end", 2, 2)]))
+    assert matched(rows) == {"end": "end"}
