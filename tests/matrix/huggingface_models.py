@@ -67,11 +67,11 @@ def tf_distilbert() -> Any:
 
 
 def t5() -> Any:
-    return _made("T5Model", "T5Config", T5)
+    return _made("T5ForConditionalGeneration", "T5Config", T5)
 
 
 def tf_t5() -> Any:
-    return _made("TFT5Model", "T5Config", T5)
+    return _made("TFT5ForConditionalGeneration", "T5Config", T5)
 
 
 def vit() -> Any:

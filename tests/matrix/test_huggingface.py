@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from reconcile import elsewhere, environments, own
-from reconcile.causes import Cause, State
+from reconcile.causes import Cause
 from reconcile.conventions import BUILT_IN
 from reconcile.results import RunResult
 from reconcile.runner import Collected, RunRequest, settle
@@ -60,11 +60,11 @@ def distilbert(c: dict[str, int]) -> int:
 
 
 def t5(c: dict[str, int]) -> int:
-    """Encoder: attention, feed-forward; decoder: attention, attention to the encoder's result, feed-forward."""
+    """Encoder: attention, feed-forward; decoder: attention, attention to the encoder's result, feed-forward; the words."""
     width, inner = c["d_model"], c["num_heads"] * c["d_kv"]
     encode = attention(S, S, width, inner) + 2 * S * width * c["d_ff"]
     decode = attention(D, D, width, inner) + attention(D, S, width, inner) + 2 * D * width * c["d_ff"]
-    return c["num_layers"] * (encode + decode)
+    return c["num_layers"] * (encode + decode) + D * width * c["vocab_size"]
 
 
 def vit(c: dict[str, int]) -> int:
@@ -76,13 +76,12 @@ def vit(c: dict[str, int]) -> int:
 @dataclass(frozen=True)
 class Case:
     """What a model is called with, its multiply-adds, which layers have no partner, which rows are several layers of PyTorch,
-    which counter cannot run it, and which counters are run (none: all)."""
+    and which counters are run (none: all)."""
 
     inputs: tuple[str, ...]
     macs: int
     lone: frozenset[str] = frozenset()
     together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    failing: frozenset[str] = frozenset()
     counters: tuple[str, ...] = ()
 
 
@@ -94,11 +93,12 @@ BASE = {"hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072}
 
 CASES = {
     "bert": Case(TEXT, bert(models.BERT), together=POOLER),
-    # TorchScript's tracer, which fvcore uses, cannot follow the vmap that makes GPT-2's mask.
-    "gpt2": Case(TEXT, gpt2(models.GPT2), failing=frozenset({"fvcore"})),
+    # Given a mask, GPT-2 makes its own by vmap, which TorchScript's tracer cannot follow: fvcore fails there by itself, too.
+    "gpt2": Case(TEXT[:1], gpt2(models.GPT2)),
     # The mask is made by the model itself in PyTorch, and in every attention layer in TensorFlow.
     "distilbert": Case(TEXT, distilbert(models.DISTILBERT), frozenset({"(model)"})),
-    "t5": Case((*TEXT, f"decoder_input_ids=1,{D}:int64"), t5(models.T5)),
+    # TensorFlow's T5 multiplies by the embedding's matrix outside of all layers.
+    "t5": Case((*TEXT, f"decoder_input_ids=1,{D}:int64"), t5(models.T5), together={"(model)": ("", "lm_head")}),
     "vit": Case(("pixel_values=1,3,32,32",), vit(models.VIT), together=POOLER),
     # At its full size: 110 million weights, which every counter would make once more.
     "bert_base": Case(TEXT, bert(BASE), together=POOLER, counters=("tf.profiler@frozen", "flop_counter")),
@@ -139,10 +139,8 @@ def case(request: pytest.FixtureRequest, taken: Callable[[str], Collected], monk
 def test_it_reconciles_and_every_product_has_its_partner(case: tuple[Case, dict[str, RunResult]]) -> None:
     expected, results = case
     for result in results.values():
-        failed = {ledger.counter for ledger in result.ledgers if ledger.state is State.FAILED}
-        assert failed == expected.failing
-        assert result.exit_code == (3 if failed else 0)
-        assert {s.residual for s in result.statements if not {s.from_, s.to} & failed} == {0}
+        assert result.exit_code == 0
+        assert {s.residual for s in result.statements} == {0}
         assert all(not ledger.mismatches and not ledger.unchecked for ledger in result.ledgers)
     products = results["matmul"]
     assert {t.name: t.totals["matmul"] for t in products.traces} == dict.fromkeys(
