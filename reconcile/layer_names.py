@@ -64,7 +64,7 @@ def _split(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def _names(parts: Mapping[str, tuple[str, ...]], around: int) -> dict[str, Name]:
     counted = _first_of_a_series(parts.values())
-    return {path: Name(tuple(_key(p, around, counted))) for path, p in parts.items()}
+    return {path: Name(_singular(_key(p, around, counted))) for path, p in parts.items()}
 
 
 def _key(parts: Sequence[str], around: int, counted: frozenset[tuple[str, ...]]) -> Iterable[Word]:
@@ -78,6 +78,15 @@ def _key(parts: Sequence[str], around: int, counted: frozenset[tuple[str, ...]])
         yield from words(part.removeprefix("tf_"))
         if own is None and (*parts[:depth], part) in counted:
             yield 0
+
+
+def _singular(key: Iterable[Word]) -> Key:
+    """``blocks.0`` is ``block_0``: what holds a number of things is named in the plural, the one thing in the singular."""
+    found = tuple(key)
+    return tuple(
+        word[:-1] if isinstance(after, int) and isinstance(word, str) and re.fullmatch(r"\w{2,}[^s\W]s", word) else word
+        for word, after in zip(found, (*found[1:], ""), strict=False)
+    )
 
 
 def words(part: str) -> list[Word]:

@@ -90,14 +90,17 @@ def _evidence(first: str, a: Site, b: Site) -> str:
 
 
 def _products(a: Site, b: Site) -> int:
-    """How well two sites with products fit: the same work before the same filter, that before the same words."""
+    """How well two sites with products fit: the same work before the same filter, that before the same words.
+
+    The same filter fits where it goes over more places (another stride), or is cropped afterwards (a transposed convolution).
+    """
     if not (a.known and b.known) or _by_another_filter(a, b):
         return 0
     shape, words = bool(a.filters & b.filters), likeness(a.name, b.name)
     if a.products == b.products:
         return 100 + 10 * shape + words
     as_long = a.work.mac * b.work.accumulators == b.work.mac * a.work.accumulators
-    return 20 + words if shape and as_long else 0
+    return 20 + words if shape and (as_long or a.work.mac == b.work.mac) else 0
 
 
 def _by_another_filter(a: Site, b: Site) -> bool:

@@ -9,10 +9,22 @@ from .layer_names import INNER, Key, Name
 from .records import Op, Tensor, Trace
 from .work import ZERO, UnknownWork, Work, prod, work_of
 
+FILTER_FIRST = frozenset(
+    f"{convolution}BackpropInput{version}"
+    for convolution, version in (
+        ("Conv2D", ""),
+        ("Conv2D", "V2"),
+        ("Conv3D", ""),
+        ("Conv3D", "V2"),
+        ("DepthwiseConv2dNative", ""),
+    )
+)
+"""Transposed convolutions: they take (sizes, filter, input), and all others the filter last."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One layer's own ops. ``place`` is where it comes in the order of execution, by its first op with work.
+    """One layer's own ops. ``place`` is where it comes in the order of execution, by its first product, else its first op.
 
     ``home`` is the name of the innermost layer around it, or itself, that has its namesake in the other model.
     ``work`` covers all of them and all calls. ``filters`` are the sizes of what its matrix products and convolutions multiply
@@ -42,8 +54,15 @@ class Site:
 
 
 def paths_of(trace: Trace) -> tuple[str, ...]:
-    """The layers of a trace that have ops with work, or of unknown work, in order of execution."""
-    return tuple(_ops(trace))
+    """The layers of a trace that have ops with work, or of unknown work, in order of execution: by their first product,
+    those without one by their first op."""
+    first: dict[str, int] = {}
+    ops = _ops(trace)
+    order = {op.id: index for index, op in enumerate(trace.ops)}
+    for path, found in ops.items():
+        products = [op for op, work in found if work is not None and work.mac]
+        first[path] = order[products[0].id if products else found[0][0].id]
+    return tuple(sorted(first, key=first.__getitem__))
 
 
 def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name], shared: Collection[Name]) -> list[Site]:
@@ -97,7 +116,7 @@ def _site(paths: tuple[str, ...], name: Name, home: Key, place: int, ops: list[t
         total = total + (work or ZERO) * op.calls
         if work is not None and work.mac:
             sizes = [size for tensor in op.inputs if (size := _sizes(tensor)) is not None]
-            filters |= set(sizes[-1:])
+            filters |= set(sizes[:1] if op.op in FILTER_FIRST else sizes[-1:])
             operands |= {prod(size) for size in sizes}
             times += op.calls
     known = all(work is not None for _, work in ops)

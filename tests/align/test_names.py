@@ -14,6 +14,7 @@ SAME = [
     ("StatefulPartitionedCall.bert.", "pooler.dense.Tensordot", "pooler.dense"),
     ("", "embeddings.LayerNorm", "embeddings.layer_norm"),
     ("", "block1_conv1", "block1.conv1"),
+    ("", "block_0_attention", "blocks.0.attention"),
 ]
 
 
@@ -21,6 +22,17 @@ SAME = [
 def test_the_same_layer_has_the_same_name(around: str, tf: str, torch: str) -> None:
     names = reduced([around + tf, around + "another.layer_._7"], [torch, "another.layer.7"])
     assert names[0][around + tf].key == names[1][torch].key
+
+
+def test_a_plural_without_a_number_is_a_word_of_its_own() -> None:
+    names, _ = reduced(["embeddings.class", "class.1", "blocks.1", "pass1", "is.1"], [])
+    assert [name.key for name in names.values()] == [
+        ("embeddings", "class"),
+        ("class", 1),
+        ("block", 1),
+        ("pass", 1),
+        ("is", 1),
+    ]
 
 
 def test_words_and_numbers() -> None:
