@@ -200,6 +200,8 @@ def run(
     models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
     if not models:
         raise UsageError("give a model: torch=..., tf=... or both.")
+    if mapping is not None and len(models) < 2:
+        raise UsageError("mapping= is for two models: give both torch= and tf=.")
     named = next((name for name, model in models.items() if isinstance(model, str)), None)
     apart = named is not None if isolated is None else isolated
     if not apart and named is not None:
