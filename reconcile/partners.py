@@ -38,8 +38,10 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
         for sequences in (_runs, _homes):
             for run_a, run_b in list(sequences(pairs, left, right)):
                 pairs += _by_order(run_a, run_b, of_products)
+    around = [_around_open(pairs, i, sites) for i, sites in enumerate((left, right))]
     for path_a, path_b in shared.values():
-        pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
+        if path_a in around[0] and path_b in around[1]:
+            pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
     for run_a, run_b in list(_runs(pairs, left, right)):
         pairs = _merged(pairs, run_a, run_b, "order")
     pairs += _only(pairs, left, right)
@@ -156,6 +158,14 @@ def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
         tables.append({name: path for path, name in side.items() if name.key and times[name] == 1})
     both = {name: (path, tables[1][name]) for name, path in tables[0].items() if name in tables[1]}
     return dict(sorted(both.items(), key=lambda item: (-item[1][0].count("."), item[1])))
+
+
+def _around_open(pairs: Iterable[Pair], side: int, sites: Iterable[Site]) -> set[str]:
+    """The layers around a product that has no partner, or one with other products; those layers themselves included."""
+    even = (pair for pair in pairs if _products_of(pair.sides[0]) == _products_of(pair.sides[1]))
+    done = {s.place for pair in even for s in pair.sides[side]}
+    parts = [path.split(".") for s in sites if s.work.mac and s.place not in done for path in s.paths]
+    return {".".join(p[:end]) for p in parts for end in range(1, len(p) + 1)}
 
 
 def _below(path: str, sites: Iterable[Site]) -> list[Site]:
