@@ -20,21 +20,38 @@ def quiet():
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def versions():
-    # type: () -> Dict[str, str]
-    """Versions of TensorFlow and of the Keras that builds the models."""
+def versions(model=None):
+    # type: (Any) -> Dict[str, str]
+    """Versions of TensorFlow and of the Keras that made the model, or that TensorFlow uses where that made none."""
+    import importlib
+
     import tensorflow as tf
 
     found = {"tensorflow": tf.__version__}
-    version = getattr(getattr(tf, "keras", None), "__version__", None)
-    if version is None:  # a lazy tf.keras (2.13 to 2.15) has it only on the package behind it
-        try:
-            import keras
-        except ImportError:
-            return found
-        version = keras.__version__
-    found["keras"] = str(version)
+    package = keras_of(model)
+    if package in ("", "tensorflow"):
+        package = ""
+        version = getattr(getattr(tf, "keras", None), "__version__", None)
+        if version is None and hasattr(tf, "keras"):  # a lazy tf.keras has it only on the package behind it
+            package = tf.keras.Model.__module__.split(".")[0]
+    if package:
+        version = getattr(importlib.import_module(package), "__version__", None)
+    if version is not None:
+        found["keras"] = str(version)
     return found
+
+
+def keras_of(value, kind="Model"):
+    # type: (Any, str) -> str
+    """The package whose Model (or Layer) it is: tensorflow, keras or tf_keras, whichever ``tf.keras`` means; '' for none.
+
+    ``tf.keras`` is not asked: it becomes one or the other for good when it is first touched.
+    """
+    for base in type(value).__mro__:
+        package = base.__module__.split(".")[0]
+        if base.__name__ == kind and package in ("tensorflow", "keras", "tf_keras"):
+            return package
+    return ""
 
 
 def _children(layer):
@@ -188,10 +205,8 @@ class TfModel(object):
     def invoke(self, tensors):
         # type: (Sequence[Any]) -> Any
         """One inference call of the model with these for its tensors."""
-        import tensorflow as tf
-
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
-        if isinstance(self._model, tf.keras.Model):
+        if keras_of(self._model):
             positional, named = _as_keras_takes(self._model, positional, named)
             return self._model(*positional, training=False, **named)
         return self._model(*positional, **named)
@@ -205,6 +220,11 @@ class TfModel(object):
 
             self._frozen = convert.convert_variables_to_constants_v2_as_graph(self.concrete)
         return self._frozen
+
+    def versions(self):
+        # type: () -> Dict[str, str]
+        """Versions of TensorFlow and Keras."""
+        return versions(self._model)
 
     def example(self):
         # type: () -> List[Any]

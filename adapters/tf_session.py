@@ -10,7 +10,7 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..records import DUPLICATE, Trace
 from . import tf_graph
-from .tf_model import layer_paths, versions
+from .tf_model import keras_of, layer_paths, versions
 from .trace_tf import Fetch, Tracer, finished
 
 
@@ -74,16 +74,19 @@ class TfSession(object):
 
     def _build(self, params):
         # type: (Any) -> Tuple[List[Any], List[Any]]
-        import tensorflow as tf
-
         build = self.pair.build_tf if self.open_batch else getattr(self.pair, "build_tf_session", self.pair.build_tf)
         model = build(params)
-        if isinstance(model, tf.keras.Model):
+        if keras_of(model):
             self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))
             return list(model.inputs), list(model.outputs)
         inputs = [self.v1.placeholder(i.dtype, i.shape, name=i.name) for i in self.pair.inputs(params)]
         outputs = model(*inputs)
         return inputs, list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+
+    def versions(self):
+        # type: () -> Dict[str, str]
+        """Versions of TensorFlow and Keras."""
+        return versions()
 
     def roles(self):
         # type: () -> Dict[str, str]
@@ -129,7 +132,7 @@ class TfSession(object):
         # type: (Built, Tuple[str, ...]) -> Trace
         tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
         tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
-        return finished(tracer, versions(), notes)
+        return finished(tracer, self.versions(), notes)
 
     def _fetch(self, built, wanted):
         # type: (Built, List[Fetch]) -> Dict[Fetch, Any]

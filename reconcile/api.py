@@ -174,12 +174,14 @@ def run(
     timeout: float | None = None,
     python: str | Path | None = None,
     progress: Callable[[Event], None] | None = None,
+    mapping: str | Path | None = None,
 ) -> Run:
     """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
 
     ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``. ``inputs`` is
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
-    them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are.
+    them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are. ``mapping`` is a
+    file that says which layers of the two belong together, where their names and work do not.
 
     ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
     classes of modules, or their names (``"net:make"``, which is always run so); ``timeout`` (seconds per counter, 600
@@ -198,6 +200,8 @@ def run(
     models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
     if not models:
         raise UsageError("give a model: torch=..., tf=... or both.")
+    if mapping is not None and len(models) < 2:
+        raise UsageError("mapping= is for two models: give both torch= and tf=.")
     named = next((name for name, model in models.items() if isinstance(model, str)), None)
     apart = named is not None if isolated is None else isolated
     if not apart and named is not None:
@@ -217,6 +221,7 @@ def run(
         timeout=TIMEOUT if timeout is None else timeout,
         formulas=tuple(map(Path, formulas)),
         python="" if python is None else str(python),
+        mapping=None if mapping is None else Path(mapping),
     )
     tell = progress or (lambda _event: None)
     return Run((_apart if apart else _here)(request, models, inputs, tell))

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class Environment:
     """One environment. ``python`` is "3.8" or "current"; ``frameworks`` are the sides of a pair that run in it.
 
     ``counters`` are those that run there, none for all that its frameworks have. ``theirs`` is the interpreter of one that
-    somebody has already; it stays as it is.
+    somebody has already; it stays as it is. ``over`` is "current" where the packages are laid over the running
+    interpreter's own, as they are, without what they themselves require.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Environment:
     requirements: tuple[str, ...]
     counters: tuple[str, ...] = ()
     theirs: Path | None = None
+    over: str = ""
 
 
 def load(path: Path | None = None) -> dict[str, Environment]:
@@ -135,7 +138,8 @@ def cache_root() -> Path:
 
 def folder_of(env: Environment) -> Path:
     """Where that environment lies, made or not: other requirements, Python or machine are another folder."""
-    what = "\n".join([sys.platform, platform.machine(), _version(env), *sorted(env.requirements)])
+    below = _below() if env.over else []
+    what = "\n".join([sys.platform, platform.machine(), _version(env), *sorted(env.requirements), *below])
     digest = hashlib.sha256(what.encode()).hexdigest()[:12]
     return cache_root() / f"{env.name[:60]}-{digest}"
 
@@ -149,12 +153,28 @@ def _build(env: Environment, folder: Path, lock: int, progress: Callable[[str], 
     try:
         _uv([*uv, "venv", "--quiet", "--no-project", "--python", str(python), str(folder)], folder.parent, lock)
         install = ["pip", "install", "--quiet", "--python", str(_python(folder))]
+        if env.over:
+            install.append("--no-deps")
+            _lay_over(folder)
         _uv([*uv, *install, *env.requirements], folder.parent, lock)
         (folder / STAMP).write_text("\n".join([str(python), *env.requirements]) + "\n", encoding="utf-8")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     progress(f"{env.name}: ready")
+
+
+def _below() -> list[str]:
+    """Where the running interpreter has its packages."""
+    paths = sysconfig.get_paths()
+    return list(dict.fromkeys((paths["purelib"], paths["platlib"])))
+
+
+def _lay_over(folder: Path) -> None:
+    """Let the environment find the running interpreter's packages behind its own, as that one does: .pth files and all."""
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    lines = [f"import site; site.addsitedir({path!r})\n" for path in _below()]
+    (site / "reconcile-over.pth").write_text("".join(lines), encoding="utf-8")
 
 
 def _uv(command: list[str], cwd: Path, lock: int) -> None:
@@ -247,9 +267,9 @@ def _environment(file: str, name: str, table: object) -> Environment:
             f'{where}: expected a table with the keys {", ".join(keys)}; quote a name with dots: ["{name}.1"].'
         )
     for key in table:
-        if key not in (*keys, "counters"):
+        if key not in (*keys, "counters", "over"):
             raise UsageError(
-                f"{where}: unknown key {key!r}; the keys are {', '.join(keys)} and counters. A name with dots is quoted."
+                f"{where}: unknown key {key!r}; the keys are {', '.join(keys)}, counters and over. A name with dots is quoted."
             )
     for key in keys:
         if key not in table:
@@ -258,6 +278,8 @@ def _environment(file: str, name: str, table: object) -> Environment:
         if not isinstance(table[key], str):
             raise UsageError(f"{where}: {key} must be text, not {table[key]!r}.")
     table = {"counters": [], **table}
+    if table.get("over", CURRENT) != CURRENT or ("over" in table and table["python"] != CURRENT):
+        raise UsageError(f'{where}: over is "{CURRENT}" or left out, and python is "{CURRENT}" as well.')
     for key in ("frameworks", "requirements", "counters"):
         if not isinstance(table[key], list) or not all(isinstance(item, str) for item in table[key]):
             raise UsageError(f"{where}: {key} must be a list of texts, not {table[key]!r}.")
@@ -271,7 +293,7 @@ def _environment(file: str, name: str, table: object) -> Environment:
         if counter not in COUNTERS:
             raise UsageError(f"{where}: counters: {unknown('counter', counter, COUNTERS)}")
     requirements, counters = tuple(table["requirements"]), tuple(table["counters"])
-    return Environment(name, table["title"], table["python"], chosen, requirements, counters)
+    return Environment(name, table["title"], table["python"], chosen, requirements, counters, table.get("over", ""))
 
 
 def _check_python(where: str, python: str) -> None:

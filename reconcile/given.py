@@ -209,7 +209,9 @@ def is_made(framework, value):
         return is_model(framework, value)
     import tensorflow as tf
 
-    return isinstance(value, (tf.Module, tf.keras.layers.Layer))
+    from .adapters.tf_model import keras_of
+
+    return isinstance(value, tf.Module) or bool(keras_of(value, "Layer"))
 
 
 def default_dtype(framework):

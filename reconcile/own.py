@@ -68,8 +68,13 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
     return found
 
 
-def one_model(model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object) -> None:
-    """Raises UsageError unless exactly one model is named: a pair, or a factory for one framework or both."""
+def one_model(
+    model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object, mapped: str = ""
+) -> None:
+    """Raises UsageError unless exactly one model is named: a pair, or a factory for one framework or both.
+
+    ``mapped`` is the option that names a mapping file, if one does: that takes two models of somebody's own.
+    """
     if model is None and not factories:
         raise UsageError(
             "name a model: --model NAME (see `reconcile list models`), or --torch MODULE:FUNCTION or --tf MODULE:FUNCTION "
@@ -79,6 +84,8 @@ def one_model(model: str | None, factories: Mapping[str, str], overrides: Mappin
         raise UsageError("--model names a pair and --torch and --tf a model of your own; give one or the other.")
     if model is not None and inputs:
         raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
+    if mapped and len(factories) < 2:
+        raise UsageError(f"{mapped} is for two models of your own: give both --torch and --tf.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
 

@@ -194,6 +194,20 @@ class LayerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """One row of two models that were aligned by themselves: the layers of either that belong together, by their paths.
+
+    ``by`` is the evidence, '' for a layer that stays without a partner; ``comment`` then says why.
+    """
+
+    layer: str
+    tf: tuple[str, ...]
+    torch: tuple[str, ...]
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Parity:
     """Result of comparing both models' outputs on the same weights and input (None fields where not measured)."""
 
@@ -208,6 +222,7 @@ class RunResult:
 
     ``inputs`` (framework -> text) is what the model was called with there, where that is known.
     ``others`` is the same run under the other conventions there are, where they were asked for.
+    ``alignment`` is empty where the pair says itself which layers belong together.
     """
 
     model: str
@@ -224,6 +239,7 @@ class RunResult:
     notes: tuple[str, ...] = field(default=())
     inputs: Mapping[str, str] = field(default_factory=dict)
     others: tuple[RunResult, ...] = field(default=())
+    alignment: tuple[Match, ...] = field(default=())
 
     def statement(self, from_: str, to: str) -> Statement:
         """The statement between two counters (or traces). Raises KeyError if there is none."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import __version__, own, parcel
 from .adapters import COUNTERS
-from .align import Alignment
+from .aligning import alignment
 from .causes import State
 from .conventions import BUILT_IN, Convention, choose, load_conventions
 from .engine import Books, Missing, reconcile
@@ -31,9 +31,10 @@ from .worker import PACKAGES, TITLES, TRACE
 class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
-    for this one), and ``theirs`` its version if it is of the user's own environment; without ``trace`` the ledgers are to be
-    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
+    of their own, ``mapping`` is a file that says which layers of two such models belong together; ``formulas`` are Python
+    files that register work formulas; ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version
+    if it is of the user's own environment; without ``trace`` the ledgers are to be held against a trace from elsewhere;
+    ``every_convention`` reconciles under the other conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -50,6 +51,7 @@ class RunRequest:
     inputs: tuple[pairs.Input, ...] = ()
     paths: tuple[str, ...] = ()
     every_convention: bool = False
+    mapping: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def run(
     with scoped():
         load_formulas(request.formulas)
         found = (take or collect)(request, progress)
-        return (settle_each if request.every_convention else settle)(found, convention, conventions)
+        settled = settle_each if request.every_convention else settle
+        return settled(found, convention, conventions, request.mapping)
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
@@ -90,16 +93,21 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 
-def settle_each(found: Collected, convention: Convention, conventions: Mapping[str, Convention]) -> RunResult:
+def settle_each(
+    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+) -> RunResult:
     """As ``settle``, with the same under the other conventions as ``others``."""
-    others = tuple(settle(found, c, conventions) for c in conventions.values() if c.name != convention.name)
-    return replace(settle(found, convention, conventions), others=others)
+    others = tuple(settle(found, c, conventions, mapping) for c in conventions.values() if c.name != convention.name)
+    return replace(settle(found, convention, conventions, mapping), others=others)
 
 
-def settle(found: Collected, convention: Convention, conventions: Mapping[str, Convention]) -> RunResult:
-    """Reconcile what was collected under a convention."""
+def settle(
+    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+) -> RunResult:
+    """Reconcile what was collected under a convention. Raises UsageError for a mapping file that cannot be used."""
     meta = found.meta
-    align = Alignment([Layer(*layer) for layer in meta["layers"]])
+    traces = [trace for trace in found.traces if isinstance(trace, Trace)]
+    align, rows = alignment([Layer(*layer) for layer in meta["layers"]], traces, mapping)
     books = reconcile(found.traces, found.ledgers, align, convention, conventions)
     return RunResult(
         model=meta["name"],
@@ -115,6 +123,7 @@ def settle(found: Collected, convention: Convention, conventions: Mapping[str, C
         exit_code=exit_code(books),
         notes=tuple(meta["notes"]),
         inputs=_inputs(found),
+        alignment=rows,
     )
 
 

@@ -200,7 +200,7 @@ class Worker(object):
             with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 concrete = model.concrete
             notes = model.notes + called(self.pair, model)
-            return trace_tf.trace_function(concrete, model.scopes, model.fetch, tf_model.versions(), notes)
+            return trace_tf.trace_function(concrete, model.scopes, model.fetch, model.versions(), notes)
         return capture(task, self.model)
 
     def _session(self, task, params):

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ...records import DEAD, FLOP, RUN_STATS_TRUNCATED, Entry, Ledger, Sighting
 from .. import tf_graph
-from ..tf_model import TfModel, versions
+from ..tf_model import TfModel
 from ..tf_session import TfSession
 
 STEP_STATS_CAP = 1 << 20
@@ -70,7 +70,7 @@ def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None
         "tf",
         FLOP,
         "graph",
-        versions(),
+        {},
         sum(values.values()),
         tuple(entries),
         tuple(sightings),
@@ -170,4 +170,4 @@ CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]
 def capture(counter, model):
     # type: (str, Any) -> Ledger
     """The ledger of one of this folder's counters."""
-    return CAPTURES[counter](model)
+    return CAPTURES[counter](model)._replace(versions=model.versions())

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 WHAT = (
-    "model", "torch", "tf", "inputs", "overrides", "convention", "convention_files", "counters", "from_", "to",
+    "model", "torch", "tf", "inputs", "mapping", "overrides", "convention", "convention_files", "counters", "from_", "to",
     "environment", "names", "file", "with_", "python", "device", "timeout", "formulas",
 )  # fmt: skip
 """Parameters that decide what a report says."""

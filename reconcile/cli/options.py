@@ -108,6 +108,15 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         metavar="[NAME=]SHAPE[:DTYPE]",
         help="Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
     ),
+    "mapping": click.option(
+        "--mapping",
+        type=PATH,
+        metavar="FILE.csv",
+        help="Which layers of two models of your own belong together, as --write-mapping wrote it and you corrected it.",
+    ),
+    "write-mapping": click.option(
+        "--write-mapping", type=PATH, metavar="FILE.csv", help="Write which layers were taken to belong together."
+    ),
     "set": click.option(
         "--set",
         "overrides",

@@ -11,8 +11,8 @@ from .options import options
 
 @click.command()
 @options(
-    "one-model", "torch", "tf", "input", "set", "convention", "convention-file", "counter", "from", "to",
-    "environment", "environments", "with", "python",
+    "one-model", "torch", "tf", "input", "mapping", "write-mapping", "set", "convention", "convention-file", "counter",
+    "from", "to", "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -22,6 +22,8 @@ def run(
     torch: str | None,
     tf: str | None,
     inputs: tuple[str, ...],
+    mapping: Path | None,
+    write_mapping: Path | None,
     overrides: dict[str, str],
     convention: str,
     convention_files: tuple[Path, ...],
@@ -51,6 +53,7 @@ def run(
     from .. import own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
+    from ..mapping import check, written
     from ..report import write
     from .again import again
     from .ends import choose, ends
@@ -60,7 +63,9 @@ def run(
 
     given = {"tf": tf, "torch": torch}
     factories = {name: own.factory(name, where) for name, where in given.items() if where is not None}
-    own.one_model(model, factories, overrides, inputs)
+    mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
+    own.one_model(model, factories, overrides, inputs, mapped)
+    check(mapping, write_mapping)
     request = runner.RunRequest(
         model=model or "",
         overrides=overrides,
@@ -73,6 +78,7 @@ def run(
         factories=factories,
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
+        mapping=mapping,
     )
     wanted = ends(own.counters_of(factories, counters) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
@@ -83,5 +89,9 @@ def run(
     statement = choose(result, wanted)
     texts = write.render(result, formats, statement, again(ctx))
     files = write.write(out, result.model, texts)
+    if write_mapping is not None and result.alignment:
+        files.append(write.one(write_mapping, written(result.alignment, result.model)))
+    elif write_mapping is not None:
+        click.echo(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, files, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)

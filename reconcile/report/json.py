@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from ..records import Op, Tensor
-from ..results import Adjustment, Evidence, LayerRow, LedgerResult, RunResult, Statement, TraceResult, TraceRow
+from ..results import Adjustment, Evidence, LayerRow, LedgerResult, Match, RunResult, Statement, TraceResult, TraceRow
 from ..verdict import CounterVerdict, Figure, Verdict, verdict
 from ..work.types import COMPONENTS
 from .view import reason
@@ -48,6 +48,7 @@ def to_dict(result: RunResult) -> dict[str, Any]:
         "verdict": _verdict(verdict(result)),
         "ledgers": [_ledger(x) for x in result.ledgers],
         "traces": [_trace(x) for x in result.traces],
+        "alignment": [_match(x) for x in result.alignment],
         "layers": [_layer(x, first) for x in result.layers],
         "statements": [_statement(x) for x in result.statements],
     }
@@ -158,6 +159,10 @@ def _row(row: TraceRow) -> dict[str, Any]:
         "phase": row.phase,
         **dict(row.work.items()),
     }
+
+
+def _match(row: Match) -> dict[str, Any]:
+    return {"layer": row.layer, "tf": list(row.tf), "torch": list(row.torch), "by": row.by, "comment": row.comment}
 
 
 def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:

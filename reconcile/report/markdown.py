@@ -16,6 +16,7 @@ from ..results import RunResult, Statement, TraceResult
 from ..verdict import counters_of, verdict
 from ..work.types import COMPONENTS, Work
 from . import view
+from .alignment import sentences
 from .text import markdown, number, prose, signed
 
 DIFFER = "How the frameworks differ here"
@@ -57,6 +58,7 @@ def to_markdown(
         blocks=lambda s: view.blocks(s, [row.layer for row in result.layers]),
         about=about,
         differ=differ,
+        aligned=sentences(result.alignment),
         origin=lambda name, total: view.origin(result, name, total),
     )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"

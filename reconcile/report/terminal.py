@@ -18,6 +18,7 @@ from ..records import CALLED_WITH
 from ..results import LayerRow, RunResult, Statement
 from ..verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
+from .alignment import sentences
 from .text import clean, number, si, signed
 
 LABEL = 44
@@ -224,16 +225,16 @@ def _closing(counter: CounterVerdict) -> RenderableType:
 
 def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
     """What is to be said of how a trace or ledger was taken: where it ran and why; and what the model was called with,
-    where no number says so."""
+    where no number says so. Then, how the layers of two models were aligned."""
     shown = {framework for figure in said.figures for framework in figure.frameworks}
-    notes = [
-        (trace.name, note)
+    found = [
+        f"{trace.name}: {note}."
         for trace in result.traces
         for note in trace.notes
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
-    notes += [(ledger.counter, note) for ledger in result.ledgers for note in ledger.notes]
-    return [Text(clean(f"{name}: {note}."), style="dim") for name, note in notes]
+    found += [f"{ledger.counter}: {note}." for ledger in result.ledgers for note in ledger.notes]
+    return [Text(clean(text), style="dim") for text in [*found, *sentences(result.alignment)]]
 
 
 def _verdict(said: Verdict) -> list[RenderableType]:

@@ -56,9 +56,26 @@ def lying(folder: Path, stem: str) -> tuple[str, ...]:
 def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be."""
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
-    waiting: dict[Path, Path] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _place(targets)
+    except OSError as error:
+        raise _refused(folder, error) from error
+    return list(targets)
+
+
+def one(file: Path, text: str) -> Path:
+    """Write this one file, whole or not at all. Raises UsageError where it cannot be written."""
+    try:
+        _place({file: text})
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror or type(error).__name__}.") from error
+    return file
+
+
+def _place(targets: Mapping[Path, str | bytes]) -> None:
+    waiting: dict[Path, Path] = {}
+    try:
         for target, text in targets.items():
             waiting[target] = _beside(target)
             with waiting[target].open("xb") as file:
@@ -67,12 +84,9 @@ def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Pat
                 os.fsync(file.fileno())
         for target, temporary in waiting.items():
             temporary.replace(target)
-    except OSError as error:
-        raise _refused(folder, error) from error
     finally:
         for temporary in waiting.values():
             temporary.unlink(missing_ok=True)
-    return list(targets)
 
 
 def safe(name: str) -> str:

@@ -17,7 +17,7 @@ echo "downloads=$UV_PYTHON_DOWNLOADS preference=$UV_PYTHON_PREFERENCE path=$PYTH
 case "$1" in
 venv)
   for last; do :; done
-  mkdir -p "$last/bin" && ln -s {python} "$last/bin/python" ;;
+  mkdir -p "$last/bin" "$last/lib/python3.9/site-packages" && ln -s {python} "$last/bin/python" ;;
 pip)
   {install} ;;
 esac

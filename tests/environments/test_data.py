@@ -65,6 +65,8 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
         (GOOD.replace('["tf"]', '["jax"]'), "frameworks must be one or both of tf, torch"),
         (GOOD.replace('["tf"]', "[]"), "frameworks must be one or both of tf, torch"),
         (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is no requirement"),
+        (GOOD + 'over = "current"', 'over is "current" or left out, and python is "current" as well'),
+        (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over is "current" or left out'),
         (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
     ],

@@ -9,8 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
 from reconcile import environments
@@ -54,6 +56,19 @@ def test_the_running_version_with_packages_is_an_environment_of_its_own(uv: Uv) 
     uv()
     env = Environment("mine", "Mine", "current", ("tf",), ("six",))
     assert ensure(env) == folder_of(env) / "bin" / "python"
+
+
+def test_packages_laid_over_the_running_ones_come_alone_and_find_those(uv: Uv) -> None:
+    log = uv()
+    env = Environment("mine", "Mine", "current", ("tf",), ("six==1.16.0",), over="current")
+    python = ensure(env)
+    assert log.read_text().splitlines()[2] == f"pip install --quiet --python {python} --no-deps six==1.16.0"
+    assert folder_of(env) != folder_of(replace(env, over=""))
+    (pth,) = folder_of(env).glob("lib/python*/site-packages/*.pth")
+    # -S leaves the test run's own packages out, so that what is found is found through the file
+    code = f"import site; site.addsitedir({str(pth.parent)!r}); import click; print(click.__file__)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={}, check=False)
+    assert done.stdout.strip() == click.__file__, done.stderr
 
 
 @pytest.mark.parametrize("lacking", ["stamp", "interpreter"])

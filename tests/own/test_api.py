@@ -89,6 +89,7 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest
 
     cases = [
         ({}, "give a model: torch=..., tf=... or both."),
+        ({"torch": torch.nn.Linear(2, 3), "mapping": "layers.csv"}, "mapping= is for two models: give both"),
         ({"torch": 3}, "torch= is an int; give a PyTorch model or a function that makes one."),
         ({"torch": broken}, "the factory broken raised ValueError: no weights"),
         ({"torch": dict}, "the factory dict returned a dict; it must return a torch.nn.Module"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from typing import Any
+
 import pytest
 
+from reconcile import runner
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks
@@ -43,7 +47,7 @@ TORCH = """
     from torch import nn, ones
 
     def net():
-        parts = OrderedDict(conv=nn.Conv2d(3, 8, 3), flat=nn.Flatten(), fc=nn.Linear(8 * 7 * 6, 4), extra=nn.Linear(4, 2))
+        parts = OrderedDict(conv=nn.Conv2d(3, 8, 3), flat=nn.Flatten(), head=nn.Linear(8 * 7 * 6, 4), extra=nn.Linear(4, 2))
         return nn.Sequential(parts), ones(1, 3, 9, 8)
 """
 
@@ -79,16 +83,70 @@ def test_layers_of_a_subclass_are_found_before_it_was_ever_called(repository: Re
     assert rows["dense"] == 2 * 2 * 6 * 4 * 3
 
 
-def test_two_factories_are_a_pair_and_a_layer_that_only_one_has_is_a_row_of_its_own(repository: Repository) -> None:
+def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``fc`` is ``head`` there: order, filter and work say so. A layer that only one has is a row of its own."""
+    found = []
+
+    def once(*args: Any) -> runner.Collected:
+        """Only the first run starts the frameworks."""
+        if not found:
+            found.append(collect(*args))
+        return found[0]
+
+    collect = runner.collect
+    monkeypatch.setattr(runner, "collect", once)
     repository.write(keras_net=KERAS, torch_net=TORCH)
-    data = repository.report("keras_net.net+torch_net.net", "--tf", "keras_net:net", "--torch", "torch_net:net")
+    name, asked = "keras_net.net+torch_net.net", ("--tf", "keras_net:net", "--torch", "torch_net:net")
+    data = repository.report(name, *asked, "--write-mapping", "layers.csv")
     assert data["params"] == {"tf": "keras_net:net", "torch": "torch_net:net"}
     conv, fc, extra = 2 * 7 * 6 * 8 * 27, 2 * 8 * 7 * 6 * 4, 2 * 4 * 2
-    rows = {row["layer"]: row["work_by_framework"] for row in data["layers"]}
-    assert rows["conv"] == {"tf": conv, "torch": conv}
-    assert rows["fc"] == {"tf": fc, "torch": fc}
-    assert rows["extra"] == {"tf": 0, "torch": extra}
-    between = next(s for s in data["statements"] if (s["from"], s["to"]) == ("trace@tf", "trace@torch"))
-    assert [(a["cause"], a["layer"], a["amount"]) for a in between["adjustments"]] == [
-        ("real-work-differs", "extra", extra)
+    assert works(data) == {"conv": [conv, conv], "head": [fc, fc], "torch:extra": [0, extra]}
+    assert changes(data) == [("real-work-differs", "torch:extra", extra)]
+    written = (repository.folder / "layers.csv").read_text().splitlines()[4:]
+    assert written == [
+        "conv,conv,conv,name+work,",
+        "head,fc,head,order+shape+work,",
+        "torch:extra,,extra,,no layer of the other model fits",
     ]
+    screen = " ".join(repository.run(*asked).output.split())
+    assert "Layers matched: 1 by name+work, 1 by order+shape+work. Without a partner in torch: extra." in screen
+
+    (repository.folder / "layers.csv").write_text("tf,torch\nfc,extra\n")
+    data = repository.report(name, *asked, "--mapping", "layers.csv")
+    assert works(data) == {"conv": [conv, conv], "torch:head": [0, fc], "extra": [fc, extra]}
+    assert {row["layer"]: row["by"] for row in data["alignment"]}["extra"] == "mapping"
+    assert changes(data) == [("real-work-differs", "torch:head", fc), ("real-work-differs", "extra", extra - fc)]
+    assert "| extra | fc | extra | mapping |" in (repository.folder / "out" / f"{name}.md").read_text()
+
+    (repository.folder / "layers.csv").write_text("tf,torch\nfc,extra\nfc,head\n")
+    shutil.rmtree(repository.folder / "out")
+    assert repository.refusal(*asked, "--mapping", "layers.csv") == (
+        "the mapping file layers.csv, line 3: the TensorFlow layer 'fc' is in line 2 already; a layer is in one row."
+    )
+
+
+def works(data: dict[str, Any]) -> dict[str, list[int]]:
+    return {row["layer"]: [row["work_by_framework"][f] for f in ("tf", "torch")] for row in data["layers"]}
+
+
+def changes(data: dict[str, Any]) -> list[tuple[str, str, int]]:
+    (between,) = (s for s in data["statements"] if (s["from"], s["to"]) == ("trace@tf", "trace@torch"))
+    return [(a["cause"], a["layer"], a["amount"]) for a in between["adjustments"]]
+
+
+@pytest.mark.parametrize("option", ["--mapping", "--write-mapping"])
+def test_a_mapping_takes_two_models(repository: Repository, option: str) -> None:
+    said = f"{option} is for two models of your own: give both --torch and --tf."
+    assert repository.refusal("--torch", "net:Net", option, "layers.csv") == said
+    assert repository.refusal("--model", "gru_demo", option, "layers.csv") == said
+
+
+def test_a_mapping_file_is_looked_at_before_anything_runs(repository: Repository) -> None:
+    """There is no module ``net``: what is said first is said of the files."""
+    asked = ("--torch", "net:Net", "--tf", "net:net")
+    (repository.folder / "layers.csv").write_text("a,b\n")
+    assert "layers.csv, line 1 is no header of a mapping file" in repository.refusal(*asked, "--mapping", "layers.csv")
+    assert "there is no folder far" in repository.refusal(*asked, "--write-mapping", "far/layers.csv")
+    assert "that is a folder" in repository.refusal(*asked, "--write-mapping", ".")

@@ -1,0 +1,143 @@
+"""The mapping file: which layer of the one model is which of the other, a line each, to be looked through and corrected.
+
+A CSV table with the columns ``layer, tf, torch, by, comment``. A row of the report is all lines with the same ``layer``; a line
+without one is a row by itself, and so is a layer without a partner. ``by`` and ``comment`` are for the reader.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from .align import ROOT
+from .errors import UsageError
+from .records import Trace
+from .results import Match
+
+COLUMNS = ("layer", "tf", "torch", "by", "comment")
+SIDES = {"tf": "TensorFlow", "torch": "PyTorch"}
+GIVEN = "mapping"
+HEAD = """\
+# Which layer of {tf} is which of {torch}. Lines with the same name in the first column are one row of the report;
+# a line with one layer alone is one without a partner. What this file does not list is aligned by itself.
+# Read it back with --mapping FILE.
+"""
+
+
+def written(rows: Iterable[Match], model: str) -> str:
+    """The file's text."""
+    out = io.StringIO()
+    names = model.split("+") if model.count("+") == 1 else ["the TensorFlow model", "the PyTorch model"]
+    out.write(HEAD.format(tf=names[0], torch=names[1]))
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for row in rows:
+        for index, (tf, torch) in enumerate(zip_longest(row.tf, row.torch)):
+            said = (row.by, row.comment) if not index else ("", "")
+            table.writerow((row.layer, _shown(tf), _shown(torch), *said))
+    return out.getvalue()
+
+
+def check(given: Path | None, write: Path | None) -> None:
+    """Before anything runs: that the file to read is a table, and that the other can be written. Raises UsageError."""
+    if given is not None:
+        _lines(given)
+    if write is not None and write.is_dir():
+        raise UsageError(f"--write-mapping {write}: that is a folder; name a file.")
+    if write is not None and not write.absolute().parent.is_dir():
+        raise UsageError(f"--write-mapping {write}: there is no folder {write.parent}.")
+
+
+def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
+    """The rows of the file. Raises UsageError, with the line, for what is no table, for a layer that the models do not have and
+    for one that is there twice."""
+    there = {trace.framework: _layers(trace) for trace in traces}
+    seen: dict[tuple[str, str], int] = {}
+    rows: dict[str, dict[str, list[str]]] = {}
+    for number, line in _lines(file):
+        where = f"the mapping file {file}, line {number}"
+        found = {side: line[side] for side in SIDES if line[side]}
+        if not found:
+            raise UsageError(f"{where} names no layer; give one in the column tf, torch or both.")
+        for side, shown in found.items():
+            path = "" if shown == ROOT else shown
+            if path not in there[side]:
+                raise UsageError(f"{where}: {_unknown(side, shown, there[side])}")
+            if (side, path) in seen:
+                raise UsageError(
+                    f"{where}: the {SIDES[side]} layer {shown!r} is in line {seen[side, path]} already; a layer is in one row."
+                )
+            seen[side, path] = number
+            row = rows.setdefault(line["layer"] or f"\n{number}", {name: [] for name in SIDES})
+            row[side].append(path)
+    return tuple(_row(layer, row["tf"], row["torch"]) for layer, row in rows.items())
+
+
+def _row(layer: str, tf: list[str], torch: list[str]) -> Match:
+    """A row by the name that it has by itself, too: its first PyTorch layer, or the framework and the layer."""
+    if "" in (*tf, *torch):
+        name = ROOT
+    elif tf and torch:
+        name = torch[0]
+    else:
+        name = f"torch:{torch[0]}" if torch else f"tf:{tf[0]}"
+    by, comment = (GIVEN, "") if tf and torch else ("", f"left without a partner by the {GIVEN} file")
+    return Match(name, tuple(tf), tuple(torch), by, comment)
+
+
+def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read the mapping file {file}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the mapping file {file} is not text in UTF-8.") from error
+    form = f"the columns are {', '.join(COLUMNS)}, of which tf and torch are needed"
+    header: list[str] | None = None
+    found = []
+    reader = csv.reader(io.StringIO(text))
+    try:
+        for cells in reader:
+            number, cells = reader.line_num, [cell.strip() for cell in cells]
+            where = f"the mapping file {file}, line {number}"
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            if header is None:
+                wrong = [name for name in cells if name not in COLUMNS] or [n for n in SIDES if n not in cells]
+                if wrong or len(set(cells)) < len(cells):
+                    raise UsageError(f"{where} is no header of a mapping file; {form}.")
+                header = cells
+            elif len(cells) > len(header):
+                raise UsageError(
+                    f"{where} has {len(cells)} cells under {len(header)} columns; quote a cell with commas."
+                )
+            else:
+                found.append((number, {**dict.fromkeys(COLUMNS, ""), **dict(zip(header, cells, strict=False))}))
+    except csv.Error as error:
+        raise UsageError(f"the mapping file {file}, line {reader.line_num}, is no CSV: {error}.") from error
+    if header is None:
+        raise UsageError(f"the mapping file {file} is empty; {form}.")
+    return found
+
+
+def _unknown(side: str, shown: str, there: set[str]) -> str:
+    near = difflib.get_close_matches(shown, sorted(there - {""}), n=3, cutoff=0.4)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "The file that --write-mapping writes has them all."
+    return f"the {SIDES[side]} model has no layer {shown!r}. {hint}"
+
+
+def _layers(trace: Trace) -> set[str]:
+    """The layers that ran and those around them, the model itself ('') included."""
+    found = {""}
+    for path in trace.layers:
+        parts = path.split(".")
+        found.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return found
+
+
+def _shown(path: str | None) -> str:
+    return "" if path is None else path or ROOT

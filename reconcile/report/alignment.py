@@ -1,0 +1,22 @@
+"""How two models were aligned, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..aligning import counted, lone
+from ..results import Match
+from .text import number
+
+SHOWN = 3
+
+
+def sentences(rows: Sequence[Match]) -> list[str]:
+    """``Layers matched: 20 by name+work, 2 by order+work.``, and which have no partner. Nothing for no rows."""
+    if not rows:
+        return []
+    found = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]
+    for framework, names in lone(rows).items():
+        shown = ", ".join(names[:SHOWN]) + (f" and {number(len(names) - SHOWN)} more" if len(names) > SHOWN else "")
+        found.append(f"Without a partner in {framework}: {shown}.")
+    return found
