@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,7 @@ class Supervisor:
         if not self.tasks:
             return {}
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
+        self._blame_file(done, status, folder)
         if len(done) < len(tasks):
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
             done[stuck] = Outcome(None, reason or _death(status, folder))
@@ -174,6 +175,12 @@ class Supervisor:
             os.close(handle)
             shutil.copyfile(folder / "worker.log", log)
             raise UsageError(f"{said} The full log is in {log}.")
+
+    def _blame_file(self, done: Mapping[str, Outcome], status: int, folder: Path) -> None:
+        """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
+        where = self.request.get("factories", {}).get(self.framework, "")
+        if self.framework in self.request.get("files", {}) and status and not done and not self._stopped.is_set():
+            raise UsageError(f"{where} cannot be loaded: {_death(status, folder)}.")
 
     def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
         """End what the worker's code has started and left running: it is in the worker's process group."""

@@ -29,9 +29,9 @@ from .worker import PACKAGES, TITLES, TRACE
 class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own; ``formulas`` are Python files that register work formulas; ``python`` is the interpreter to run in (''
-    for this one); without ``trace`` the ledgers are to be held against a trace from elsewhere; ``every_convention``
-    reconciles under the other conventions, too."""
+    of their own, and ``files`` (framework -> what files.request says) where that is a file; ``formulas`` are Python files
+    that register work formulas; ``python`` is the interpreter to run in ('' for this one); without ``trace`` the ledgers are
+    to be held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -44,6 +44,7 @@ class RunRequest:
     python: str = ""
     trace: bool = True
     factories: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
     paths: tuple[str, ...] = ()
     every_convention: bool = False
@@ -153,13 +154,13 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
 def _what(request: RunRequest) -> dict[str, Any]:
     """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
     if request.factories:
-        return {**own.body(request.factories, request.inputs), "paths": list(request.paths)}
+        return {**own.body(request.factories, request.inputs, request.files), "paths": list(request.paths)}
     return {"pair": pair_file(request.model), "overrides": dict(request.overrides)}
 
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
-        return own.counters_of(request.factories, request.counters)
+        return own.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
@@ -212,7 +213,7 @@ def _collect(
             **what,
             "framework": framework,
             "device": request.device,
-            "recipe": COUNTERS[mine[0]].recipe,
+            "recipe": "" if request.factories else COUNTERS[mine[0]].recipe,
         }
         supervisors[framework] = Supervisor(
             framework, body, tasks, folder / framework, request.timeout, progress, request.python or sys.executable

@@ -1,7 +1,8 @@
 """The worker: runs beside a framework, one process per environment, and writes what it finds as JSON files.
 
 Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out}; where somebody gives a model by
-a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides.  For every
+a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
+{files} where by a file (given_file.py).  For every
 task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
 ``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
 cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.
@@ -69,18 +70,29 @@ class Worker(object):
         for task in self.request["tasks"]:
             self.event(task, "started")
             try:
-                text = to_json(self.take(task, meta["params"]))
+                text = to_json(self._taken(task, meta["params"]))
                 write(os.path.join(self.out, task + ".json"), text)
                 self.event(task, "done")
                 self.done += 1
             except given.FactoryError as error:
                 if not self.done:
-                    write(os.path.join(self.out, "refused.json"), json.dumps({"error": str(error)}))
+                    self._refuse(str(error))
                     return 0
                 self._failed(task, error)
             except Exception as error:
                 self._failed(task, error)
         return 0
+
+    def _taken(self, task, params):
+        # type: (str, Dict[str, Any]) -> Any
+        if task == TRACE and hasattr(self.pair, "impatiently"):
+            with self.pair.impatiently(self._refuse):
+                return self.take(task, params)
+        return self.take(task, params)
+
+    def _refuse(self, sentence):
+        # type: (str) -> None
+        write(os.path.join(self.out, "refused.json"), json.dumps({"error": sentence}))
 
     def _failed(self, task, error):
         # type: (str, Exception) -> None
@@ -96,7 +108,12 @@ class Worker(object):
     def _meta(self):
         # type: () -> Dict[str, Any]
         if "factories" in self.request:
-            self.pair = given.Given(self.framework, self.request)
+            if self.framework in self.request.get("files", {}):
+                from . import given_file
+
+                self.pair = given_file.FromFile(self.framework, self.request)
+            else:
+                self.pair = given.Given(self.framework, self.request)
             said = self.pair.PAIR
             return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
@@ -145,7 +162,12 @@ class Worker(object):
             with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 concrete = model.concrete
             notes = model.notes + called(self.pair, model)
-            return trace_tf.trace_function(concrete, model.scopes, model.fetch, tf_model.versions(), notes)
+            found = trace_tf.trace_function(
+                concrete, model.scopes, model.fetch, tf_model.versions(), notes, model.observed
+            )
+            if hasattr(self.pair, "may_run"):
+                self.pair.may_run(found)
+            return found
         return capture(task, self.model)
 
     def _session(self, task, params):

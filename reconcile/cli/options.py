@@ -96,10 +96,14 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         "--model", metavar="NAME|FILE.py", shell_complete=_models, help="A model of the zoo, or a pair file."
     ),
     "torch": click.option(
-        "--torch", metavar="MODULE:FUNCTION", help="A PyTorch model of your own: what this function returns."
+        "--torch",
+        metavar="MODULE:FUNCTION|FILE",
+        help="A PyTorch model of your own: what this function returns, or a .pt2 or TorchScript file.",
     ),
     "tf": click.option(
-        "--tf", metavar="MODULE:FUNCTION", help="A TensorFlow model of your own; with --torch, the pair of both."
+        "--tf",
+        metavar="MODULE:FUNCTION|FILE",
+        help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
     ),
     "input": click.option(
         "--input",
@@ -107,6 +111,14 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         multiple=True,
         metavar="[NAME=]SHAPE[:DTYPE]",
         help="Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+    ),
+    "signature": click.option(
+        "--signature", default="", metavar="NAME", help="Which signature of a SavedModel.  [default: serving_default]"
+    ),
+    "trust-file": click.option(
+        "--trust-file",
+        is_flag=True,
+        help="Let a model file run code that it brings along (Lambda layers), touch files, and take what memory it asks for.",
     ),
     "set": click.option(
         "--set",

@@ -11,7 +11,8 @@ from .options import options
 
 @click.command()
 @options(
-    "one-model", "torch", "tf", "input", "set", "convention", "convention-file", "counter", "from", "to",
+    "one-model", "torch", "tf", "input", "signature", "trust-file", "set",
+    "convention", "convention-file", "counter", "from", "to",
     "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
@@ -22,6 +23,8 @@ def run(
     torch: str | None,
     tf: str | None,
     inputs: tuple[str, ...],
+    signature: str,
+    trust_file: bool,
     overrides: dict[str, str],
     convention: str,
     convention_files: tuple[Path, ...],
@@ -43,12 +46,13 @@ def run(
     """Run the counters on a model and reconcile them.
 
     TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
-    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs).
+    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs), or
+    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5. Nothing is unpickled.
     With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
     """
-    from .. import own, runner
+    from .. import files, own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
     from ..report import write
@@ -59,8 +63,14 @@ def run(
     from .screen import show
 
     given = {"tf": tf, "torch": torch}
-    factories = {name: own.factory(name, where) for name, where in given.items() if where is not None}
+    factories = {name: where for name, where in given.items() if where is not None}
     own.one_model(model, factories, overrides, inputs)
+    found = {name: own.given(name, where, trusted=trust_file) for name, where in factories.items()}
+    held = {
+        name: files.request(file, trusted=trust_file, signature=signature)
+        for name, file in found.items()
+        if isinstance(file, files.ModelFile)
+    }
     request = runner.RunRequest(
         model=model or "",
         overrides=overrides,
@@ -71,10 +81,11 @@ def run(
         timeout=timeout,
         formulas=formulas,
         factories=factories,
+        files=held,
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
     )
-    wanted = ends(own.counters_of(factories, counters) if factories else counters, from_, to)
+    wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
@@ -82,6 +93,6 @@ def run(
         result = runner.run(request, tell, take)
     statement = choose(result, wanted)
     texts = write.render(result, formats, statement, again(ctx))
-    files = write.write(out, result.model, texts)
-    show(result, statement, files, quiet=quiet, verbose=verbose)
+    written = write.write(out, result.model, texts)
+    show(result, statement, written, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)
