@@ -13,6 +13,7 @@ import ast
 import contextlib
 import json
 import os
+import pickle
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from typing import Any
 
 from ..given_file import LONGEST_RUN, FileError, Wanted, matched, member
 from .nested import Arguments
+
+PICKLED = "{} holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it."
 
 UNBOUNDED = (1 << 31) - 1
 """Trip counts from here on are how TorchScript writes ``while``."""
@@ -75,8 +78,11 @@ def exported(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any,
     where = member(file["path"])
     if not file["trusted"]:
         check_exported(where, file["path"])
-    with open(file["path"], "rb") as data:
-        program = torch.export.load(data)
+    try:
+        with open(file["path"], "rb") as data:
+            program = torch.export.load(data)
+    except pickle.UnpicklingError as error:
+        raise FileError(PICKLED.format(where)) from error
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     names = list(program.graph_signature.user_inputs)
     wanted = [
@@ -103,10 +109,7 @@ def check_exported(where: str, path: str) -> None:
                 for entry in _json(where, archive, name).get("config", {}).values():
                     pickled = str(entry.get("path_name", "")).startswith(("custom_obj", "opaque_obj"))
                     if entry.get("use_pickle") or pickled:
-                        raise FileError(
-                            f"{where} holds something pickled, and a pickle runs whatever code it brings along; "
-                            "--trust-file lets it."
-                        )
+                        raise FileError(PICKLED.format(where))
             elif inside.startswith(("data/weights/", "data/constants/")) and inside.endswith(".pt"):
                 raise FileError(f"{where} is a .pt2 of an older PyTorch; save it again with torch.export.save.")
             elif inside.startswith("models/") and inside.endswith(".json"):
@@ -141,9 +144,7 @@ ARITHMETIC = (
     ast.UnaryOp,
     ast.Compare,
     ast.BoolOp,
-    ast.Constant,
-    ast.Name,
-    ast.Call,
+    ast.keyword,
     ast.operator,
     ast.unaryop,
     ast.cmpop,
@@ -153,25 +154,24 @@ ARITHMETIC = (
 
 
 def is_arithmetic(text: str) -> bool:
-    """Whether an expression is one of symbols, numbers and functions of them: ``Max(2, 3*s0 + 1)``."""
+    """Whether an expression is one of symbols, numbers and functions of them, as sympy writes it:
+    ``Add(Integer(1), Symbol('s0', integer=True))``, or ``Max(2, 3*s0 + 1)``."""
     if len(text) > 10_000:
         return False
     try:
-        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+        return all(_is_plain(node) for node in ast.walk(ast.parse(text, mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    for node in nodes:
-        if not isinstance(node, ARITHMETIC):
-            return False
-        if isinstance(node, ast.Constant) and not isinstance(node.value, (int, float)):
-            return False
-        if isinstance(node, ast.Name) and not re.fullmatch(
-            r"[a-z]+\d+|[A-Z]\w*|true|false|oo|int_oo|sqrt|floor|ceiling", node.id
-        ):
-            return False
-        if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
-            return False
-    return True
+
+
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):  # a string would be evaluated in its turn
+        return isinstance(node.value, (int, float)) or re.fullmatch(r"\w+", str(node.value)) is not None
+    if isinstance(node, ast.Name):
+        return re.fullmatch(r"[a-z]{1,2}\d+|[A-Z]\w*|true|false|oo|int_oo|sqrt|floor|ceiling", node.id) is not None
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and all(isinstance(k.value, ast.Constant) for k in node.keywords)
+    return isinstance(node, ARITHMETIC)
 
 
 def torchscript(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -235,7 +235,8 @@ def _script_forbids(node: ast.AST) -> str:
 
 def _check_loops(where: str, module: Any) -> None:
     """Refuse a loop that would run beyond all patience: PyTorch's counters run the model. Raises FileError."""
-    pending = [(module.inlined_graph, 1)]
+    graph = module.inlined_graph  # its blocks do not keep it alive
+    pending = [(graph, 1)]
     while pending:
         block, times = pending.pop()
         for node in block.nodes():

@@ -21,6 +21,9 @@ class Fetch(NamedTuple):
     output: int
 
 
+LONGEST_RUN = 10000000
+"""Executions of one op beyond which the model is not run to see the shapes that its graph leaves open."""
+
 Shapes = Dict[Tuple[str, int], Tuple[int, ...]]
 
 
@@ -39,8 +42,7 @@ class Tracer(object):
         self.scopes = scopes
         self.run = run
         self.look = look
-        self.shapes = None  # type: Optional[Shapes]
-        self.filled = 0
+        self.open = []  # type: List[Tuple[int, Any, str]]
         self.constants = Constants()
         self.bodies = Bodies()
         self.ops = []  # type: List[Op]
@@ -67,6 +69,7 @@ class Tracer(object):
                 "%d loop counts or branches were read from one run on the example input" % len(self.wanted)
             )
         self._walk(graph, live, "", "", 1, (), None)
+        self._complete()
 
     def _decide(self, graph, live):
         # type: (Any, Set[str]) -> None
@@ -117,33 +120,31 @@ class Tracer(object):
                 continue
             phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
             record = tf_graph.op_record(operation, id, where, times, phase, within)
-            self.ops.append(self._complete(record, operation, prefix))
+            if any(_open(t) for t in record.inputs + record.outputs):
+                self.open.append((len(self.ops), operation, prefix))
+            self.ops.append(record)
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
 
-    def _complete(self, record, operation, prefix):
-        # type: (Op, Any, str) -> Op
-        """The record with the shapes that the graph leaves open, as far as one run shows them."""
-        if self.look is None or not any(_open(t) for t in record.inputs + record.outputs):
-            return record
-        if self.shapes is None:
-            self.shapes = self.look()
-        known = self.shapes
+    def _complete(self):
+        # type: () -> None
+        """Fill in the shapes that the graph leaves open, as far as one run shows them."""
+        if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
+            return
+        known, filled = self.look(), 0
+        for index, operation, prefix in self.open:
+            record = self.ops[index]
 
-        def full(tensors, records):
-            # type: (Any, Tuple[Tensor, ...]) -> Tuple[Tensor, ...]
-            return tuple(
-                r._replace(shape=known.get((tf_graph.canonical(prefix + t.op.name), t.value_index), r.shape))
-                if _open(r)
-                else r
-                for t, r in zip(tensors, records)
-            )
+            def full(tensors, records, prefix=prefix):
+                # type: (Any, Tuple[Tensor, ...], str) -> Tuple[Tensor, ...]
+                ids = [(tf_graph.canonical(prefix + t.op.name), t.value_index) for t in tensors]
+                return tuple(r._replace(shape=known.get(id, r.shape)) if _open(r) else r for id, r in zip(ids, records))
 
-        found = record._replace(
-            inputs=full(operation.inputs, record.inputs), outputs=full(operation.outputs, record.outputs)
-        )
-        self.filled += found != record
-        return found
+            inputs, outputs = full(operation.inputs, record.inputs), full(operation.outputs, record.outputs)
+            self.ops[index] = record._replace(inputs=inputs, outputs=outputs)
+            filled += self.ops[index] != record
+        if filled:
+            self.notes.append("shapes of %d ops were read from one run on the example input" % filled)
 
     def _enter(self, operation, graph, id, layer, calls, within, frame):
         # type: (Any, Any, str, str, int, Tuple[str, ...], Optional[Frame]) -> None
@@ -209,8 +210,6 @@ def trace_function(concrete, scopes, run, versions, notes=(), look=None):
     """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (tf_model.py)."""
     tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
-    if tracer.filled:
-        tracer.notes.append("shapes of %d ops were read from one run on the example input" % tracer.filled)
     return finished(tracer, versions, notes)
 
 

@@ -21,6 +21,9 @@ from .model_zoo.pair import Input
 
 MEMORY = 4 << 30
 """Bytes that the worker may allocate beyond what its framework took to start, and beside ``COPIES`` of the file."""
+NO_MEMORY = ("OOM when allocating", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
+"""How TensorFlow, C++, PyTorch and the system say that there is none left."""
+OUT_OF_MEMORY = "it asks for more memory than it may; --trust-file lets it"
 COPIES = 8
 """The file's own bytes, the tensors made of them, those of the frozen graph, of its import and of a run."""
 
@@ -65,10 +68,11 @@ class FromFile(Given):
             except FactoryError:
                 raise
             except MemoryError as error:
-                raise FileError(f"{self.where} cannot be loaded: it asks for more memory than it may.") from error
+                raise FileError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
             except Exception as error:
                 traceback.print_exc()
-                raise FileError(f"{self.where} cannot be loaded: {_without_place(error)}.") from error
+                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _without_place(error)
+                raise FileError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
     def tried(self, call: Any, inputs: str) -> None:

@@ -6,6 +6,7 @@ message, names and sizes in a folder. No framework, no pickle, bounded time and 
 
 from __future__ import annotations
 
+import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,8 +166,7 @@ def _protobuf(path: Path, size: int) -> str:
                 return "onnx"
             node = next((f for f in fields if f[:2] == (1, wire.BYTES)), None)
             if node is not None and {k for _, k in kinds} <= {wire.BYTES, wire.VARINT}:
-                inside = wire.fields(data, node[2], node[3])
-                if [f[:2] for f in inside[:2]] == [(1, wire.BYTES), (2, wire.BYTES)] and max(n for n, _ in kinds) <= 4:
+                if _is_node(data, node) and max(n for n, _ in kinds) <= 4:
                     return "graph_def"
             if (1, wire.VARINT) in kinds and (2, wire.BYTES) in kinds:
                 raise wrong(path, "it is a SavedModel's own file; give the folder that it stands in")
@@ -175,6 +175,15 @@ def _protobuf(path: Path, size: int) -> str:
     except wire.NotWire:
         pass
     raise wrong(path, f"it is no model that can be read. Known are {EXPECTED}")
+
+
+def _is_node(data: mmap.mmap, field: wire.Field) -> bool:
+    """NodeDef: its name 1 and op 2 come first (tensorflow/core/framework/node_def.proto)."""
+    try:
+        inside = wire.fields(data, field[2], field[3])
+    except wire.Truncated:
+        return False
+    return [f[:2] for f in inside[:2]] == [(1, wire.BYTES), (2, wire.BYTES)]
 
 
 def _is_onnx(fields: set[tuple[int, int]]) -> bool:
