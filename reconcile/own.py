@@ -84,6 +84,8 @@ def one_model(model: str | None, factories: Mapping[str, str], overrides: Mappin
         raise UsageError("--model names a pair and --torch and --tf a model of your own; give one or the other.")
     if model is not None and inputs:
         raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
+    if len(factories) > 2:
+        raise UsageError("--torch, --tf and --onnx are compared two at a time; leave one out.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
 

@@ -206,7 +206,8 @@ def _collect(
     supervisors = {}
     for framework in PACKAGES:
         mine = [c for c in counters if COUNTERS[c].framework == framework]
-        if not mine:
+        counted = any(counter.framework == framework for counter in COUNTERS.values())
+        if not mine and (counted or framework not in request.factories):
             continue  # nobody asked for a counter there
         tasks = [TRACE, *mine] if request.trace else mine
         body = {

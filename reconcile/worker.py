@@ -23,8 +23,8 @@ from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
 TRACE = "trace"
-PACKAGES = {"tf": "tensorflow", "torch": "torch"}
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
+PACKAGES = {"tf": "tensorflow", "torch": "torch", "onnx": "onnx"}
+TITLES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """What a pair file says of itself and a factory does not."""
 
@@ -144,7 +144,18 @@ class Worker(object):
     def take(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
         """The trace or ledger of one task. Raises whatever building and running the model raises."""
-        return (self._tf if self.framework == "tf" else self._torch)(task, pairs.Params(params))
+        takers = {"tf": self._tf, "torch": self._torch, "onnx": self._onnx}
+        return takers[self.framework](task, pairs.Params(params))
+
+    def _onnx(self, _task, params):
+        # type: (str, pairs.Params) -> Any
+        """The trace: no counter of ONNX models is known, and the model is not run."""
+        from .adapters import trace_onnx
+
+        model = self.pair.build_onnx(params)
+        positional = self.pair.arguments()[0]
+        inputs = ", ".join("%s=%s %s" % (i.name, i.dtype, tuple(i.shape)) for i in positional)
+        return trace_onnx.trace(model, ("read for %s" % (inputs or "no input"),))
 
     def _tf(self, task, params):
         # type: (str, pairs.Params) -> Any

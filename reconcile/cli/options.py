@@ -105,6 +105,9 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         metavar="MODULE:FUNCTION|FILE",
         help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
     ),
+    "onnx": click.option(
+        "--onnx", metavar="FILE.onnx", help="An ONNX model of your own: its work, beside that of --torch or --tf."
+    ),
     "input": click.option(
         "--input",
         "inputs",

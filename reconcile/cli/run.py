@@ -11,7 +11,7 @@ from .options import options
 
 @click.command()
 @options(
-    "one-model", "torch", "tf", "input", "signature", "trust-file", "set",
+    "one-model", "torch", "tf", "onnx", "input", "signature", "trust-file", "set",
     "convention", "convention-file", "counter", "from", "to",
     "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
@@ -22,6 +22,7 @@ def run(
     model: str | None,
     torch: str | None,
     tf: str | None,
+    onnx: str | None,
     inputs: tuple[str, ...],
     signature: str,
     trust_file: bool,
@@ -47,7 +48,8 @@ def run(
 
     TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
     models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs), or
-    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5. Nothing is unpickled.
+    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), which no counter reads,
+    for the work that it says. Nothing is unpickled.
     With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
@@ -62,7 +64,7 @@ def run(
     from .progress import progress
     from .screen import show
 
-    given = {"tf": tf, "torch": torch}
+    given = {"tf": tf, "torch": torch, "onnx": onnx}
     factories = {name: where for name, where in given.items() if where is not None}
     own.one_model(model, factories, overrides, inputs)
     found = {name: own.given(name, where, trusted=trust_file) for name, where in factories.items()}

@@ -165,9 +165,8 @@ def _protobuf(path: Path, size: int) -> str:
             if _is_onnx(kinds):
                 return "onnx"
             node = next((f for f in fields if f[:2] == (1, wire.BYTES)), None)
-            if node is not None and {k for _, k in kinds} <= {wire.BYTES, wire.VARINT}:
-                if _is_node(data, node) and max(n for n, _ in kinds) <= 4:
-                    return "graph_def"
+            if node is not None and max(n for n, _ in kinds) <= 4 and _is_node(data, node):
+                return "graph_def"
             if (1, wire.VARINT) in kinds and (2, wire.BYTES) in kinds:
                 raise wrong(path, "it is a SavedModel's own file; give the folder that it stands in")
     except wire.Truncated as error:

@@ -16,7 +16,7 @@ from tests.files.hostile import ZOO, Bomb
 
 
 def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
-    """A zoo model exported, and traced for TorchScript."""
+    """A zoo model exported, traced for TorchScript, and for ONNX."""
     module = pairs.load_pair(pairs.pair_path(name))
     params = pairs.Params(pairs.resolve(module.PAIR, settings))
     model = module.build_torch(params).eval()
@@ -24,6 +24,7 @@ def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
     torch.export.save(torch.export.export(model, inputs), folder / f"{name}.pt2")
     torch.jit.trace(model, inputs).save(str(folder / f"{name}.pt"))
     torch.save(model.state_dict(), folder / f"{name}.pth")
+    torch.onnx.export(model, inputs, folder / f"{name}.onnx", dynamo=False, input_names=["x"])
 
 
 class Wide(torch.nn.Module):

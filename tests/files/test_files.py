@@ -200,6 +200,15 @@ def test_a_lowered_graph_and_torchscript(collecting: Collecting, folder: Path, t
     assert "dead-op" in causes(data, "tf.profiler@frozen_pb")
 
 
+def test_an_onnx_file(collecting: Collecting, folder: Path, tmp_path: Path) -> None:
+    """ONNX defines a GRU's new state as (1 - z) * n + z * h: a product more per unit and step than PyTorch's."""
+    result, _ = zoo(collecting, "gru_demo")
+    (torch,) = (t.totals for t in result.traces if t.framework == "torch")
+    (trace,) = report(folder, tmp_path, 0, "--onnx", "gru_demo.onnx")["traces"]
+    assert trace["totals"]["matmul"] == 2 * MACS == torch["matmul"]
+    assert trace["totals"]["all"] == torch["all"] + 17 * 5
+
+
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every file of all networks."""
@@ -230,6 +239,9 @@ def test_every_other_kind(collecting: Collecting, networks: Path, tmp_path: Path
         }
         if expected.get("tf.profiler@function") == 0:
             assert causes(data, "tf.profiler@function") == {"body-not-entered"}
+    (tmp_path / "onnx").mkdir()
+    data = report(folder, tmp_path / "onnx", 0, "--onnx", f"{name}.onnx", "--torch", f"{name}.pt2")
+    assert len({t["totals"]["matmul"] for t in data["traces"]}) == 1  # PyTorch's exporter folds batch norms away
 
 
 def test_a_billion_iterations_are_a_multiplication(folder: Path, tmp_path: Path) -> None:

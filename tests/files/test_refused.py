@@ -122,13 +122,13 @@ def test_folders(tmp_path: Path) -> None:
     assert refusal("tf", tmp_path).startswith("it holds weights and a configuration, no model. Write a factory")
     inside = tmp_path / "saved_model.pb"
     inside.write_bytes(b"")
-    with pytest.raises(UsageError, match="saved_model.pb: it is empty"):
+    with pytest.raises(UsageError, match=r"saved_model\.pb: it is empty"):
         own.given("tf", str(tmp_path))
     inside.write_bytes(b"\x08\x01" + part(2, NODE)[:-3])
-    with pytest.raises(UsageError, match="saved_model.pb: it is cut short"):
+    with pytest.raises(UsageError, match=r"saved_model\.pb: it is cut short"):
         own.given("tf", str(tmp_path))
     inside.write_bytes(b"nothing")
-    with pytest.raises(UsageError, match="saved_model.pb: it is no SavedModel"):
+    with pytest.raises(UsageError, match=r"saved_model\.pb: it is no SavedModel"):
         own.given("tf", str(tmp_path))
     inside.write_bytes(b"\x08\x01" + part(2, NODE))
     assert own.given("tf", str(tmp_path)).kind == "saved_model"
