@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..given_file import FileError, Wanted, matched, member
+from .model_file import FileError, Wanted, matched, member
 from .nested import Arguments
 
 CODE = ("Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..given_file import FileError, Wanted, matched, member
+from .model_file import FileError, Wanted, matched, member
 from .nested import Arguments
 from .onnx_shapes import inferred
 

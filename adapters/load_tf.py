@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..given_file import FileError, Wanted, matched, member
 from . import load_keras, tf_graph, tf_ops
+from .model_file import FileError, Wanted, matched, member
 from .nested import Arguments
 from .tf_frames import ROOT, Frames
 from .tf_loops import Constants

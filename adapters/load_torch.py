@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..given_file import LONGEST_RUN, FileError, Wanted, matched, member
+from .model_file import LONGEST_RUN, FileError, Wanted, matched, member
 from .nested import Arguments
 
 PICKLED = "{} holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it."

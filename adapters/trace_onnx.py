@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..given_file import FileError
 from ..records import Op, Problem, Tensor, Trace
 from .load_onnx import Model, dtype_name
+from .model_file import FileError
 
 OWN = ("", "ai.onnx")
 """The domain of ONNX's own operators."""

@@ -150,12 +150,15 @@ class Worker(object):
     def _onnx(self, _task, params):
         # type: (str, pairs.Params) -> Any
         """The trace: no counter of ONNX models is known, and the model is not run."""
-        from .adapters import trace_onnx
+        from .adapters import model_file, trace_onnx
 
         model = self.pair.build_onnx(params)
         positional = self.pair.arguments()[0]
         inputs = ", ".join("%s=%s %s" % (i.name, i.dtype, tuple(i.shape)) for i in positional)
-        return trace_onnx.trace(model, ("read for %s" % (inputs or "no input"),))
+        try:
+            return trace_onnx.trace(model, ("read for %s" % (inputs or "no input"),))
+        except model_file.FileError as error:
+            raise given.FactoryError(str(error)) from error
 
     def _tf(self, task, params):
         # type: (str, pairs.Params) -> Any
