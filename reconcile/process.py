@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from .errors import UsageError
 from .interpreters import clean_environ
 from .records import Ledger, Trace, from_json
+from .worker import TRACE
 
 FIRST = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
 """Puts this very package first, whichever is installed there, and keeps the working directory off the import path: a
@@ -128,7 +129,8 @@ class Supervisor:
         if not self.tasks:
             return {}
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
-        self._blame_file(done, status, folder)
+        if status and not done and tasks[0] == TRACE:
+            self._blame_file(reason or _death(status, folder))
         if len(done) < len(tasks):
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
             done[stuck] = Outcome(None, reason or _death(status, folder))
@@ -176,11 +178,10 @@ class Supervisor:
             shutil.copyfile(folder / "worker.log", log)
             raise UsageError(f"{said} The full log is in {log}.")
 
-    def _blame_file(self, done: Mapping[str, Outcome], status: int, folder: Path) -> None:
+    def _blame_file(self, reason: str) -> None:
         """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
-        where = self.request.get("factories", {}).get(self.framework, "")
-        if self.framework in self.request.get("files", {}) and status and not done and not self._stopped.is_set():
-            raise UsageError(f"{where} cannot be loaded: {_death(status, folder)}.")
+        if self.framework in self.request.get("files", {}) and not self._stopped.is_set():
+            raise UsageError(f"{self.request['factories'][self.framework]} cannot be loaded: {reason}.")
 
     def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
         """End what the worker's code has started and left running: it is in the worker's process group."""
