@@ -82,6 +82,8 @@ def exported(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any,
         with open(file["path"], "rb") as data:
             program = torch.export.load(data)
     except pickle.UnpicklingError as error:
+        if file["trusted"]:
+            raise
         raise FileError(PICKLED.format(where)) from error
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     names = list(program.graph_signature.user_inputs)

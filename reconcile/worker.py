@@ -156,7 +156,7 @@ class Worker(object):
         positional = self.pair.arguments()[0]
         inputs = ", ".join("%s=%s %s" % (i.name, i.dtype, tuple(i.shape)) for i in positional)
         try:
-            return trace_onnx.trace(model, ("read for %s" % (inputs or "no input"),))
+            return trace_onnx.trace(model, ("called with %s" % (inputs or "no input"),))
         except model_file.FileError as error:
             raise given.FactoryError(str(error)) from error
 

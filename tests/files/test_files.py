@@ -131,6 +131,25 @@ def test_no_harm_was_done(said: dict[str, str], folder: Path) -> None:
     assert not (folder / "exploded").exists()
 
 
+def test_trusted_they_would_have_done_it(said: dict[str, str], folder: Path) -> None:
+    """torch.export.load unpickles sample inputs and evaluates sizes; TorchScript saves where it likes."""
+    assert said
+    paths = ("samples.pt2|3,8 3,4", "sizes.pt2|3,8 3,4", "saves.pt|2,8")
+    code = f"""
+from pathlib import Path
+from tests.files.loading import load
+for path in {paths}:
+    load("torch", path, trusted=True)
+    print("DONE", Path("exploded").exists())
+    Path("exploded").unlink()
+"""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.count("DONE True") == len(paths)
+    assert not (folder / "exploded").exists()
+
+
 def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any]:
     """``reconcile run ARGS`` among the files, and its JSON report."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -242,6 +261,11 @@ def test_every_other_kind(collecting: Collecting, networks: Path, tmp_path: Path
     (tmp_path / "onnx").mkdir()
     data = report(folder, tmp_path / "onnx", 0, "--onnx", f"{name}.onnx", "--torch", f"{name}.pt2")
     assert len({t["totals"]["matmul"] for t in data["traces"]}) == 1  # PyTorch's exporter folds batch norms away
+    assert totals(data) == {c: 0 if c == "thop" else v for c, v in own.items() if c in totals(data)}
+    (tmp_path / "script").mkdir()
+    data = report(folder, tmp_path / "script", 3, "--torch", f"{name}.pt", "--input", sizes)
+    same_work(data, result)
+    assert totals(data) == {"thop": None, "fvcore": None, "flop_counter": own["flop_counter"]}
 
 
 def test_a_billion_iterations_are_a_multiplication(folder: Path, tmp_path: Path) -> None:
