@@ -32,6 +32,8 @@ def sizes(tensor):
 def met(own, handed):
     # type: (Sizes, Sizes) -> Sizes
     """Both shapes at once: what either knows. Where they contradict each other, the first."""
+    if isinstance(own, bytes) and isinstance(handed, bytes):
+        return own if _held(own) == _held(handed) else handed
     if isinstance(own, bytes) or isinstance(handed, bytes):
         return handed or own
     if own is None or handed is None:
@@ -41,22 +43,46 @@ def met(own, handed):
     return tuple(b if a is None else a for a, b in zip(own, handed))
 
 
+def _held(data):
+    # type: (bytes) -> List[Tuple[int, Optional[List[int]]]]
+    """dtype and shape of each tensor that a resource or a list holds."""
+    from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
+
+    found = inference.CppShapeInferenceResult.HandleData.FromString(data).shape_and_type
+    return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in found]
+
+
+def available():
+    # type: () -> bool
+    """Whether this TensorFlow says what resources hold; one that does not (before 2.4) keeps its bodies as they are."""
+    try:
+        import tensorflow.python.ops.handle_data_util  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 class Bodies(object):
     """Specialised bodies by function and shapes: each is made once and kept, since tensors are told apart by identity."""
 
     def __init__(self):
         # type: () -> None
         self._made = {}  # type: Dict[Tuple[int, str, Tuple[Sizes, ...]], Any]
+        self._available = available()
 
     def shaped(self, graph, name, body, operands):
         # type: (Any, str, Any, Sequence[Any]) -> Any
         """The body of a call, with the shapes of its operands."""
+        if not self._available:
+            return body
         wanted = [met(sizes(mine), sizes(theirs)) for mine, theirs in zip(body.inputs, operands)]
         return self._with(graph, name, body, wanted)
 
     def loop(self, graph, names, cond, body, operands):
         # type: (Any, Tuple[str, str], Any, Any, Sequence[Any]) -> List[Any]
         """Condition and body of a loop: a variable has its first value's shape only if every iteration keeps it."""
+        if not self._available:
+            return [cond, body]
         own = [sizes(tensor) for tensor in body.inputs]
         wanted = [met(mine, sizes(theirs)) for mine, theirs in zip(own, operands)]
         while True:
@@ -65,7 +91,7 @@ class Bodies(object):
             if not grows:
                 break
             wanted = [own[i] if i in grows else size for i, size in enumerate(wanted)]
-        return [self._with(graph, names[0], cond, wanted), made]
+        return [cond if made is body else self._with(graph, names[0], cond, wanted), made]
 
     def _with(self, graph, name, body, wanted):
         # type: (Any, str, Any, List[Sizes]) -> Any
