@@ -56,7 +56,7 @@ def available():
     # type: () -> bool
     """Whether this TensorFlow says what resources hold; one that does not (before 2.4) keeps its bodies as they are."""
     try:
-        import tensorflow.python.ops.handle_data_util  # noqa: F401
+        import tensorflow.python.ops.handle_data_util
     except ImportError:
         return False
     return True
