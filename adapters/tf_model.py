@@ -222,6 +222,8 @@ class TfModel(object):
         for leaf in nested.leaves(self.arguments, is_leaf):
             if hasattr(leaf, "__array__"):
                 found.append(numpy.asarray(leaf))
+            elif leaf.dtype == "string":
+                found.append(numpy.full(leaf.shape, b"", object))
             elif leaf.dtype.startswith(("float", "bfloat")):
                 found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
             else:

@@ -108,6 +108,31 @@ def saved(folder: Path, mark: str) -> None:
     whole.write_bytes(whole.read_bytes()[:-50])
 
 
+class Words(tf.Module):
+    """A table of words before a product: strings in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        words = tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([0, 1]))
+        self.table = tf.lookup.StaticHashTable(words, -1)
+        self.embedding, self.w = tf.Variable(tf.ones((3, 8))), tf.Variable(tf.ones((8, 2)))
+
+    @tf.function(input_signature=[tf.TensorSpec([5], tf.string, name="words")])
+    def lookup(self, words: Any) -> Any:
+        return tf.gather(self.embedding, self.table.lookup(words) + 1) @ self.w
+
+
+def good_saved(folder: Path) -> None:
+    """SavedModels of other kinds: TensorFlow 1's variables and an open batch; a table of words."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        batch = v1.placeholder(tf.float32, (None, 8), name="x")
+        product = batch @ v1.get_variable("w", (8, 4), use_resource=False)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(folder / "v1_saved"), {"x": batch}, {"y": product})
+    words = Words()
+    tf.saved_model.save(words, folder / "words_saved", signatures=words.lookup)
+
+
 def bad_keras(folder: Path) -> None:
     """Keras files with code in them, classes of somebody's, tensors elsewhere or larger than life."""
     layers = tf.keras.layers
@@ -153,6 +178,7 @@ def main(folder: str, *names: str) -> None:
     bad_graphs(here, str(here / "exploded"))
     saved(here, str(here / "exploded"))
     bad_keras(here)
+    good_saved(here)
 
 
 if __name__ == "__main__":
