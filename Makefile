@@ -23,6 +23,7 @@ LEGACY := \
 	adapters/trace_tf.py \
 	adapters/tf_graph.py \
 	adapters/tf_loops.py \
+	adapters/tf_shapes.py \
 	adapters/tf_frames.py \
 	adapters/tf_model.py \
 	adapters/tf_session.py \

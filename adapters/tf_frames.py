@@ -90,7 +90,7 @@ class Frames(object):
     def _constant(self, tensor):
         # type: (Any) -> Optional[int]
         tensor = strip(tensor)
-        while tensor.op.type == "Enter":
+        while tensor.op.type == "Enter" or _unchanged(tensor.op):
             tensor = strip(tensor.op.inputs[0])
         return self.constants.value(tensor, None)
 
@@ -114,6 +114,15 @@ class Frames(object):
             if switch.type == "Switch" and switch.inputs[0].op is merge:
                 return self._constant(other)
         return None
+
+
+def _unchanged(op):
+    # type: (Any) -> bool
+    """Whether an op is the Merge of a loop variable that every iteration hands on as it is; its first input enters it."""
+    if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
+        return False
+    back = strip(op.inputs[1].op.inputs[0]).op
+    return bool(op.inputs[0].op.type == "Enter" and back.type == "Switch" and back.inputs[0].op is op)
 
 
 def _before(op):

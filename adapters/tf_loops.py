@@ -10,6 +10,10 @@ _LESS = {"Less": 0, "LessEqual": 1}
 _GREATER = {"Greater": 0, "GreaterEqual": 1}
 
 
+FLOW = frozenset(["Enter", "Exit", "Merge", "Switch", "NextIteration", "LoopCond"])
+"""Ops of a loop that stands in the graph itself: no part of it is a value without the rest."""
+
+
 class Frame(NamedTuple):
     """A function call being looked into: the call op, the function's graph, and the frame it is called from.
 
@@ -94,7 +98,7 @@ def _run(tensor):
         op = stack.pop()
         if op.name in names:
             continue
-        if (not op.inputs and op.type != "Const") or len(names) > 64 or _unsafe(op):
+        if (not op.inputs and op.type != "Const") or len(names) > 64 or op.type in FLOW or _unsafe(op):
             return None
         names.add(op.name)
         stack.extend(t.op for t in op.inputs)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested
+from .tf_graph import canonical
 from .trace_tf import Fetch
 
 
@@ -179,6 +180,11 @@ class TfModel(object):
             import tensorflow as tf
 
             model = self.build() if self._model is None else self._model
+            if hasattr(model, "concrete"):  # a graph out of a file: traced already
+                self.scopes.update(model.scopes)
+                self.notes += model.notes
+                self._concrete = model.concrete
+                return self._concrete
             tensors = nested.leaves(self.arguments, is_leaf)
             if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
                 self.invoke(self.example())  # the first call makes layers, which must be there to be found
@@ -201,6 +207,12 @@ class TfModel(object):
         self._model = self.pair.build_tf(self.params)
         self.arguments = nested.arguments_of(self.pair, self.params)
         return self._model
+
+    def in_file(self):
+        # type: () -> Tuple[Any, List[Any], List[Any]]
+        """Graph, inputs and outputs of a frozen graph as it stands in its file, dead nodes and all."""
+        graph, inputs, outputs = self._model.whole
+        return graph, inputs, outputs
 
     def invoke(self, tensors):
         # type: (Sequence[Any]) -> Any
@@ -236,6 +248,8 @@ class TfModel(object):
         for leaf in nested.leaves(self.arguments, is_leaf):
             if hasattr(leaf, "__array__"):
                 found.append(numpy.asarray(leaf))
+            elif leaf.dtype == "string":
+                found.append(numpy.full(leaf.shape, b"", object))
             elif leaf.dtype.startswith(("float", "bfloat")):
                 found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
             else:
@@ -246,6 +260,41 @@ class TfModel(object):
         # type: () -> str
         """What the model is called with, in a line."""
         return nested.described(self.arguments, is_leaf, _tell)
+
+    def traced_run(self):
+        # type: () -> Tuple[Any, List[Any], Any]
+        """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
+
+        Grappler's meta optimizer is off: it would fuse and rename nodes, and the profiler matches run counts by name.
+        """
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        function, graph_def = self.frozen
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(graph_def, name="")
+        config = v1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        run_meta = v1.RunMetadata()
+        feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
+        names = [t.name for t in function.outputs]
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        with v1.Session(graph=graph, config=config) as session:
+            session.run(names, feeds, options=options, run_metadata=run_meta)
+        return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
+
+    def observed(self):
+        # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
+        """Shapes of one run by the node's id in the trace and output; none where two executions of a node differ."""
+        found = {}  # type: Dict[Tuple[str, int], Any]
+        for device in self.traced_run()[2].step_stats.dev_stats:
+            for node in device.node_stats:
+                for output in node.output:
+                    key = (canonical(node.node_name), output.slot)
+                    shape = tuple(int(dim.size) for dim in output.tensor_description.shape.dim)
+                    found[key] = shape if found.get(key, shape) == shape else None
+        return {key: shape for key, shape in found.items() if shape is not None}
 
     def fetch(self, wanted):
         # type: (List[Fetch]) -> Dict[Fetch, Any]

@@ -7,10 +7,11 @@ that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Pyth
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..records import BACKWARD, FORWARD, Op, Problem, Trace
+from ..records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
 from . import tf_graph
 from .tf_frames import executions
 from .tf_loops import Constants, Frame, counter_of, strip, trip_count
+from .tf_shapes import Bodies
 
 
 class Fetch(NamedTuple):
@@ -20,14 +21,30 @@ class Fetch(NamedTuple):
     output: int
 
 
-class Tracer(object):
-    """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input."""
+LONGEST_RUN = 10000000
+"""Executions of one op beyond which the model is not run to see the shapes that its graph leaves open."""
 
-    def __init__(self, scopes, run):
-        # type: (tf_graph.Scopes, Callable[[List[Fetch]], Dict[Fetch, Any]]) -> None
+Shapes = Dict[Tuple[str, int], Tuple[int, ...]]
+
+
+def _open(tensor):
+    # type: (Tensor) -> bool
+    """Whether the shape of a tensor is not wholly known; what a resource or a list of tensors looks like does not matter."""
+    return tensor.dtype not in ("resource", "variant") and (tensor.shape is None or None in tensor.shape)
+
+
+class Tracer(object):
+    """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input, ``look`` the
+    shapes of such a run, by id and output; it is asked where the graph does not say them."""
+
+    def __init__(self, scopes, run, look=None):
+        # type: (tf_graph.Scopes, Callable[[List[Fetch]], Dict[Fetch, Any]], Optional[Callable[[], Shapes]]) -> None
         self.scopes = scopes
         self.run = run
+        self.look = look
+        self.open = []  # type: List[Tuple[int, Any, str]]
         self.constants = Constants()
+        self.bodies = Bodies()
         self.ops = []  # type: List[Op]
         self.problems = []  # type: List[Problem]
         self.untaken = []  # type: List[str]
@@ -43,7 +60,8 @@ class Tracer(object):
         What only the ``gradients`` need is recorded as the phase ``backward``.
         """
         live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
-        self.forward = tf_graph.live_operations(outputs, inputs) if gradients else live
+        forward = tf_graph.live_operations(outputs, inputs) if gradients else live
+        self.forward = {tf_graph.canonical(name) for name in forward}
         self._decide(graph, live)
         if self.wanted:
             self.values = self.run(self.wanted)
@@ -51,6 +69,7 @@ class Tracer(object):
                 "%d loop counts or branches were read from one run on the example input" % len(self.wanted)
             )
         self._walk(graph, live, "", "", 1, (), None)
+        self._complete()
 
     def _decide(self, graph, live):
         # type: (Any, Set[str]) -> None
@@ -72,12 +91,17 @@ class Tracer(object):
     def _bodies(self, operation, graph):
         # type: (Any, Any) -> List[Any]
         names = tf_graph.attributes(operation)
-        found = []  # type: List[Any]
+        called = []  # type: List[str]
         for attribute in tf_graph.CALLS[operation.type]:
             value = names[attribute]
-            for name in value if isinstance(value, list) else [value]:
-                found.append(tf_graph.function_graph(graph, name))
-        return found
+            called.extend(value if isinstance(value, list) else [value])
+        found = [tf_graph.function_graph(graph, name) for name in called]
+        operands = list(operation.inputs)
+        if operation.type.endswith("While"):
+            return self.bodies.loop(graph, (called[0], called[1]), found[0], found[1], operands)
+        if not operation.type.endswith("PartitionedCall"):
+            operands = operands[1:]
+        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, found)]
 
     def _walk(self, graph, live, prefix, layer, calls, within, frame):
         # type: (Any, Set[str], str, str, int, Tuple[str, ...], Optional[Frame]) -> None
@@ -85,7 +109,7 @@ class Tracer(object):
         for operation in graph.get_operations():
             if operation.name not in live or (prefix and operation.type == "Placeholder"):
                 continue
-            id = prefix + operation.name
+            id = tf_graph.canonical(prefix + operation.name)  # a graph out of a file may have its loops lowered already
             where = self.scopes.layer(operation.name) or layer
             if operation.name in runs.untaken:
                 self.untaken.append(id)
@@ -95,9 +119,32 @@ class Tracer(object):
                 self.problems.append(Problem(where, operation.type, id, runs.unknown[operation.name]))
                 continue
             phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
-            self.ops.append(tf_graph.op_record(operation, id, where, times, phase, within))
+            record = tf_graph.op_record(operation, id, where, times, phase, within)
+            if any(_open(t) for t in record.inputs + record.outputs):
+                self.open.append((len(self.ops), operation, prefix))
+            self.ops.append(record)
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
+
+    def _complete(self):
+        # type: () -> None
+        """Fill in the shapes that the graph leaves open, as far as one run shows them."""
+        if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
+            return
+        known, filled = self.look(), 0
+        for index, operation, prefix in self.open:
+            record = self.ops[index]
+
+            def full(tensors, records, prefix=prefix):
+                # type: (Any, Tuple[Tensor, ...], str) -> Tuple[Tensor, ...]
+                ids = [(tf_graph.canonical(prefix + t.op.name), t.value_index) for t in tensors]
+                return tuple(r._replace(shape=known.get(id, r.shape)) if _open(r) else r for id, r in zip(ids, records))
+
+            inputs, outputs = full(operation.inputs, record.inputs), full(operation.outputs, record.outputs)
+            self.ops[index] = record._replace(inputs=inputs, outputs=outputs)
+            filled += self.ops[index] != record
+        if filled:
+            self.notes.append("shapes of %d ops were read from one run on the example input" % filled)
 
     def _enter(self, operation, graph, id, layer, calls, within, frame):
         # type: (Any, Any, str, str, int, Tuple[str, ...], Optional[Frame]) -> None
@@ -158,10 +205,10 @@ class Tracer(object):
         return None if final is None else (int(final) - start) // step
 
 
-def trace_function(concrete, scopes, run, versions, notes=()):
-    # type: (Any, Dict[str, str], Callable[[List[Fetch]], Dict[Fetch, Any]], Dict[str, str], Tuple[str, ...]) -> Trace
-    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths (see tf_model.py)."""
-    tracer = Tracer(tf_graph.Scopes(scopes), run)
+def trace_function(concrete, scopes, run, versions, notes=(), look=None):
+    # type: (Any, Dict[str, str], Callable[[List[Fetch]], Dict[Fetch, Any]], Dict[str, str], Tuple[str, ...], Any) -> Trace
+    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (tf_model.py)."""
+    tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
     return finished(tracer, versions, notes)
 

@@ -14,7 +14,7 @@ class Alignment:
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.names = tuple(layer.name for layer in layers)
-        self._paths: dict[str, dict[str, str]] = {"tf": {}, "torch": {}}
+        self._paths: dict[str, dict[str, str]] = {"tf": {}, "torch": {}, "onnx": {}}
         for layer in layers:
             for framework, paths in (("tf", layer.tf), ("torch", layer.torch)):
                 for path in _several(paths):

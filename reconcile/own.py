@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .adapters import COUNTERS
+from . import files
+from .adapters import COUNTERS, Counter
 from .errors import UsageError, unknown
 from .model_zoo.pair import Input
 from .worker import PACKAGES, TITLES
@@ -31,6 +32,13 @@ def factory(framework: str, text: str) -> str:
     if not _MODULE.fullmatch(function):
         raise UsageError(f"{option}: {function!r} is no function's name. Write MODULE:FUNCTION, such as {module}:make.")
     return text
+
+
+def given(framework: str, text: str, *, trusted: bool = False) -> str | files.ModelFile:
+    """What --tf, --torch or --onnx names: a file that holds a model, else a factory. Raises UsageError."""
+    if framework == "onnx" or (files.looks_like_path(text) and not text.endswith(".py")):
+        return files.read(framework, text, trusted)
+    return factory(framework, text)
 
 
 def read_input(text: str) -> Input:
@@ -86,17 +94,31 @@ def one_model(
         raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
     if mapped and len(factories) < 2:
         raise UsageError(f"{mapped} is for two models of your own: give both --torch and --tf.")
+    if len(factories) > 2:
+        raise UsageError("--torch, --tf and --onnx are compared two at a time; leave one out.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
 
 
 def name_of(factories: Mapping[str, str]) -> str:
-    """What the reports call the model: where its factory is, ``net.make``."""
-    return "+".join(dict.fromkeys(where.replace(":", ".") for where in factories.values()))
+    """What the reports call the model: where its factory is, ``net.make``, or its file's name, ``net.pt2``."""
+    names = (where.replace(":", ".").rstrip("/").rpartition("/")[2] for where in factories.values())
+    return "+".join(dict.fromkeys(names))
 
 
-def counters_of(factories: Mapping[str, str], asked: Sequence[str]) -> tuple[str, ...]:
-    """The counters that go with these frameworks, all or those asked for. Raises UsageError for others."""
+def counters_of(
+    factories: Mapping[str, str], asked: Sequence[str], held: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[str, ...]:
+    """The counters that go with these frameworks, all or those asked for. Raises UsageError for others.
+
+    A recipe builds a model another way, which takes a pair; but a frozen graph in a file (``held``) is what one of them
+    makes, and that one reads it back as it is.
+    """
+    frozen = (held or {}).get("tf", {}).get("kind") == "graph_def"
+
+    def goes(counter: Counter) -> bool:
+        return not counter.recipe or (frozen and counter.recipe == "frozen_pb")
+
     for name in asked:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
@@ -105,17 +127,17 @@ def counters_of(factories: Mapping[str, str], asked: Sequence[str]) -> tuple[str
             raise UsageError(
                 f"{name} counts {TITLES[counter.framework]} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
-        if counter.recipe:
+        if not goes(counter):
             raise UsageError(f"{name} builds the model another way, which takes a pair file: see `reconcile new`.")
     return tuple(
-        name
-        for name, c in COUNTERS.items()
-        if c.framework in factories and not c.recipe and (not asked or name in asked)
+        name for name, c in COUNTERS.items() if c.framework in factories and goes(c) and (not asked or name in asked)
     )
 
 
-def body(factories: Mapping[str, str], inputs: Sequence[Input]) -> dict[str, Any]:
-    """The part of a worker's request that says what to run."""
+def body(
+    factories: Mapping[str, str], inputs: Sequence[Input], held: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The part of a worker's request that says what to run; ``held`` are those of the models that are files."""
     said = dict(factories)
     if inputs:
         said["inputs"] = "; ".join(_text(i) for i in inputs)
@@ -124,6 +146,7 @@ def body(factories: Mapping[str, str], inputs: Sequence[Input]) -> dict[str, Any
         "inputs": [[i.name, list(i.shape), i.dtype] for i in inputs],
         "name": name_of(factories),
         "said": said,
+        "files": dict(held or {}),
     }
 
 

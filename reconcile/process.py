@@ -134,6 +134,10 @@ class Supervisor:
             return {}
         self._trial = "held" if self._trial else ""
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
+        if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
+            self._blame_file(
+                f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
+            )
         if len(done) < len(tasks) and not self._stopped.is_set():
             death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
             log = Log.read(folder, late)
@@ -186,6 +190,11 @@ class Supervisor:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.send_signal(signal.SIGABRT)
             process.wait(GRACE)
+
+    def _blame_file(self, reason: str) -> None:
+        """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
+        if self.framework in self.request.get("files", {}) and not self._stopped.is_set():
+            raise UsageError(f"{self.request['factories'][self.framework]} cannot be loaded: {reason}.")
 
     def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
         """End what the worker's code has started and left running: it is in the worker's process group."""

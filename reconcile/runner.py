@@ -31,10 +31,11 @@ from .worker import PACKAGES, TITLES, TRACE
 class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own, ``mapping`` is a file that says which layers of two such models belong together; ``formulas`` are Python
-    files that register work formulas; ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version
-    if it is of the user's own environment; without ``trace`` the ledgers are to be held against a trace from elsewhere;
-    ``every_convention`` reconciles under the other conventions, too."""
+    of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
+    which layers of two such models belong together; ``formulas`` are Python files that register work formulas; ``python`` is
+    the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment; without
+    ``trace`` the ledgers are to be held against a trace from elsewhere; ``every_convention`` reconciles under the other
+    conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -48,6 +49,7 @@ class RunRequest:
     theirs: str = ""
     trace: bool = True
     factories: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
     paths: tuple[str, ...] = ()
     every_convention: bool = False
@@ -166,7 +168,7 @@ def _what(request: RunRequest) -> dict[str, Any]:
     """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if request.factories:
-        return {**own.body(request.factories, request.inputs), "paths": [*request.paths, *paths]}
+        return {**own.body(request.factories, request.inputs, request.files), "paths": [*request.paths, *paths]}
     file = pair_file(request.model)
     ours = request.model in pairs.zoo_names()
     paths = [] if ours else [os.path.dirname(file), *paths]
@@ -175,7 +177,7 @@ def _what(request: RunRequest) -> dict[str, Any]:
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
-        return own.counters_of(request.factories, request.counters)
+        return own.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
@@ -224,14 +226,15 @@ def _collect(
     python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
     for framework in PACKAGES:
         mine = [c for c in counters if COUNTERS[c].framework == framework]
-        if not mine:
+        counted = any(counter.framework == framework for counter in COUNTERS.values())
+        if not mine and (counted or framework not in request.factories):
             continue  # nobody asked for a counter there
         tasks = [TRACE, *mine] if request.trace else mine
         body = {
             **what,
             "framework": framework,
             "device": request.device,
-            "recipe": COUNTERS[mine[0]].recipe,
+            "recipe": "" if request.factories else COUNTERS[mine[0]].recipe,
             "lacking": lacking(framework, request),
             "lent": lent,
         }

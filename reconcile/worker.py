@@ -1,7 +1,8 @@
 """The worker: runs beside a framework, one process per environment, and writes what it finds as JSON files.
 
 Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out}; where somebody gives a model by
-a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides.  For every
+a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
+{files} where by a file (given_file.py).  For every
 task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
 ``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
 cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.  {"theirs"} among the
@@ -22,8 +23,8 @@ from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
 TRACE = "trace"
-PACKAGES = {"tf": "tensorflow", "torch": "torch"}
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
+PACKAGES = {"tf": "tensorflow", "torch": "torch", "onnx": "onnx"}
+TITLES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 LENT = "not installed in that environment; lent, as it is here, by the one that reconcile runs in"
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """What a pair file says of itself and a factory does not."""
@@ -87,7 +88,7 @@ class Worker(object):
             for task in self.request["tasks"]:
                 self._task(task, meta["params"])
         except given.FactoryError as error:
-            self._leave("refused.json", {"error": str(error)})
+            self._refuse(str(error))
         return 0
 
     def _prepare(self, params):
@@ -122,7 +123,7 @@ class Worker(object):
         self.event(task, "started")
         process = getpid()
         try:
-            text = to_json(self.take(task, params))
+            text = to_json(self._taken(task, params))
         except given.FactoryError as error:
             if not self.done:
                 raise
@@ -135,6 +136,17 @@ class Worker(object):
             write(paths.join(self.out, task + ".json"), text)
             self.event(task, "done")
             self.done += 1
+
+    def _taken(self, task, params):
+        # type: (str, Dict[str, Any]) -> Any
+        if task == TRACE and hasattr(self.pair, "impatiently"):
+            with self.pair.impatiently(self._refuse):
+                return self.take(task, params)
+        return self.take(task, params)
+
+    def _refuse(self, sentence):
+        # type: (str) -> None
+        self._leave("refused.json", {"error": sentence})
 
     def _failed(self, task, error):
         # type: (str, BaseException) -> None
@@ -149,7 +161,12 @@ class Worker(object):
     def _meta(self):
         # type: () -> Dict[str, Any]
         if "factories" in self.request:
-            self.pair = given.Given(self.framework, self.request)
+            if self.framework in self.request.get("files", {}):
+                from . import given_file
+
+                self.pair = given_file.FromFile(self.framework, self.request)
+            else:
+                self.pair = given.Given(self.framework, self.request)
             said = self.pair.PAIR
             return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
@@ -182,7 +199,21 @@ class Worker(object):
     def take(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
         """The trace or ledger of one task. Raises whatever building and running the model raises."""
-        return (self._tf if self.framework == "tf" else self._torch)(task, pairs.Params(params))
+        takers = {"tf": self._tf, "torch": self._torch, "onnx": self._onnx}
+        return takers[self.framework](task, pairs.Params(params))
+
+    def _onnx(self, _task, params):
+        # type: (str, pairs.Params) -> Any
+        """The trace: no counter of ONNX models is known, and the model is not run."""
+        from .adapters import model_file, trace_onnx
+
+        model = self.pair.build_onnx(params)
+        positional = self.pair.arguments()[0]
+        inputs = ", ".join("%s=%s %s" % (i.name, i.dtype, tuple(i.shape)) for i in positional)
+        try:
+            return trace_onnx.trace(model, ("called with %s" % (inputs or "no input"),))
+        except model_file.FileError as error:
+            raise given.FactoryError(str(error)) from error
 
     def _tf(self, task, params):
         # type: (str, pairs.Params) -> Any
@@ -200,7 +231,12 @@ class Worker(object):
             with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 concrete = model.concrete
             notes = model.notes + called(self.pair, model)
-            return trace_tf.trace_function(concrete, model.scopes, model.fetch, model.versions(), notes)
+            found = trace_tf.trace_function(
+                concrete, model.scopes, model.fetch, model.versions(), notes, model.observed
+            )
+            if hasattr(self.pair, "may_run"):
+                self.pair.may_run(found)
+            return found
         return capture(task, self.model)
 
     def _session(self, task, params):

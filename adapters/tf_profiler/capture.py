@@ -9,7 +9,7 @@ Python 3.6, TensorFlow 1.12 and later.
 """
 
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from ...records import DEAD, FLOP, RUN_STATS_TRUNCATED, Entry, Ledger, Sighting
 from .. import tf_graph
@@ -111,25 +111,8 @@ def keras_flops(model):
 
 def runmeta(model):
     # type: (TfModel) -> Ledger
-    """Ledger of tf.profiler on the imported frozen GraphDef, with the metadata of one traced run on the CPU.
-
-    Grappler's meta optimizer is off: it would fuse and rename nodes, and the profiler matches run counts by name.
-    """
-    import tensorflow as tf
-
-    v1 = tf.compat.v1
-    function, graph_def = model.frozen
-    graph = tf.Graph()
-    with graph.as_default():
-        tf.import_graph_def(graph_def, name="")
-    config = v1.ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    run_meta = v1.RunMetadata()
-    feeds = {t.name: v for t, v in zip(function.inputs, model.example())}
-    names = [t.name for t in function.outputs]
-    with v1.Session(graph=graph, config=config) as session:
-        session.run(names, feeds, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=run_meta)
-    outputs = [graph.get_tensor_by_name(name) for name in names]
+    """Ledger of tf.profiler on the imported frozen GraphDef, with the metadata of one traced run on the CPU."""
+    graph, outputs, run_meta = model.traced_run()
     notes = []
     if sum(_runs(run_meta).values()) >= STEP_STATS_CAP:
         notes.append(RUN_STATS_TRUNCATED)
@@ -145,8 +128,12 @@ def session(model):
 
 
 def frozen_pb(model):
-    # type: (TfSession) -> Ledger
+    # type: (Union[TfModel, TfSession]) -> Ledger
     """Ledger of tf.profiler on the session graph frozen into a .pb file and read back with import_graph_def."""
+    if isinstance(model, TfModel):  # the file itself: TfModel has made of it what the other counters take
+        graph, inputs, outputs = model.in_file()
+        roles = tf_graph.roles(graph, outputs, inputs)
+        return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
     graph, built = model.frozen(), model.built
     outputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.outputs]
     held = {operation.name for operation in graph.get_operations()}

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 WHAT = (
-    "model", "torch", "tf", "inputs", "mapping", "overrides", "convention", "convention_files", "counters", "from_", "to",
+    "model", "torch", "tf", "onnx", "inputs", "signature", "trust_file", "mapping", "overrides",
+    "convention", "convention_files", "counters", "from_", "to",
     "environment", "names", "file", "with_", "python", "device", "timeout", "formulas",
 )  # fmt: skip
 """Parameters that decide what a report says."""
@@ -25,7 +26,8 @@ def again(ctx: click.Context, parameters: Container[str] = WHAT, *more: str, bar
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
         if parameter.name in parameters and value and value != parameter.get_default(ctx):
-            for item in _items(value):
+            words += [parameter.opts[0]] if value is True else []
+            for item in [] if value is True else _items(value):
                 words += [parameter.opts[0], Path(item).name if bare and _is_file(parameter, item) else str(item)]
     return shlex.join([*words, *more])
 

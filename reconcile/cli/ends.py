@@ -10,7 +10,7 @@ from ..errors import unknown
 if TYPE_CHECKING:
     from ..results import RunResult, Statement
 
-TRACES = {"tf": "trace@tf", "torch": "trace@torch"}
+TRACES = {"tf": "trace@tf", "torch": "trace@torch", "onnx": "trace@onnx"}
 
 
 def ends(counters: Sequence[str], from_: str | None, to: str | None) -> tuple[str, str] | None:

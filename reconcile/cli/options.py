@@ -96,10 +96,17 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         "--model", metavar="NAME|FILE.py", shell_complete=_models, help="A model of the zoo, or a pair file."
     ),
     "torch": click.option(
-        "--torch", metavar="MODULE:FUNCTION", help="A PyTorch model of your own: what this function returns."
+        "--torch",
+        metavar="MODULE:FUNCTION|FILE",
+        help="A PyTorch model of your own: what this function returns, or a .pt2 or TorchScript file.",
     ),
     "tf": click.option(
-        "--tf", metavar="MODULE:FUNCTION", help="A TensorFlow model of your own; with --torch, the pair of both."
+        "--tf",
+        metavar="MODULE:FUNCTION|FILE",
+        help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
+    ),
+    "onnx": click.option(
+        "--onnx", metavar="FILE.onnx", help="An ONNX model of your own: its work, beside that of --torch or --tf."
     ),
     "input": click.option(
         "--input",
@@ -116,6 +123,14 @@ OPTIONS: dict[str, Callable[[F], F]] = {
     ),
     "write-mapping": click.option(
         "--write-mapping", type=PATH, metavar="FILE.csv", help="Write which layers were taken to belong together."
+    ),
+    "signature": click.option(
+        "--signature", default="", metavar="NAME", help="Which signature of a SavedModel.  [default: serving_default]"
+    ),
+    "trust-file": click.option(
+        "--trust-file",
+        is_flag=True,
+        help="Let a model file run code that it brings along (Lambda layers), touch files, and take what memory it asks for.",
     ),
     "set": click.option(
         "--set",

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from ..process import Event
 
-NAMES = {"tf": "TensorFlow", "torch": "PyTorch"}
+NAMES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 
 
 def lively() -> bool:

@@ -11,8 +11,8 @@ from .options import options
 
 @click.command()
 @options(
-    "one-model", "torch", "tf", "input", "mapping", "write-mapping", "set", "convention", "convention-file", "counter",
-    "from", "to", "environment", "environments", "with", "python",
+    "one-model", "torch", "tf", "onnx", "input", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "convention", "convention-file", "counter", "from", "to", "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -21,7 +21,10 @@ def run(
     model: str | None,
     torch: str | None,
     tf: str | None,
+    onnx: str | None,
     inputs: tuple[str, ...],
+    signature: str,
+    trust_file: bool,
     mapping: Path | None,
     write_mapping: Path | None,
     overrides: dict[str, str],
@@ -45,12 +48,14 @@ def run(
     """Run the counters on a model and reconcile them.
 
     TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
-    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs).
+    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs), or
+    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), which no counter reads,
+    for the work that it says. Nothing is unpickled.
     With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
     """
-    from .. import own, runner
+    from .. import files, own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
     from ..mapping import check, written
@@ -61,11 +66,17 @@ def run(
     from .progress import progress
     from .screen import show
 
-    given = {"tf": tf, "torch": torch}
-    factories = {name: own.factory(name, where) for name, where in given.items() if where is not None}
+    given = {"tf": tf, "torch": torch, "onnx": onnx}
+    factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
     own.one_model(model, factories, overrides, inputs, mapped)
     check(mapping, write_mapping)
+    found = {name: own.given(name, where, trusted=trust_file) for name, where in factories.items()}
+    held = {
+        name: files.request(file, trusted=trust_file, signature=signature)
+        for name, file in found.items()
+        if isinstance(file, files.ModelFile)
+    }
     request = runner.RunRequest(
         model=model or "",
         overrides=overrides,
@@ -76,11 +87,12 @@ def run(
         timeout=timeout,
         formulas=formulas,
         factories=factories,
+        files=held,
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
         mapping=mapping,
     )
-    wanted = ends(own.counters_of(factories, counters) if factories else counters, from_, to)
+    wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
@@ -88,10 +100,10 @@ def run(
         result = runner.run(request, tell, take)
     statement = choose(result, wanted)
     texts = write.render(result, formats, statement, again(ctx))
-    files = write.write(out, result.model, texts)
+    kept = write.write(out, result.model, texts)
     if write_mapping is not None and result.alignment:
-        files.append(write.one(write_mapping, written(result.alignment, result.model)))
+        kept.append(write.one(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:
         click.echo(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
-    show(result, statement, files, quiet=quiet, verbose=verbose)
+    show(result, statement, kept, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)

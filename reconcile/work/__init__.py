@@ -30,7 +30,7 @@ def load() -> None:
     global _loaded
     if not _loaded:
         _loaded = True
-        from . import aten, tensorflow  # noqa: F401
+        from . import aten, onnx, tensorflow  # noqa: F401
 
 
 _FLOATING = ("float", "bfloat", "double", "half")

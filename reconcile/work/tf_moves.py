@@ -24,7 +24,8 @@ _list(
 )
 _list(
     "looks values up by index or mask; no arithmetic on the values",
-    """Gather GatherV2 GatherNd ResourceGather ResourceGatherNd OneHot Where Select SelectV2 TensorScatterUpdate
+    """LookupTableFind LookupTableFindV2 LookupTableSizeV2 HashTable HashTableV2 AnonymousHashTable
+    Gather GatherV2 GatherNd ResourceGather ResourceGatherNd OneHot Where Select SelectV2 TensorScatterUpdate
     ScatterNdUpdate ScatterUpdate ResourceScatterUpdate TensorStridedSliceUpdate""",
 )
 _list(

@@ -1,0 +1,148 @@
+"""Keras models out of ``.keras`` and ``.h5`` files, looked through before Keras reads them.
+
+A configuration may name Lambda layers, whose bytecode it brings along, and classes of anybody's: both need --trust-file.
+What HDF5 can point to outside of the file, or say of the size of a tensor, is looked at before any tensor is read.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .model_file import FileError, Wanted, matched, member
+from .nested import Arguments
+
+CODE = ("Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__")
+"""Classes of Keras that run what a file brings along, or load another file."""
+
+OBJECTS = 100_000
+"""Groups and tensors in an HDF5 file that are looked at."""
+
+
+def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """The Keras model and the arguments of its call. Raises FileError."""
+    import tensorflow as tf
+
+    where = member(file["path"])
+    (_keras if file["kind"] == "keras" else _h5)(where, file)
+    options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file["trusted"]}
+    model = tf.keras.models.load_model(file["path"], compile=False, **options)
+    if getattr(model, "inputs", None) is None:
+        raise FileError(f"{where} does not say what its inputs are. Write a factory that loads it.")
+    wanted = [Wanted(t.name.split(":")[0], _dims(t.shape), _dtype(t)) for t in model.inputs]
+    inputs = matched(where, wanted, given)
+    if isinstance(getattr(model, "input", None), dict):
+        return model, ((), {i.name: i for i in inputs})
+    return model, (tuple(inputs), {})
+
+
+def _dims(shape: Any) -> tuple[int | None, ...]:
+    return tuple(None if size is None else int(size) for size in shape)
+
+
+def _dtype(tensor: Any) -> str:
+    return str(getattr(tensor.dtype, "name", tensor.dtype))
+
+
+def _keras(where: str, file: Mapping[str, Any]) -> None:
+    with zipfile.ZipFile(file["path"]) as archive:
+        names = archive.namelist()
+        try:
+            config = json.loads(archive.read("config.json"))
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{where} cannot be loaded: its config.json is no JSON.") from error
+        if not file["trusted"]:
+            check_config(where, config)
+        for name in names:
+            if name.endswith(".h5"):
+                with archive.open(name) as data:
+                    check_h5(where, data, file)
+
+
+def _h5(where: str, file: Mapping[str, Any]) -> None:
+    config = check_h5(where, file["path"], file)
+    if config is None:
+        raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
+    try:
+        found = json.loads(config)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
+    if not file["trusted"]:
+        check_config(where, found)
+
+
+def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every dict in a configuration."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield item
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def check_config(where: str, config: Any) -> None:
+    """Refuse a configuration that names code outside of Keras. Raises FileError."""
+    for node in _nodes(config):
+        name, module = node.get("class_name"), node.get("module")
+        if name is None:
+            continue
+        if str(name).rpartition(">")[2] in CODE:
+            raise FileError(
+                f"{where} holds a {name}, which runs code that the file brings along; --trust-file lets it."
+            )
+        ours = (
+            module is None or module == "builtins" or str(module).split(".")[0] in ("keras", "tensorflow", "tf_keras")
+        )
+        registered = node.get("registered_name")
+        if not ours or (isinstance(registered, str) and ">" in registered) or ">" in str(name):
+            raise FileError(
+                f"{where} needs the class {registered or name}, which is not Keras' own. "
+                "Write a factory that imports it and loads the file."
+            )
+
+
+def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:
+    """Look through an HDF5 file for what is not in it; its model_config, if it has one. Raises FileError."""
+    import h5py
+
+    try:
+        with h5py.File(source, "r") as found:
+            total = _size(where, found)
+            config = found.attrs.get("model_config")
+    except OSError as error:
+        raise FileError(
+            "{} is cut short or damaged: {}.".format(where, str(error).split("(", 1)[-1].rstrip(")"))
+        ) from error
+    if total > max(2 * file["size"], 1 << 24) and not file["trusted"]:
+        raise FileError(
+            f"the tensors of {where} are said to be {total:,} bytes, more than the file can hold; --trust-file opens it "
+            "all the same."
+        )
+    return config.decode("utf-8", "replace") if isinstance(config, bytes) else config
+
+
+def _size(where: str, root: Any) -> int:
+    """Bytes of all tensors in an HDF5 file, links followed nowhere."""
+    import h5py
+
+    total, seen, pending = 0, 0, [root]
+    while pending:
+        group = pending.pop()
+        for name in group:
+            seen += 1
+            link = group.get(name, getlink=True)
+            if not isinstance(link, h5py.HardLink) or seen > OBJECTS:
+                raise FileError(f"{where} holds a link, {group.name}/{name}, instead of what is there.")
+            item = group[name]
+            if isinstance(item, h5py.Dataset):
+                if item.is_virtual or item.external:
+                    raise FileError(f"{where} keeps the tensor {item.name} in another file.")
+                total += item.nbytes
+            else:
+                pending.append(item)
+    return total

@@ -1,0 +1,94 @@
+"""What the loaders of model files share: what is wrong with a file, and how its inputs come to have sizes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+LONGEST_RUN = 10_000_000
+"""Executions of one op beyond which a counter that runs the model is not started."""
+
+
+class FileError(Exception):
+    """A file that cannot be used; the message is one sentence."""
+
+
+class Wanted(NamedTuple):
+    """One input of the model in a file: its name there, shape (None where it is open, or as a whole) and dtype ('' for any)."""
+
+    name: str
+    shape: tuple[int | None, ...] | None
+    dtype: str
+
+
+class Known(NamedTuple):
+    """One input with every size known."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Known]:
+    """The file's inputs with every dimension known: its own, else what was given. Raises FileError, with what to type."""
+    rest = list(given or ())
+    named = {plain(i.name): i for i in rest if i.name}
+    unnamed = [i for i in rest if not i.name]
+    if rest and len(rest) != len(wanted) and not named:
+        raise FileError(f"{where} takes {_count(wanted)}; {len(rest)} were given. {_type(wanted)}")
+    unknown = next((name for name in named if name not in [plain(w.name) for w in wanted]), None)
+    if unknown:
+        raise FileError(f"{where} has no input {unknown!r}; it takes {_count(wanted)}. {_type(wanted)}")
+    found = []
+    for want in wanted:
+        mine = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
+        if mine is None:
+            if want.shape is None or None in want.shape:
+                raise FileError(
+                    f"the input {want.name} of {where} is {_shown(want)}: say how large it is. {_type(wanted)}"
+                )
+            found.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
+            continue
+        fits = want.shape is None or (
+            len(mine.shape) == len(want.shape) and all(s in (None, size) for s, size in zip(want.shape, mine.shape))  # noqa: B905
+        )
+        dtype = want.dtype or mine.dtype
+        if not fits or mine.dtype not in ("float32", dtype):
+            got = f"{mine.dtype} {mine.shape}"
+            raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
+        found.append(Known(want.name, tuple(mine.shape), dtype))
+    return found
+
+
+def plain(name: str) -> str:
+    """An input's name as it can be typed: ``x`` of ``x:0``, ``a_b`` of ``a/b``."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split(":")[0])
+
+
+def _shown(want: Wanted) -> str:
+    if want.shape is None:
+        return f"{want.dtype or 'a tensor'} of any rank"
+    sizes = ", ".join("?" if size is None else str(size) for size in want.shape)
+    return "{} ({}{})".format(want.dtype, sizes, "," if len(want.shape) == 1 else "")
+
+
+def _count(wanted: Sequence[Wanted]) -> str:
+    return ", ".join(f"{plain(w.name)}={_shown(w)}" for w in wanted) or "no input"
+
+
+def _type(wanted: Sequence[Wanted]) -> str:
+    """What to type, a 1 for every dimension that is open."""
+    words = []
+    for want in wanted:
+        shape = (1, 3, 224, 224) if want.shape is None else want.shape
+        sizes = ",".join("1" if size is None else str(size) for size in shape) or "()"
+        words.append(
+            "--input {}={}{}".format(plain(want.name), sizes, "" if want.dtype in ("", "float32") else ":" + want.dtype)
+        )
+    return "Such as: {}".format(" ".join(words)) if words else "Give it no --input."
+
+
+def member(path: str) -> str:
+    """The last part of a path."""
+    return os.path.basename(path.rstrip(os.sep))

@@ -1,0 +1,118 @@
+"""Shapes of an ONNX model's values, with its inputs fixed: ONNX's own inference, helped where sizes are computed.
+
+Exporters compute paddings and sizes by nodes (Shape, Slice, Concat, ...) that inference does not follow to their end. On a
+copy of the model such nodes are evaluated by ONNX's reference implementation and stand there as constants; the model
+itself keeps its nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FOLDED = frozenset((
+    "Shape", "Size", "Constant", "Identity", "Cast", "Gather", "Slice", "Concat", "Reshape", "Squeeze", "Unsqueeze",
+    "Transpose", "Split", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "Min", "Max", "Floor", "Ceil", "Sqrt",
+    "ReduceProd", "ReduceSum", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Not", "And", "Or",
+    "Where", "ConstantOfShape", "Expand", "Range",
+))  # fmt: skip
+"""Operators of which sizes are computed; the last three make as much as a value says."""
+ELEMENTS = 4096
+"""Elements of a value that is followed: a size has few."""
+ROUNDS = 20
+
+
+def inferred(proto: Any) -> Any:
+    """The model with the types of its values. Raises what ONNX's inference raises."""
+    import onnx
+
+    known = onnx.ModelProto()
+    known.CopyFrom(proto)
+    for _ in range(ROUNDS):
+        known = onnx.shape_inference.infer_shapes(known, strict_mode=True, data_prop=True)
+        if not _fold(known):
+            break
+    del proto.graph.value_info[:]
+    proto.graph.value_info.extend(known.graph.value_info)
+    for value, found in zip(proto.graph.output, known.graph.output):  # noqa: B905
+        value.CopyFrom(found)
+    for node, found in zip(proto.graph.node, known.graph.node):  # noqa: B905
+        if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in found.attribute):
+            node.CopyFrom(found)  # with the types inside
+    return proto
+
+
+def _fold(proto: Any) -> bool:
+    """Replace what can be evaluated by constants, in place; whether there was any."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph, folded = proto.graph, False
+    shapes = {}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims):
+            shapes[value.name] = tuple(d.dim_value for d in dims)
+    small = [t for t in graph.initializer if _count(t.dims) <= ELEMENTS and not t.external_data]
+    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in small}
+    for node in graph.node:
+        if node.domain not in ("", "ai.onnx") or node.op_type not in FOLDED or not node.output:
+            continue
+        if node.op_type == "Constant":
+            if node.attribute[0].name == "value" and _count(node.attribute[0].t.dims) <= ELEMENTS:
+                values[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+            continue
+        given = {name: values.get(name) for name in node.input if name}
+        if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
+            import numpy
+
+            given = {node.input[0]: numpy.broadcast_to(numpy.float32(0), shapes[node.input[0]])}  # takes no room
+        if any(value is None for value in given.values()) or not _small(node, given):
+            continue
+        found = _evaluated(proto, node, given)
+        if len(found) == 1 and found[0].size <= ELEMENTS:
+            values[node.output[0]] = found[0]
+            made = onnx.helper.make_node(
+                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(found[0])
+            )
+            node.CopyFrom(made)
+            folded = True
+    return folded
+
+
+def _count(dims: Any) -> int:
+    found = 1
+    for size in dims:
+        found *= int(size)
+    return found
+
+
+def _small(node: Any, given: dict[str, Any]) -> bool:
+    """Whether what a node makes is no larger than what is followed."""
+    values = list(given.values())
+    if node.op_type == "ConstantOfShape":
+        return _count(values[0].tolist()) <= ELEMENTS
+    if node.op_type == "Expand":
+        return _count(values[1].tolist()) <= ELEMENTS
+    if node.op_type == "Range":
+        start, limit, delta = (float(value) for value in values)
+        return delta != 0 and abs(limit - start) / abs(delta) <= ELEMENTS
+    return True
+
+
+def _evaluated(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
+    """The node's outputs by ONNX's reference implementation; none where it does not know how."""
+    import numpy
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    inputs = [
+        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in given.items()
+    ]
+    outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = onnx.helper.make_graph([node], "one", inputs, outputs)
+    one = onnx.helper.make_model(graph, opset_imports=list(proto.opset_import), ir_version=proto.ir_version)
+    try:
+        return [numpy.asarray(value) for value in ReferenceEvaluator(one).run(None, given)]
+    except Exception:  # what it cannot do stays as it is, and inference says what it knows
+        return []

@@ -1,0 +1,156 @@
+"""Function bodies with the shapes that their call hands in, where their definition leaves sizes open.
+
+A graph that was saved holds its functions as definitions, with the shapes of whoever traced them: a batch that was left
+open then is open in every loop's body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
+"""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+OPAQUE = ("resource", "variant")
+
+Sizes = Union[None, bytes, Tuple[Optional[int], ...]]
+"""A shape, None for an unknown rank; of a resource or a list of tensors, what is known of the tensors in it."""
+
+
+def sizes(tensor):
+    # type: (Any) -> Sizes
+    """Static shape of a tensor, or of what it holds."""
+    if tensor.dtype.base_dtype.name in OPAQUE:
+        from tensorflow.python.ops import handle_data_util
+
+        data = handle_data_util.get_resource_handle_data(tensor)
+        if tensor.op.type == "TensorListFromTensor" and len(data.shape_and_type) == 1:
+            data.shape_and_type[0].shape.CopyFrom(
+                tensor.op.inputs[0].shape[1:].as_proto()
+            )  # more than it was made with
+        return bytes(data.SerializeToString(deterministic=True)) if data is not None and data.is_set else None
+    if tensor.shape.ndims is None:
+        return None
+    return tuple(getattr(d, "value", d) for d in tensor.shape.dims)
+
+
+def met(own, handed):
+    # type: (Sizes, Sizes) -> Sizes
+    """Both shapes at once: what either knows. Where they contradict each other, the first."""
+    if isinstance(own, bytes) and isinstance(handed, bytes):
+        return own if _held(own) == _held(handed) else handed
+    if isinstance(own, bytes) or isinstance(handed, bytes):
+        return handed or own
+    if own is None or handed is None:
+        return own if handed is None else handed
+    if len(own) != len(handed):
+        return own
+    return tuple(b if a is None else a for a, b in zip(own, handed))
+
+
+def _held(data):
+    # type: (bytes) -> List[Tuple[int, Optional[List[int]]]]
+    """dtype and shape of each tensor that a resource or a list holds."""
+    from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
+
+    found = inference.CppShapeInferenceResult.HandleData.FromString(data).shape_and_type
+    return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in found]
+
+
+def available():
+    # type: () -> bool
+    """Whether this TensorFlow says what resources hold; one that does not (before 2.4) keeps its bodies as they are."""
+    try:
+        import tensorflow.python.ops.handle_data_util
+    except ImportError:
+        return False
+    return True
+
+
+class Bodies(object):
+    """Specialised bodies by function and shapes: each is made once and kept, since tensors are told apart by identity."""
+
+    def __init__(self):
+        # type: () -> None
+        self._made = {}  # type: Dict[Tuple[int, str, Tuple[Sizes, ...]], Any]
+        self._available = available()
+
+    def shaped(self, graph, name, body, operands):
+        # type: (Any, str, Any, Sequence[Any]) -> Any
+        """The body of a call, with the shapes of its operands."""
+        if not self._available:
+            return body
+        wanted = [met(sizes(mine), sizes(theirs)) for mine, theirs in zip(body.inputs, operands)]
+        return self._with(graph, name, body, wanted)
+
+    def loop(self, graph, names, cond, body, operands):
+        # type: (Any, Tuple[str, str], Any, Any, Sequence[Any]) -> List[Any]
+        """Condition and body of a loop: a variable has its first value's shape only if every iteration keeps it."""
+        if not self._available:
+            return [cond, body]
+        own = [sizes(tensor) for tensor in body.inputs]
+        wanted = [met(mine, sizes(theirs)) for mine, theirs in zip(own, operands)]
+        while True:
+            made = self._with(graph, names[1], body, wanted)
+            grows = [i for i, out in enumerate(made.outputs) if wanted[i] != own[i] and sizes(out) != wanted[i]]
+            if not grows:
+                break
+            wanted = [own[i] if i in grows else size for i, size in enumerate(wanted)]
+        return [cond if made is body else self._with(graph, names[0], cond, wanted), made]
+
+    def _with(self, graph, name, body, wanted):
+        # type: (Any, str, Any, List[Sizes]) -> Any
+        if len(wanted) != len(body.inputs) or all(sizes(t) == size for t, size in zip(body.inputs, wanted)):
+            return body
+        key = (id(graph), name, tuple(wanted))
+        if key not in self._made:
+            self._made[key] = (graph, _made(graph, name, body, wanted))
+        return self._made[key][1]
+
+
+def _made(graph, name, body, wanted):
+    # type: (Any, str, Any, List[Sizes]) -> Any
+    """The function's graph built again with these input shapes."""
+    import tensorflow as tf
+    from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
+    from tensorflow.python.framework import function_def_to_graph as convert
+    from tensorflow.python.framework.func_graph import FuncGraph
+    from tensorflow.python.ops import handle_data_util
+
+    definition = _definition(graph, name)
+    if definition is None:
+        return body
+    with graph.as_default():
+        made = FuncGraph(name)
+        inside, flat = convert.function_def_to_graph_def(definition)
+    arguments = definition.signature.input_arg
+    shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}
+    held = {}
+    with made.as_default():
+        for argument, mine, size in zip(arguments, body.inputs, wanted):
+            if isinstance(size, bytes):
+                holder = tf.compat.v1.placeholder(mine.dtype, mine.shape, name=argument.name)
+                data = inference.CppShapeInferenceResult.HandleData.FromString(size)
+                handle_data_util.set_handle_data(holder, data)
+                held[argument.name] = holder
+        nodes = [node for node in inside.node if node.name not in held]
+        del inside.node[:]
+        inside.node.extend(nodes)
+        for node in inside.node:
+            node.attr.pop("_output_shapes", None)
+            if node.name in shapes:
+                node.attr["shape"].shape.CopyFrom(shapes[node.name])
+        used = {text.split(":")[0] for node in inside.node for text in node.input}
+        given = {key + ":0": holder for key, holder in held.items() if key in used}
+        tf.import_graph_def(inside, input_map=given, name="")
+        made.inputs = [held[a.name] if a.name in held else made.get_tensor_by_name(flat[a.name]) for a in arguments]
+        ends = [flat[definition.ret[a.name]] for a in definition.signature.output_arg]
+        made.outputs = [held[e.split(":")[0]] if e.split(":")[0] in held else made.get_tensor_by_name(e) for e in ends]
+        controls = [definition.control_ret[c] for c in definition.signature.control_output]
+        made.control_outputs = [made.get_operation_by_name(c) for c in controls]
+    return made
+
+
+def _definition(graph, name):
+    # type: (Any, str) -> Any
+    while graph is not None:
+        held = getattr(graph, "_functions", {}).get(name)
+        if held is not None:
+            return getattr(held, "cached_definition", None) or getattr(held, "definition", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None

@@ -1,0 +1,73 @@
+"""The outermost fields of a protobuf message, by the wire format alone (protobuf.dev/programming-guides/encoding).
+
+Enough to tell messages apart and to see one that is cut short, without parsing it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+FIELDS = 2_000_000
+"""Fields that are looked at: a graph has one per node."""
+
+Field = tuple[int, int, int, int]
+"""Number, wire type, and where its value starts and ends."""
+
+
+class NotWire(Exception):
+    """The bytes are no protobuf message."""
+
+
+class Truncated(Exception):
+    """A field goes on beyond the end; the message says where."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[mmap.mmap]:
+    """The file's bytes, mapped: only those that are looked at are read."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield data
+
+
+def fields(data: mmap.mmap, start: int, end: int) -> list[Field]:
+    """The outermost fields between two places. Raises NotWire or Truncated."""
+    found: list[Field] = []
+    at = start
+    while at < end:
+        tag, at = _varint(data, at, end)
+        number, kind = tag >> 3, tag & 7
+        if not 0 < number < 1 << 29 or len(found) > FIELDS:
+            raise NotWire
+        if kind == BYTES:
+            length, at = _varint(data, at, end)
+        elif kind == VARINT:
+            length = _varint(data, at, end)[1] - at
+        elif kind in (FIXED32, FIXED64):
+            length = 4 if kind == FIXED32 else 8
+        else:
+            raise NotWire
+        if at + length > end:
+            if not found and number > 20:
+                raise NotWire
+            raise Truncated(f"a part of {length:,} bytes starts {end - at:,} bytes before its end")
+        found.append((number, kind, at, at + length))
+        at += length
+    return found
+
+
+def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= end:
+            raise Truncated("it ends in the middle of a number")
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+    raise NotWire

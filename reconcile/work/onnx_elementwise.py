@@ -1,0 +1,125 @@
+"""ONNX elementwise operators and reductions."""
+
+from __future__ import annotations
+
+from ..records import Op
+from . import elementwise, normalization, ordering
+from .aten_elementwise import per_output
+from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
+from .shapes import n_in, n_out, shape
+from .types import UnknownWork, Work, formula
+
+_SPEC = "onnx.ai/onnx/operators"
+
+# One entry of elementwise.SHARED each, per output element.
+_NAMES: dict[str, str] = {
+    "add": "Add",
+    "sub": "Sub",
+    "neg": "Neg",
+    "mul": "Mul",
+    "div": "Div",
+    "reciprocal": "Reciprocal",
+    "compare": "Relu Abs Sign Equal Less LessOrEqual Greater GreaterOrEqual IsNaN IsInf ThresholdedRelu",
+    "special": (
+        "Sigmoid Tanh Exp Log Sqrt Erf Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Floor Ceil Round"
+    ),
+    "remainder": "Mod",
+    "silu": "Swish",
+    "softsign": "Softsign",
+    "leaky_relu": "LeakyRelu PRelu",
+}
+for _row, _ops in _NAMES.items():
+    _work, _expression = elementwise.SHARED[_row]
+    formula(*(f"onnx.{name}" for name in _ops.split()), source=f"{_expression}: {_SPEC}")(per_output(_work))
+
+# As ATen computes them: the definitions are the same.
+for _name, _row in {
+    "Elu": "elu",
+    "Selu": "elu",
+    "Celu": "elu",
+    "Softplus": "softplus",
+    "HardSwish": "hardswish",
+    "Mish": "mish",
+    "Shrink": "softshrink",
+}.items():
+    _work, _expression = elementwise.ATEN[_row]
+    formula(f"onnx.{_name}", source=f"{_expression}: {_SPEC}")(per_output(_work))
+
+formula("onnx.HardSigmoid", source=f"max(0, min(1, alpha * x + beta)): {_SPEC}")(per_output(MUL + ADD + CMP * 2))
+
+
+@formula("onnx.Gelu", source=f"by erf, or by tanh where approximate says so: {_SPEC}")
+def _gelu(op: Op) -> Work:
+    return elementwise.SHARED["gelu_tanh" if op.attrs.get("approximate") == "tanh" else "gelu"][0] * n_out(op)
+
+
+@formula("onnx.Pow", source=f"pow(x, y), the exponent a value that a record does not hold: {_SPEC}")
+def _pow(op: Op) -> Work:
+    exponent = op.attrs.get("exponent")  # the tracer's, where it is a constant scalar
+    each = elementwise.POWER.get(float(exponent)) if exponent is not None else None
+    return (each[0] if each else SPECIAL) * n_out(op)
+
+
+@formula("onnx.Clip", source=f"min(max(x, low), high), one comparison per bound that is given: {_SPEC}")
+def _clip(op: Op) -> Work:
+    bounds = len(op.inputs) - 1 + sum(isinstance(op.attrs.get(name), (int, float)) for name in ("min", "max"))
+    return CMP * (bounds * n_out(op))
+
+
+@formula("onnx.Sum", "onnx.Mean", "onnx.Max", "onnx.Min", source=f"(n - 1) steps per output element: {_SPEC}")
+def _variadic(op: Op) -> Work:
+    step = CMP if op.op in ("onnx.Max", "onnx.Min") else ADD
+    return step * (n_out(op) * (len(op.inputs) - 1)) + (DIV * n_out(op) if op.op == "onnx.Mean" else Work())
+
+
+@formula("onnx.ReduceSum", source=f"N - O adds: {_SPEC}")
+def _sum(op: Op) -> Work:
+    return elementwise.reduction(n_in(op), n_out(op), ADD)
+
+
+@formula("onnx.ReduceMean", source=f"sum, then one division per output: {_SPEC}")
+def _mean(op: Op) -> Work:
+    return normalization.mean(n_in(op), n_out(op))
+
+
+@formula(
+    *(f"onnx.{name}" for name in ("ReduceMax", "ReduceMin", "ArgMax", "ArgMin")), source=f"N - O comparisons: {_SPEC}"
+)
+def _extreme(op: Op) -> Work:
+    return elementwise.reduction(n_in(op), n_out(op), CMP)
+
+
+@formula("onnx.ReduceProd", source=f"N - O multiplies: {_SPEC}")
+def _prod(op: Op) -> Work:
+    return elementwise.reduction(n_in(op), n_out(op), MUL)
+
+
+@formula("onnx.ReduceSumSquare", source=f"square: mul N; sum: add N - O: {_SPEC}")
+def _sum_square(op: Op) -> Work:
+    return MUL * n_in(op) + elementwise.reduction(n_in(op), n_out(op), ADD)
+
+
+@formula("onnx.ReduceL1", "onnx.ReduceL2", source=f"elementwise.vector_norm: {_SPEC}")
+def _norm(op: Op) -> Work:
+    return elementwise.vector_norm(n_in(op), n_out(op), 1 if op.op.endswith("1") else 2)
+
+
+@formula("onnx.ReduceLogSumExp", source=f"elementwise.logsumexp: {_SPEC}")
+def _logsumexp(op: Op) -> Work:
+    return elementwise.logsumexp(n_in(op), n_out(op))
+
+
+@formula("onnx.CumSum", source=f"each element added to an accumulator that starts at 0: {_SPEC}")
+def _cumsum(op: Op) -> Work:
+    return ADD * n_in(op)
+
+
+@formula("onnx.TopK", source=f"ordering.largest, one definition whatever the data: {_SPEC}")
+def _top_k(op: Op) -> Work:
+    sizes, axis = shape(op), op.attrs.get("axis", -1)
+    if not isinstance(axis, int) or not op.outputs or op.outputs[0].shape is None:
+        raise UnknownWork("onnx.TopK: its axis or output is not in the record")
+    n, k = sizes[axis], op.outputs[0].shape[axis]
+    if k is None:
+        raise UnknownWork("onnx.TopK: how many is not known")
+    return ordering.largest(n_in(op) // n if n else 0, n, k)

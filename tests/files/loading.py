@@ -1,0 +1,52 @@
+"""Loads files as a worker does, many in one process: {path: sentence, or the work of its trace}.
+
+``python -m tests.files.loading FRAMEWORK "PATH|INPUT INPUT"``; the guards are those of a worker.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from reconcile import files, own
+from reconcile.conventions import BUILT_IN
+from reconcile.errors import UsageError
+from reconcile.given import FactoryError
+from reconcile.records import Trace
+from reconcile.work import work_of
+from reconcile.worker import TRACE, Worker
+
+
+def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[str, ...] = ()) -> Any:
+    """The trace of a model file, or the sentence that refuses it."""
+    name, _, given = path.partition("|")
+    try:
+        file = own.given(framework, name, trusted=trusted)
+        assert isinstance(file, files.ModelFile)
+        held = {framework: files.request(file, trusted=trusted, signature="")}
+        body = own.body({framework: name}, own.read_inputs(given.split() if given else ()), held)
+        tasks = [TRACE, *(counters or own.counters_of({framework: name}, (), held))]
+        request = {**body, "framework": framework, "device": "cpu", "recipe": "", "out": "", "tasks": tasks}
+        worker = Worker(request)
+        return worker.take(TRACE, worker._meta()["params"])
+    except (UsageError, FactoryError) as error:
+        return str(error)
+
+
+def flops(trace: Trace) -> int:
+    """The trace's work under `matmul`."""
+    return sum(BUILT_IN["matmul"].flops(work_of(op)) * op.calls for op in trace.ops)
+
+
+def main(framework: str, *paths: str) -> None:
+    """Print a line of JSON: what became of each."""
+    found = {}
+    for path in paths:
+        made = load(framework, path)
+        found[path] = made if isinstance(made, str) else f"{flops(made)} FLOP"
+    print("FOUND", json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
