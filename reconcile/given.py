@@ -49,9 +49,7 @@ class Given(object):
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
-        if importlib.util.find_spec(package) is None:
-            raise FactoryError(lacking)
-        framework = self._calling(lambda: importlib.import_module(package), "importing %s" % package)
+        framework = self._framework(package, lacking)
         if self.framework == "tf" and not hasattr(framework, "function"):
             raise FactoryError(
                 "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
@@ -60,6 +58,13 @@ class Given(object):
         theirs.welcome(self.folder, self.paths, self.where.partition(":")[0])
         self._factory()
         self._before = guard.Surroundings()
+
+    def _framework(self, package, lacking):
+        # type: (str, str) -> Any
+        """The framework's package, imported. Raises FactoryError."""
+        if importlib.util.find_spec(package) is None:
+            raise FactoryError(lacking)
+        return self._calling(lambda: importlib.import_module(package), "importing %s" % package)
 
     def arguments(self):
         # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]

@@ -46,6 +46,10 @@ class FromFile(Given):
         self.file: dict[str, Any] = request["files"][framework]
         self.tasks: list[str] = list(request["tasks"])
 
+    def ready(self, package: str, lacking: str) -> None:
+        """Import the framework; the file is loaded when a model is wanted. Raises FactoryError without the framework."""
+        self._framework(package, lacking)
+
     def _build(self, _params: Any) -> Any:
         loader = importlib.import_module(f".adapters.load_{self.framework}", __package__)
         loader.ready()

@@ -67,7 +67,7 @@ class Supervisor:
         self.tool = tool
         self.python = python
         self.meta: dict[str, Any] | None = None
-        self._own = "factories" in request
+        self._own = "factories" in request and framework not in request.get("files", {})
         self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
         self._succeeded = False
         self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
