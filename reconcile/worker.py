@@ -11,6 +11,7 @@ events says what of the user's own runs from here on; with ``trial`` in the requ
 Python 3.6 and standard library, plus the framework it serves.
 """
 
+import sys
 from contextlib import contextmanager
 from io import open  # as it is now: what their code makes of these later is their business
 from json import dumps, load
@@ -151,11 +152,15 @@ class Worker(object):
     def _failed(self, task, error):
         # type: (str, BaseException) -> None
         guard.note(error)
-        missing = isinstance(error, ModuleNotFoundError) and getattr(error, "name", None)
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
         reason = "%s: %s" % (type(error).__name__, first_line(error))
         if missing:
-            reason = "the package %s is not installed in this environment" % error.name  # type: ignore[attr-defined]
-        self._leave(task + ".error.json", {"reason": reason, "missing": missing or ""})
+            reason = "the package %s is not installed in this environment" % missing
+            package = missing.partition(".")[0]
+            missing = (
+                missing if sys.modules.get(package) is not None else package
+            )  # a part of one that is there, or all of it
+        self._leave(task + ".error.json", {"reason": reason, "missing": missing})
         self.event(task, "failed")
 
     def _meta(self):

@@ -81,7 +81,9 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
     assert stub.call("run", *args, "--out", str(stub.folder)).exit_code == 0
     (request,) = stub.requests
     inputs = (Input("", (1, 3), ""), Input("ids", (4,), "int64"))
-    assert request == RunRequest("", {}, factories={"torch": "a.b:make", "tf": "c:make"}, inputs=inputs)
+    assert request == RunRequest(
+        "", {}, factories={"torch": "a.b:make", "tf": "c:make"}, inputs=inputs, every_convention=True
+    )
     again = "reconcile run --torch a.b:make --tf c:make --input 1,3 --input ids=4:int64\n"
     assert again in (stub.folder / "toy.md").read_text()
 
