@@ -53,9 +53,9 @@ def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -
         fits = want.shape is None or (
             len(mine.shape) == len(want.shape) and all(s in (None, size) for s, size in zip(want.shape, mine.shape))  # noqa: B905
         )
-        dtype = want.dtype or mine.dtype
-        if not fits or mine.dtype not in ("float32", dtype):
-            got = f"{mine.dtype} {mine.shape}"
+        dtype = want.dtype or mine.dtype or "float32"
+        if not fits or mine.dtype not in ("", dtype):
+            got = f"{mine.dtype or dtype} {mine.shape}"
             raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
         found.append(Known(want.name, tuple(mine.shape), dtype))
     return found

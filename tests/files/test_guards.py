@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.errors import UsageError
+from reconcile.interpreters import Interpreter
 from reconcile.process import Supervisor
 
 ROOT = Path(__file__).parents[2]
@@ -93,12 +94,11 @@ with file.impatiently(print):
 
 
 def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:
-    request = {"factories": {"tf": "m.pb"}, "files": {"tf": {}}}
-    false = str(Path("/bin/false"))
-    supervisor = Supervisor("tf", request, ["trace", "thop"], tmp_path / "a", 60, lambda _: None, python=false)
-    with pytest.raises(
-        UsageError, match=r"^m\.pb cannot be loaded: its process ended with status 1 before it was done\.$"
-    ):
-        supervisor.run()
-    own = Supervisor("tf", {"factories": {"tf": "m:make"}}, ["trace"], tmp_path / "b", 60, lambda _: None, python=false)
-    assert own.run()["trace"].reason == "its process ended with status 1 before it was done"
+    def supervisor(name: str, request: dict[str, object]) -> Supervisor:
+        false = Interpreter(Path("/bin/false"))
+        return Supervisor("tf", request, ["trace"], tmp_path / name, 60, lambda _: None, tmp_path / "tool", false)
+
+    died = "its process ended with status 1 before it was done"
+    with pytest.raises(UsageError, match=rf"^m\.pb cannot be loaded: {died}\.$"):
+        supervisor("a", {"factories": {"tf": "m.pb"}, "files": {"tf": {}}}).run()
+    assert supervisor("b", {"factories": {"tf": "m:make"}}).run()["trace"].reason == died
