@@ -184,9 +184,9 @@ def run(
     file that says which layers of the two belong together, where their names and work do not.
 
     ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
-    classes of modules, or their names (``"net:make"``, which is always run so); ``timeout`` (seconds per counter, 600
-    unless given) and ``python`` (the interpreter of an environment of yours) are for these. A model at hand is never sent
-    there: nothing is pickled.
+    classes of modules, or their names (``"net:make"``), or model files (``"net.pt2"``); names are always run so. ``timeout``
+    (seconds per counter, 600 unless given) and ``python`` (the interpreter of an environment of yours) are for these. A
+    model at hand is never sent there: nothing is pickled.
 
     ``convention`` is what counts as a FLOP, ``convention_files`` (TOML) add some; ``counters`` are those to run, all
     unless given; ``formulas`` are Python files with the work of ops that the tool does not know; ``device`` is where the
@@ -234,10 +234,10 @@ def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Calla
     from .elsewhere import collect_in
     from .environments import at
 
-    factories = isolated.factories_of(models)
+    factories, held = isolated.factories_of(models)
     given = isolated.inputs_of(inputs)
     take = collect_in(at(request.python)) if request.python else None
-    request = replace(request, python="", factories=factories, inputs=given, paths=isolated.paths())
+    request = replace(request, python="", factories=factories, files=held, inputs=given, paths=isolated.paths())
     return runner.run(request, tell, take)
 
 

@@ -1,4 +1,5 @@
-"""Models that run in worker processes of their own, named in Python: by ``module:function``, or by the function itself.
+"""Models that run in worker processes of their own, named in Python: by ``module:function``, by the function itself, or by
+a file.
 
 The caller's process imports no framework. Nothing is pickled: a function travels by its name, a model at hand not at all.
 """
@@ -12,15 +13,21 @@ import sysconfig
 from collections.abc import Mapping
 from typing import Any
 
-from . import own
+from . import files, own
 from .errors import UsageError
 from .model_zoo.pair import Input
 from .worker import TITLES
 
 
-def factories_of(models: Mapping[str, Any]) -> dict[str, str]:
-    """``module:function`` per framework. Raises UsageError for what cannot be named so."""
-    return {framework: own.factory(framework, _named(framework, model)) for framework, model in models.items()}
+def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """``module:function`` or a model file's path per framework, and what the files are (``files.request``).
+
+    Raises UsageError for what cannot be named so.
+    """
+    names = {framework: _named(framework, model) for framework, model in models.items()}
+    found = {framework: own.given(framework, name) for framework, name in names.items()}
+    held = {name: file for name, file in found.items() if isinstance(file, files.ModelFile)}
+    return names, {name: files.request(file, trusted=False, signature="") for name, file in held.items()}
 
 
 def inputs_of(inputs: Any) -> tuple[Input, ...]:
