@@ -293,7 +293,9 @@ def _environment(file: str, name: str, table: object) -> Environment:
         if counter not in COUNTERS:
             raise UsageError(f"{where}: counters: {unknown('counter', counter, COUNTERS)}")
     requirements, counters = tuple(table["requirements"]), tuple(table["counters"])
-    return Environment(name, table["title"], table["python"], chosen, requirements, counters, table.get("over", ""))
+    return Environment(
+        name, table["title"], table["python"], chosen, requirements, counters, over=table.get("over", "")
+    )
 
 
 def _check_python(where: str, python: str) -> None:
