@@ -1,6 +1,6 @@
 """A pytest plugin (`-p home_side`): run what needs no framework, say what was left out and why, and skip nothing else.
 
-Left out are files that import a framework, numpy, pandas or matplotlib (themselves or through a helper beside them) and tests
+Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper beside them) and tests
 marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted with them.
 Any other skip fails the run: a green matrix means that the home side's tests ran.
 """
@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = frozenset({"tensorflow", "keras", "torch", "thop", "fvcore", "numpy", "pandas", "matplotlib"})
+HEAVY = frozenset(
+    {"tensorflow", "keras", "torch", "thop", "fvcore", "onnx", "h5py", "numpy", "pandas", "matplotlib"}
+    | {"IPython", "nbformat", "selenium", "PIL"}
+)
 
 
 def module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

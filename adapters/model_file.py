@@ -55,7 +55,7 @@ def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -
         )
         dtype = want.dtype or mine.dtype or "float32"
         if not fits or mine.dtype not in ("", dtype):
-            got = f"{mine.dtype or dtype} {mine.shape}"
+            got = f"{mine.dtype} {mine.shape}".strip()
             raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
         found.append(Known(want.name, tuple(mine.shape), dtype))
     return found
