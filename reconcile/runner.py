@@ -194,7 +194,9 @@ def _counters(request: RunRequest) -> tuple[str, ...]:
     if set(request.factories) - {"torch"} or any(COUNTERS[name].framework != "torch" for name in request.counters):
         raise UsageError("--pass training is for PyTorch: TensorFlow's training step is not traced, nor is ONNX's.")
     if request.files:
-        raise UsageError("--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written.")
+        raise UsageError(
+            "--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written."
+        )
     return tuple(name for name in found if COUNTERS[name].framework == "torch")
 
 

@@ -12,7 +12,8 @@ from .options import options
 @click.command()
 @options(
     "one-model", "torch", "tf", "onnx", "input", "signature", "trust-file", "mapping", "write-mapping", "set",
-    "convention", "convention-file", "counter", "from", "to", "pass", "optimizer", "environment", "environments", "with", "python",
+    "convention", "convention-file", "counter", "from", "to", "pass", "optimizer",
+    "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context

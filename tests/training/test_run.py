@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-from reconcile import runner  # noqa: E402
-from reconcile.causes import State  # noqa: E402
-from reconcile.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError  # noqa: E402
-from reconcile.report import write  # noqa: E402
-from reconcile.report.view import phases  # noqa: E402
-from reconcile.runner import RunRequest  # noqa: E402
-from reconcile.verdict import verdict  # noqa: E402
+from reconcile import runner
+from reconcile.causes import State
+from reconcile.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from reconcile.report import write
+from reconcile.report.view import phases
+from reconcile.runner import RunRequest
+from reconcile.verdict import verdict
 
 NET = """
 from torch import nn
