@@ -8,6 +8,7 @@ class Counter(NamedTuple):
 
     ``recipe`` names another way of building the model than the framework's present one: such a counter has a trace of
     its own and runs only when asked for.  ``title`` is what to call the counter in print, where its name is ours.
+    ``blind`` says why it cannot count a training step; '' where it can.
     """
 
     name: str
@@ -17,6 +18,7 @@ class Counter(NamedTuple):
     summary: str
     recipe: str = ""
     title: str = ""
+    blind: str = "sees the forward pass only"
 
 
 COUNTERS = {
@@ -104,6 +106,7 @@ COUNTERS = {
             "flop_counter",
             "torch.utils.flop_counter: ops at the dispatcher",
             title="torch.utils.flop_counter",
+            blind="",
         ),
     )
 }

@@ -100,6 +100,7 @@ class TorchModel(object):
         self.params = params
         self.device = device
         self.weightless = False
+        self.training = ""  # the optimiser's name, where a training step is asked for
         self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     def build(self, device):
@@ -185,7 +186,7 @@ class Door(object):
 def _only_tensors(outputs):
     # type: (Any) -> Any
     """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples."""
-    found = tuple(_tensors_out(outputs))
+    found = tuple(tensors_out(outputs))
     return found if found and not _is_plain(outputs) else outputs
 
 
@@ -194,15 +195,16 @@ def _is_plain(value):
     return isinstance(value, torch.Tensor) or (type(value) in (tuple, list) and all(_is_plain(item) for item in value))
 
 
-def _tensors_out(value):
+def tensors_out(value):
     # type: (Any) -> List[torch.Tensor]
+    """Tensors in a model's outputs: a tensor, or tuples, lists, mappings and dataclasses of them."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, Mapping):
         value = list(value.values())
     elif hasattr(value, "__dataclass_fields__"):
         value = [getattr(value, name) for name in value.__dataclass_fields__]
-    return [t for item in value for t in _tensors_out(item)] if isinstance(value, (tuple, list)) else []
+    return [t for item in value for t in tensors_out(item)] if isinstance(value, (tuple, list)) else []
 
 
 def run(model):

@@ -78,6 +78,12 @@ def stand_in(name, args):
     return (out,) + tuple(torch.empty_like(h) for h in hidden)
 
 
+def is_work(func):
+    # type: (Any) -> bool
+    """Whether a dispatched call is an operator; the profiler's marks are none."""
+    return hasattr(func, "_schema") and not func._schema.name.startswith("profiler::")
+
+
 class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
@@ -93,7 +99,7 @@ class Recorder(TorchDispatchMode):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if not self.paused and hasattr(func, "_schema"):
+        if not self.paused and is_work(func):
             self.add(dispatched(func, args, kwargs, out, self.next_id(), self.path.current))
         return out
 
@@ -105,7 +111,7 @@ class Recorder(TorchDispatchMode):
     def add(self, op):
         # type: (Op) -> None
         """Take the op in; one that differs from an earlier one in nothing is one more call of it."""
-        key = (op.op, op.layer, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
+        key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
         held = self.ops.get(key)
         self.ops[key] = op if held is None else held._replace(calls=held.calls + 1)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .adapters import COUNTERS
 from .conventions import Convention
-from .records import MAC
+from .records import MAC, TRAINING
 from .report.text import number, si, signed
 from .results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from .work.types import COMPONENTS
@@ -54,7 +54,8 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
 
 def what(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
     """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
-    text = f"{together(phases.split('+'))} pass of {subject} in {together([TITLES[f] for f in frameworks])}"
+    counted = "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
+    text = f"{counted} of {subject} in {together([TITLES[f] for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
 

@@ -44,6 +44,7 @@ def place(request: RunRequest, environment: Environment) -> Path | None:
         "overrides": dict(sorted(request.overrides.items())),
         "counters": list(request.counters),
         "device": request.device,
+        "training": request.training,
     }
     name = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     return cache_root().parent / "ledgers" / f"{name}.json"

@@ -28,6 +28,23 @@ FORWARD = "forward"
 BACKWARD = "backward"
 """Phase of an op that only the gradients need."""
 
+LOSS = "loss"
+"""Phase of an op of a training step's loss, both ways."""
+INPUT_GRADIENT = "input-gradient"
+"""Phase of an op of the backward pass that a gradient with respect to an activation needs."""
+WEIGHT_GRADIENT = "weight-gradient"
+"""Phase of an op of the backward pass that only a gradient with respect to a parameter needs."""
+RECOMPUTATION = "recomputation"
+"""Phase of an op that runs again in the backward pass since its result was not kept."""
+OPTIMIZER = "optimizer"
+"""Phase of an op of the optimiser's step."""
+
+TRAINING = "training"
+"""The pass that has all of these."""
+
+PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER)
+"""In the order in which reports show them."""
+
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 """Note of a ledger whose run counts are a lower bound."""
 

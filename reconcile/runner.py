@@ -21,7 +21,7 @@ from .interpreters import Interpreter
 from .lending import lend
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
-from .records import BACKWARD, CALLED_WITH, FORWARD, Layer, Ledger, Trace
+from .records import CALLED_WITH, FORWARD, LOSS, PHASES, TRAINING, Layer, Ledger, Trace
 from .results import RunResult
 from .work import load, scoped
 from .worker import PACKAGES, TITLES, TRACE
@@ -33,9 +33,9 @@ class RunRequest:
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
     which layers of two such models belong together; ``formulas`` are Python files that register work formulas; ``python`` is
-    the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment; without
-    ``trace`` the ledgers are to be held against a trace from elsewhere; ``every_convention`` reconciles under the other
-    conventions, too."""
+    the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
+    ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
+    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
 
     model: str
     overrides: Mapping[str, str]
@@ -48,6 +48,7 @@ class RunRequest:
     python: str = ""
     theirs: str = ""
     trace: bool = True
+    training: str = ""
     factories: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
@@ -64,6 +65,9 @@ class Collected:
     traces: tuple[Trace | Missing, ...]
     ledgers: tuple[Ledger | Missing, ...]
 
+
+TORCH_ONLY = "Only the PyTorch side was run: TensorFlow's training step is not traced."
+"""Note of a training run of a pair."""
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
@@ -141,16 +145,24 @@ def _inputs(found: Collected) -> dict[str, str]:
 
 
 def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
-    """Phases of what ran, in their order; the forward pass where there is no trace."""
+    """Phases of what ran, in their order, a training step as one; the forward pass where there is no trace."""
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
-    return tuple(phase for phase in (FORWARD, BACKWARD) if phase in ran) or (FORWARD,)
+    if LOSS in ran:
+        return (TRAINING,)
+    return tuple(phase for phase in PHASES if phase in ran) or (FORWARD,)
 
 
 def exit_code(books: Books) -> int:
-    """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0."""
-    states = (
-        {t.state for t in books.traces} | {led.state for led in books.ledgers} | {s.state for s in books.statements}
-    )
+    """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
+
+    A counter that was not run, as it cannot see this pass at all, leaves nothing open where another one was.
+    """
+    blind = {led.counter for led in books.ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
+    if len(blind) == len(books.ledgers):
+        blind = set()
+    states = {t.state for t in books.traces}
+    states |= {led.state for led in books.ledgers if led.counter not in blind}
+    states |= {s.state for s in books.statements if not blind & {s.from_, s.to}}
     if State.UNEXPLAINED in states or State.NOT_COMPARABLE in states:
         return EXIT_UNEXPLAINED
     return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK
@@ -176,6 +188,19 @@ def _what(request: RunRequest) -> dict[str, Any]:
 
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
+    found = _counters_of(request)
+    if not request.training:
+        return found
+    if set(request.factories) - {"torch"} or any(COUNTERS[name].framework != "torch" for name in request.counters):
+        raise UsageError("--pass training is for PyTorch: TensorFlow's training step is not traced, nor is ONNX's.")
+    if request.files:
+        raise UsageError(
+            "--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written."
+        )
+    return tuple(name for name in found if COUNTERS[name].framework == "torch")
+
+
+def _counters_of(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
         return own.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
@@ -229,7 +254,8 @@ def _collect(
         counted = any(counter.framework == framework for counter in COUNTERS.values())
         if not mine and (counted or framework not in request.factories):
             continue  # nobody asked for a counter there
-        tasks = [TRACE, *mine] if request.trace else mine
+        seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
+        tasks = [TRACE, *seeing] if request.trace else seeing
         body = {
             **what,
             "framework": framework,
@@ -237,6 +263,7 @@ def _collect(
             "recipe": "" if request.factories else COUNTERS[mine[0]].recipe,
             "lacking": lacking(framework, request),
             "lent": lent,
+            "training": request.training,
         }
         supervisors[framework] = Supervisor(
             framework, body, tasks, folder / framework, request.timeout, progress, tool, python
@@ -255,7 +282,10 @@ def _collect(
     if not metas:
         reason = next(o.reason for outcomes in found.values() for o in outcomes.values())
         raise UsageError(f"the model could not be read in any worker: {reason}.")
-    return metas[0], found
+    meta = metas[0]
+    if request.training and "tf" in meta["frameworks"]:
+        meta = {**meta, "notes": [*meta["notes"], TORCH_ONLY]}
+    return meta, found
 
 
 def _records(
@@ -276,13 +306,20 @@ def _records(
     ledgers: list[Ledger | Missing] = []
     for name in counters:
         framework = COUNTERS[name].framework
-        if framework in meta["frameworks"]:
+        if request.training and COUNTERS[name].blind:
+            ledgers.append(_blind(name))
+        elif framework in meta["frameworks"]:
             outcome = found[framework][name]
             if isinstance(outcome.record, Ledger):
                 ledgers.append(outcome.record)
             else:
                 ledgers.append(_missing(name, framework, outcome, request))
     return traces, ledgers
+
+
+def _blind(name: str) -> Missing:
+    counter = COUNTERS[name]
+    return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
 
 
 def lacking(framework: str, request: RunRequest) -> str:

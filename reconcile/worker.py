@@ -1,6 +1,7 @@
 """The worker: runs beside a framework, one process per environment, and writes what it finds as JSON files.
 
-Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out}; where somebody gives a model by
+Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out, training} (the optimiser of a
+training step, '' for a call); where somebody gives a model by
 a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
 {files} where by a file (given_file.py).  For every
 task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
@@ -257,11 +258,13 @@ class Worker(object):
         from .adapters import torch_model
 
         model = torch_model.TorchModel(self.pair, params, self.request["device"])
+        model.training = self.request.get("training", "")
         if task == TRACE:
-            from .adapters import trace_torch
+            from .adapters import trace_torch, trace_torch_training
 
+            tracer = trace_torch_training if model.training else trace_torch
             with trying(self.pair, lambda: torch_model.run(model), model.called_with):
-                found = trace_torch.trace(model, self.request.get("died", ""))
+                found = tracer.trace(model, self.request.get("died", ""))
             return found._replace(notes=found.notes + called(self.pair, model))
         return capture(task, model)
 

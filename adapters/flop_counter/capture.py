@@ -3,9 +3,11 @@
 Every op the counter lets run passes its ``_count_flops``; there we note what it added to its own global count.  The op's
 shapes are noted by a mode of our own underneath, which sees exactly what the counter lets through: ops it decomposes
 never get there, their parts do.
+
+Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -20,10 +22,10 @@ COUNTER = "flop_counter"
 class Watched(FlopCounterMode):
     """The counter itself, noting by module what it adds."""
 
-    def __init__(self, path):
-        # type: (ModulePath) -> None
+    def __init__(self, where):
+        # type: (Callable[[], str]) -> None
         super(Watched, self).__init__(display=False)
-        self.path = path
+        self.where = where
         self.added = {}  # type: Dict[Tuple[str, str], int]
 
     def _count_flops(self, func_packet, out, args, kwargs):
@@ -32,7 +34,7 @@ class Watched(FlopCounterMode):
         result = super(Watched, self)._count_flops(func_packet, out, args, kwargs)
         amount = sum(self.flop_counts["Global"].values()) - before
         if amount:
-            key = (self.path.current, packet_name(func_packet))
+            key = (self.where(), packet_name(func_packet))
             self.added[key] = self.added.get(key, 0) + int(amount)
         return result
 
@@ -44,16 +46,38 @@ def packet_name(packet):
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
-    """Count one inference call (eval, no_grad) of a fresh module on ``model.device``."""
+def _called(model):
+    # type: (TorchModel) -> Tuple[Recorder, Watched]
     module = model.build(model.device)
     inputs = model.example(model.device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    watched = Watched(path)
+    watched = Watched(lambda: path.current)
     with torch.no_grad(), path, recorder, watched:
         module(*inputs)
+    return recorder, watched
+
+
+def _trained(model):
+    # type: (TorchModel) -> Tuple[Recorder, Watched]
+    from ..torch_phases import TrainingPath, TrainingRecorder
+    from ..trace_torch_training import step
+
+    module = model.build(model.device)
+    module.train()
+    inputs = model.example(model.device)
+    path = TrainingPath(module)
+    recorder = TrainingRecorder(path, module)
+    watched = Watched(recorder.where)
+    with torch.enable_grad(), path, recorder, watched:
+        step(module, inputs, model.training, recorder)
+    return recorder, watched
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
+    recorder, watched = _trained(model) if model.training else _called(model)
     calls = {}  # type: Dict[Tuple[str, str], int]
     sightings = []  # type: List[Sighting]
     for op in recorder.ops.values():

@@ -1,4 +1,4 @@
-"""What torch.utils.flop_counter includes: matrix products, convolutions, attention; 2 per MAC, nothing else.
+"""What torch.utils.flop_counter includes: matrix products, convolutions, attention, gradients; 2 per MAC, nothing else.
 
 Lines are of torch 2.13.0, torch/utils/flop_counter.py.  Unit FLOP.
 """
@@ -50,6 +50,22 @@ def _convolution(op: Op) -> Work:
     x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
     positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
     return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+
+
+@rule(
+    "aten.convolution_backward",
+    source="T:180, T:272, T:281",
+    formula="input: 2 B numel(weight) prod(output positions; of the input if transposed); "
+    "weight: 2 B Cin Cout prod(kernel) prod(those positions), whatever the groups; bias 0",
+)
+def _convolution_backward(op: Op) -> Work:
+    # g (B, Cout, *out), x (B, Cin, *in), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k)
+    g, x, w = (dims(t.shape) for t in op.inputs[:3])
+    positions = prod((x if op.attrs["transposed"] else g)[2:])
+    part = op.attrs.get("part")
+    wanted = [asked and part in (None, i) for i, asked in enumerate(op.attrs["output_mask"])]
+    macs = x[0] * prod(w) * positions if wanted[0] else 0
+    return Work(mac=macs + (x[0] * x[1] * g[1] * prod(w[2:]) * positions if wanted[1] else 0))
 
 
 @rule(

@@ -11,7 +11,7 @@ import click
 
 WHAT = (
     "model", "torch", "tf", "onnx", "inputs", "signature", "trust_file", "mapping", "overrides",
-    "convention", "convention_files", "counters", "from_", "to",
+    "convention", "convention_files", "counters", "from_", "to", "pass_", "optimizer",
     "environment", "names", "file", "with_", "python", "device", "timeout", "formulas",
 )  # fmt: skip
 """Parameters that decide what a report says."""

@@ -200,6 +200,19 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         help="Which files; svg and png are pictures, which the Markdown then shows.",
     ),
     "device": click.option("--device", default="cpu", show_default=True, help="Where the counters run their model."),
+    "pass": click.option(
+        "--pass",
+        "pass_",
+        type=click.Choice(("forward", "training")),
+        default="forward",
+        show_default=True,
+        help="What to count: a call of the model, or a training step (PyTorch).",
+    ),
+    "optimizer": click.option(
+        "--optimizer",
+        type=click.Choice(("sgd", "adam")),
+        help="Of the training step.  [default: sgd]",
+    ),
     "timeout": click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),

@@ -12,7 +12,8 @@ from .options import options
 @click.command()
 @options(
     "one-model", "torch", "tf", "onnx", "input", "signature", "trust-file", "mapping", "write-mapping", "set",
-    "convention", "convention-file", "counter", "from", "to", "environment", "environments", "with", "python",
+    "convention", "convention-file", "counter", "from", "to", "pass", "optimizer",
+    "environment", "environments", "with", "python",
     "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -33,6 +34,8 @@ def run(
     counters: tuple[str, ...],
     from_: str | None,
     to: str | None,
+    pass_: str,
+    optimizer: str | None,
     environment: str,
     file: Path | None,
     with_: tuple[str, ...],
@@ -54,10 +57,14 @@ def run(
     With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
+
+    With --pass training it is a training step of the PyTorch side: forward, loss (mean of squares of the outputs),
+    gradients with respect to inputs and weights, optimiser.
     """
     from .. import files, own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
+    from ..errors import UsageError
     from ..mapping import check, written
     from ..report import write
     from .again import again
@@ -66,6 +73,8 @@ def run(
     from .progress import progress
     from .screen import show
 
+    if optimizer and pass_ != "training":
+        raise UsageError("--optimizer is that of a training step: give --pass training.")
     given = {"tf": tf, "torch": torch, "onnx": onnx}
     factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
@@ -91,6 +100,7 @@ def run(
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
         mapping=mapping,
+        training=(optimizer or "sgd") if pass_ == "training" else "",
     )
     wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)

@@ -7,4 +7,12 @@ Shapes are torch's: inputs in schema order, tensors that were not given left out
 
 from __future__ import annotations
 
-from . import aten_elementwise, aten_layers, aten_moves, aten_products, aten_recurrent, aten_reductions  # noqa: F401
+from . import (  # noqa: F401
+    aten_elementwise,
+    aten_gradients,
+    aten_layers,
+    aten_moves,
+    aten_products,
+    aten_recurrent,
+    aten_reductions,
+)

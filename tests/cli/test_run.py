@@ -43,6 +43,17 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub, tmp_path: Path) -> No
     )
 
 
+def test_a_training_step_is_asked_for_with_its_optimizer(stub: Stub) -> None:
+    stub.run()
+    stub.run("--pass", "training")
+    stub.run("--pass", "training", "--optimizer", "adam")
+    assert [request.training for request in stub.requests] == ["", "sgd", "adam"]
+    assert "--pass training --optimizer adam" in (stub.folder / "toy.md").read_text()
+    refused = stub.run("--optimizer", "adam")
+    assert refused.exit_code == 2
+    assert "give --pass training" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("sample", "code"),
     [(samples.clean, 0), (samples.unexplained, 1), (samples.incomplete, 1), (samples.full, 3), (samples.empty, 3)],

@@ -55,6 +55,7 @@ def test_unknown_shapes_are_unknown_for_every_formula():
         "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "train": True, "p": 0.5, "training": False,
         "is_training": False, "use_input_stats": True, "transposed": False, "num_head": 1, "num_heads": 1,
         "embed_dim": 4, "use_gelu": True, "expand1": [1, 3], "expand2": [0], "expand3": [1, 2], "sumdim": [2, 3],
+        "is_result": False, "output_mask": [True, True, True],
     }  # fmt: skip
     attrs_dropout = {"aten.feature_dropout", "aten.alpha_dropout"}
     for shape in (None, (None, None, None)):

@@ -1,0 +1,82 @@
+"""A training step through a real worker: what the run says of it, and of what cannot see it."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from reconcile import runner
+from reconcile.causes import State
+from reconcile.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from reconcile.report import write
+from reconcile.report.view import phases
+from reconcile.runner import RunRequest
+from reconcile.verdict import verdict
+
+NET = """
+from torch import nn
+
+def net():
+    return nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(36, 5))
+
+def steps():
+    return nn.GRU(4, 5)
+"""
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("net")
+    (folder / "trained.py").write_text(NET)
+
+    def asked(function, shape, convention, **options):
+        inputs = runner.own.read_inputs([shape])
+        factories = {"torch": f"trained:{function}"}
+        request = RunRequest(
+            "", {}, convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
+        )
+        return runner.run(request)
+
+    return asked
+
+
+def test_a_training_step(ask):
+    result = ask("net", "3,2,5,5", "matmul", training="adam")
+    conv, linear = 2 * 3 * 36 * 9, 2 * 3 * 36 * 5
+    (trace,) = result.traces
+    assert phases(trace, result.convention) == {
+        "forward": conv + linear,
+        "loss": 0,
+        "input-gradient": linear,
+        "weight-gradient": conv + linear,
+        "optimizer": 0,
+    }
+    assert result.pass_ == "training"
+    assert result.exit_code == EXIT_OK
+    states = {x.counter: x.state for x in result.ledgers}
+    assert states == {
+        "thop": State.NOT_COMPARABLE,
+        "fvcore": State.NOT_COMPARABLE,
+        "flop_counter": State.EXPLAINED,
+    }
+    assert {x.reason for x in result.ledgers if x.total is None} == {"it sees the forward pass only"}
+    statement = next(s for s in result.statements if s.from_ == "flop_counter")
+    assert statement.residual == 0
+    assert statement.from_total - statement.to_total == conv  # two groups: the weights' gradient is counted twice
+    (figure,) = verdict(result).figures
+    assert "per training step of" in figure.sentence
+    assert any("torch.optim.Adam" in note for note in figure.notes)
+    assert all(write.render(result, ("md", "csv", "json"), statement, "").values())
+
+
+def test_what_is_not_covered_says_so(ask):
+    result = ask("steps", "3,2,4", "all", training="sgd")
+    assert result.exit_code == EXIT_UNEXPLAINED
+    assert "aten.gru_backward" in result.traces[0].reason
+    with pytest.raises(UsageError, match="TensorFlow's training step is not traced"):
+        runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@frozen",), training="sgd"))
+    with pytest.raises(UsageError, match="a model that code makes"):
+        runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": {}}, training="sgd"))
+    alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
+    assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was held against anything
