@@ -1,7 +1,8 @@
 """A pytest plugin (`-p home_side`): run what needs no framework, say what was left out and why, and skip nothing else.
 
-Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper beside them) and tests
-marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted with them.
+Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper beside
+them) and tests marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted
+with them.
 Any other skip fails the run: a green matrix means that the home side's tests ran.
 """
 
