@@ -260,11 +260,12 @@ class Worker(object):
         model = torch_model.TorchModel(self.pair, params, self.request["device"])
         model.training = self.request.get("training", "")
         if task == TRACE:
-            from .adapters import trace_torch, trace_torch_training
-
-            tracer = trace_torch_training if model.training else trace_torch
+            if model.training:
+                from .adapters.trace_torch_training import trace
+            else:
+                from .adapters.trace_torch import trace
             with trying(self.pair, lambda: torch_model.run(model), model.called_with):
-                found = tracer.trace(model, self.request.get("died", ""))
+                found = trace(model, self.request.get("died", ""))
             return found._replace(notes=found.notes + called(self.pair, model))
         return capture(task, model)
 
