@@ -1,7 +1,8 @@
 """Writes the generated part of docs/: ``make docs``. A test holds what is committed to what this writes.
 
 The pages of causes, conventions and counters come from ``reconcile/pages``, the commands from click, the models from
-the zoo; docs/decode.md, docs/environments.md, docs/alignment.md and the files of conventions are written by hand.
+the zoo; docs/decode.md, docs/files.md, docs/environments.md, docs/alignment.md, docs/api.md and the
+files of conventions are written by hand.
 """
 
 from __future__ import annotations
@@ -97,8 +98,10 @@ def _index() -> Iterator[str]:
     yield "- [The command line](cli.md): every command and option."
     yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
     yield "- [decode](decode.md): which readings of a published number are tried."
+    yield "- [Files](files.md): models in files: which kinds, what each can show, what is refused."
     yield "- [Environments](environments.md): where a run takes place, and what your own code meets there."
     yield "- [Alignment](alignment.md): which layer of one model is which of the other, where no pair says so."
+    yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
     yield ""
 
 
