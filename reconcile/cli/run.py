@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from .options import options
 
@@ -109,6 +110,8 @@ def run(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = runner.run(request, tell, take)
     statement = choose(result, wanted)
+    if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
+        formats = write.with_pictures(out, result.model, formats)
     texts = write.render(result, formats, statement, again(ctx))
     kept = write.write(out, result.model, texts)
     if write_mapping is not None and result.alignment:

@@ -53,11 +53,16 @@ class Layers:
     columns: tuple[Column, ...]
 
 
-def require() -> None:
-    """Raises UsageError where the charting library is not installed."""
+def can_draw() -> bool:
+    """Whether the charting library is installed."""
     from importlib.util import find_spec
 
-    if find_spec("matplotlib") is None:
+    return find_spec("matplotlib") is not None
+
+
+def require() -> None:
+    """Raises UsageError where the charting library is not installed."""
+    if not can_draw():
         raise UsageError(NEEDED)
 
 

@@ -53,6 +53,17 @@ def lying(folder: Path, stem: str) -> tuple[str, ...]:
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 
+def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
+    """``formats`` and the pictures of this report that lie there: old ones would stand beside new numbers.
+
+    Where nothing can draw them they stay, and the Markdown does without.
+    """
+    from .pictures import can_draw
+
+    there = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
+    return (*formats, *there) if there and can_draw() else formats
+
+
 def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be."""
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}

@@ -83,3 +83,14 @@ def test_the_formats_that_lie_there_are_found(tmp_path: Path) -> None:
     for name in ("toy.md", "toy.waterfall.svg", "toy.layers.svg", "toy.json", "toys.png", "toy"):
         (tmp_path / name).touch()
     assert write.lying(tmp_path, "toy") == ("md", "json", "svg")
+
+
+@pytest.mark.parametrize(("can", "added"), [(True, ("svg",)), (False, ())])
+def test_pictures_that_lie_there_are_drawn_anew(
+    can: bool, added: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "can_draw", lambda: can)
+    assert write.with_pictures(tmp_path, "toy", write.FORMATS) == write.FORMATS
+    (tmp_path / "toy.waterfall.svg").touch()
+    assert write.with_pictures(tmp_path, "toy", write.FORMATS) == (*write.FORMATS, *added)
+    assert write.with_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
