@@ -92,7 +92,7 @@ def one_model(
         raise UsageError("--model names a pair and --torch and --tf a model of your own; give one or the other.")
     if model is not None and inputs:
         raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
-    if mapped and len(factories) < 2:
+    if mapped and set(factories) != {"tf", "torch"}:
         raise UsageError(f"{mapped} is for two models of your own: give both --torch and --tf.")
     if len(factories) > 2:
         raise UsageError("--torch, --tf and --onnx are compared two at a time; leave one out.")

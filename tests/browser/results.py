@@ -13,7 +13,7 @@ from reconcile.conventions import BUILT_IN
 from reconcile.records import FLOP, MAC
 from reconcile.results import Adjustment, LayerRow, RunResult
 from reconcile.work import load
-from tests.report import samples
+from tests.report import parts, samples
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -64,7 +64,7 @@ def large(ops: int, mark: str = ".") -> RunResult:
     )
 
     def lines(cause: Cause, counter: str, each: int, where: list[str]) -> tuple[Adjustment, ...]:
-        proof = samples.evidence(cause, "dense", counter)
+        proof = parts.evidence(cause, "dense", counter)
         proofs = tuple(replace(proof, ops=(f"functional_1/x/MatMul_{k}",)) for k in range(PER_LAYER))
         return tuple(Adjustment(cause, name, "MatMul", counter, PER_LAYER * each, proofs) for name in where)
 

@@ -10,7 +10,7 @@ import pytest
 from reconcile.report.text import clean
 from reconcile.results import RunResult
 from tests.browser.page import ESCAPE, NARROW, Page
-from tests.report import samples
+from tests.report import parts, samples
 
 Show = Callable[..., Page]
 NAMES = {
@@ -58,7 +58,7 @@ def everywhere(name: str) -> RunResult:
     )
 
 
-def _named(evidence: samples.Evidence, name: str) -> samples.Evidence:
+def _named(evidence: parts.Evidence, name: str) -> parts.Evidence:
     seen = tuple(op._replace(op=name, attrs={name: name}) for op in evidence.seen)
     return replace(evidence, rule=name, source=name, formula=name, seen=seen)
 
