@@ -5,13 +5,13 @@ steps: their formulas are held against their op-by-op decomposition by the tests
 a stand-in of the right shape takes the place of a fused call's result.
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..records import Op, Problem, Tensor, Trace
+from ..records import Op, Tensor, Trace
 from .torch_model import ModulePath, TorchModel, versions
 from .torch_records import plain, tensor_record, tensors_in
 
@@ -129,19 +129,40 @@ class FusedCalls(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
-        recorder = self.recorder
-        name = self.recurrent.get(func) if callable(func) and _hashable(func) else None
-        if name is not None and not recorder.paused and not kwargs:
-            recorder.paused = True
-            try:
-                out = stand_in(name, args) if args[0].device.type == "meta" else func(*args)
-            finally:
-                recorder.paused = False
-            recorder.add(recurrent(name, args, out, recorder.next_id(), recorder.path.current))
-            return out
-        if func is torch.nn.functional.scaled_dot_product_attention and not recorder.paused:
+        name = self.recurrent.get(func) if type(func).__hash__ is not None else None
+        if self.wanted and name is not None and not kwargs:
+            return self.recurrent_call(name, func, args)
+        if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
             return self.attention(func, args, kwargs)
         return func(*args, **kwargs)
+
+    @property
+    def wanted(self):
+        # type: () -> bool
+        """Whether a call now is one of the model's own."""
+        return not self.recorder.paused
+
+    def one(self, compute, record, tensors):
+        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        """Let a call on these tensors through and record it, made of its result, as one op."""
+        self.recorder.paused = True
+        try:
+            out = compute()
+        finally:
+            self.recorder.paused = False
+        self.recorder.add(record(out))
+        return out
+
+    def recurrent_call(self, name, func, args):
+        # type: (str, Any, Tuple[Any, ...]) -> Any
+        """A call of torch._VF.gru and the like; on meta no step is run."""
+        recorder, meta = self.recorder, args[0].device.type == "meta"
+
+        def made(out):
+            # type: (Any) -> Op
+            return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
+
+        return self.one(lambda: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
 
     def attention(self, func, args, kwargs):
         # type: (Any, Any, Any) -> Any
@@ -150,23 +171,18 @@ class FusedCalls(TorchFunctionMode):
         given = dict(zip(names, args))
         given.update(kwargs)
         recorder = self.recorder
-        recorder.paused = True
-        try:
-            out = func(*args, **kwargs)
-        finally:
-            recorder.paused = False
-        inputs = [tensor_record(given[n]) for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
-        attrs = {n: plain(given.get(n)) for n in names[4:]}
-        if given.get("attn_mask") is None:
-            attrs["attn_mask"] = None
-        id, layer = recorder.next_id(), recorder.path.current
-        recorder.add(Op(id, "aten.scaled_dot_product_attention", layer, tuple(inputs), (tensor_record(out),), attrs))
-        return out
+        tensors = [given[n] for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
 
+        def made(out):
+            # type: (Any) -> Op
+            attrs = {n: plain(given.get(n)) for n in names[4:]}
+            if given.get("attn_mask") is None:
+                attrs["attn_mask"] = None
+            inputs = tuple(tensor_record(t) for t in tensors)
+            id, layer = recorder.next_id(), recorder.path.current
+            return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
 
-def _hashable(func):
-    # type: (Any) -> bool
-    return getattr(type(func), "__hash__", None) is not None
+        return self.one(lambda: func(*args, **kwargs), made, tensors)
 
 
 def trace(model, died=""):
@@ -175,25 +191,32 @@ def trace(model, died=""):
 
     ``died`` says how an earlier process ended when the model ran on meta, if one did.
     """
-    notes = []  # type: List[str]
-    recorder, device = None, "meta"
+    recorder, device, notes = recorded(_record, model, died)
+    if any(takes_fast_path(module) for module in recorder.path.modules):
+        notes += (FAST_PATH,)
+    return finished(recorder, device, notes)
+
+
+R = TypeVar("R", bound=Recorder)
+
+
+def recorded(record, model, died):
+    # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
+    """What ``record`` records of a model on meta, or on the CPU where it ``died`` or fails there; the device; a note of why."""
     if not died:
         try:
-            recorder = _record(model, device)
+            return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
             died = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:200])
-    if recorder is None:
-        notes.append("cannot run on meta (%s): traced on the CPU" % died)
-        recorder, device = _record(model, "cpu"), "cpu"
-    if any(takes_fast_path(module) for module in recorder.path.modules):
-        notes.append(FAST_PATH)
+    return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+
+
+def finished(recorder, device, notes):
+    # type: (Recorder, str, Tuple[str, ...]) -> Trace
+    """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
-    layers = []  # type: List[str]
-    for op in ops:
-        if op.layer not in layers:
-            layers.append(op.layer)
-    problems = ()  # type: Tuple[Problem, ...]
-    return Trace("torch", versions(), device, ops, problems, (), tuple(layers), tuple(notes))
+    layers = tuple(dict.fromkeys(op.layer for op in ops))
+    return Trace("torch", versions(), device, ops, (), (), layers, notes)
 
 
 FAST_PATH = (

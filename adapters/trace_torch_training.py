@@ -5,15 +5,15 @@ The loss is the mean of squares of every floating output, summed over the output
 and attention are recorded as one op each way, as in inference; their backward has no formula.
 """
 
-from typing import Any, List
+from typing import Any, Callable, List
 
 import torch
 
 from ..records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, Op, Trace
-from .torch_model import TorchModel, tensors_out, versions
+from .torch_model import TorchModel, tensors_out
 from .torch_phases import LOSS_LAYER, TrainingPath, TrainingRecorder
-from .torch_records import plain, tensor_record, tensors_in
-from .trace_torch import FusedCalls, recurrent, stand_in
+from .torch_records import tensor_record
+from .trace_torch import FusedCalls, finished, recorded
 
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
 """By name, as PyTorch makes them when told nothing else; one parameter after the other."""
@@ -56,44 +56,14 @@ class _Opaque(torch.autograd.Function):
 class TrainedFusedCalls(FusedCalls):
     """Lets recurrent layers and attention through as one op forward and one op backward."""
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
-        kwargs = kwargs or {}
-        recorder = self.recorder
-        name = self.recurrent.get(func) if type(func).__hash__ is not None else None
-        if recorder.paused or recorder.phase != FORWARD:
-            return func(*args, **kwargs)
-        if name is not None and not kwargs:
-            meta = args[0].device.type == "meta"
-            compute = (lambda: stand_in(name, args)) if meta else (lambda: func(*args))
+    @property
+    def wanted(self):
+        # type: () -> bool
+        return not self.recorder.paused and self.recorder.phase == FORWARD
 
-            def made(out):
-                # type: (Any) -> Op
-                return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
-
-            return _Opaque.apply(recorder, compute, made, *tensors_in(args))
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            return self.attention(func, args, kwargs)
-        return func(*args, **kwargs)
-
-    def attention(self, func, args, kwargs):
-        # type: (Any, Any, Any) -> Any
-        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
-        given = dict(zip(names, args))
-        given.update(kwargs)
-        recorder = self.recorder
-        tensors = [given[n] for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
-
-        def made(out):
-            # type: (Any) -> Op
-            attrs = {n: plain(given.get(n)) for n in names[4:]}
-            if given.get("attn_mask") is None:
-                attrs["attn_mask"] = None
-            inputs = tuple(tensor_record(t) for t in tensors)
-            id, layer = recorder.next_id(), recorder.path.current
-            return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
-
-        return _Opaque.apply(recorder, lambda: func(*args, **kwargs), made, *tensors)
+    def one(self, compute, record, tensors):
+        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        return _Opaque.apply(self.recorder, compute, record, *tensors)
 
 
 def step(module, inputs, optimizer, recorder):
@@ -123,19 +93,8 @@ def trace(model, died=""):
 
     ``died`` says how an earlier process ended when the model ran on meta, if one did.
     """
-    notes = [note(model.training)]
-    recorder, device = None, "meta"
-    if not died:
-        try:
-            recorder = record(model, device)
-        except Exception as error:  # whatever a model does that needs values: run it for real
-            died = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:200])
-    if recorder is None:
-        notes.append("cannot run on meta (%s): traced on the CPU" % died)
-        recorder, device = record(model, "cpu"), "cpu"
-    ops = tuple(recorder.ops.values())
-    layers = tuple(dict.fromkeys(op.layer for op in ops))
-    return Trace("torch", versions(), device, ops, (), (), layers, tuple(notes))
+    recorder, device, notes = recorded(record, model, died)
+    return finished(recorder, device, (note(model.training),) + notes)
 
 
 def note(optimizer):
