@@ -72,6 +72,10 @@ def _counters() -> Iterable[str]:
     return COUNTERS
 
 
+def _ends() -> list[str]:
+    return [*_counters(), "trace@tf", "trace@torch"]
+
+
 def _conventions() -> Iterable[str]:
     from ..conventions import BUILT_IN
 
@@ -168,14 +172,14 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         "--from",
         "from_",
         metavar="COUNTER",
-        shell_complete=_complete(lambda: [*_counters(), "trace@tf", "trace@torch"]),
+        shell_complete=_complete(_ends),
         help="Where the statement starts.  [default: tf.profiler@frozen]",
     ),
     "to": click.option(
         "--to",
         "to",
         metavar="COUNTER",
-        shell_complete=_complete(lambda: [*_counters(), "trace@tf", "trace@torch"]),
+        shell_complete=_complete(_ends),
         help="Where the statement arrives.  [default: thop]",
     ),
     "out": click.option(

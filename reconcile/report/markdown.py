@@ -17,6 +17,7 @@ from ..verdict import counters_of, verdict
 from ..work.types import COMPONENTS, Work
 from . import view
 from .alignment import sentences
+from .rendering import environment
 from .text import markdown, number, prose, signed
 
 DIFFER = "How the frameworks differ here"
@@ -66,15 +67,8 @@ def to_markdown(
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("reconcile.report"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-        autoescape=False,
-    )
-    environment.filters.update(
+    made = environment(_finalize, autoescape=False)
+    made.filters.update(
         signed=lambda n: Raw(signed(n)),
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
@@ -89,7 +83,7 @@ def _template() -> jinja2.Template:
         broken=lambda pair: view.broken_sentence(*pair),
         unknown=lambda pair: view.unknown_sentence(*pair),
     )
-    return environment.get_template("report.md.j2")
+    return made.get_template("report.md.j2")
 
 
 def _finalize(value: Any) -> Any:

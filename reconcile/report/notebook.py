@@ -15,6 +15,7 @@ from ..causes import State
 from ..results import RunResult, Statement
 from ..verdict import CounterVerdict, Verdict, verdict
 from . import view
+from .rendering import environment
 from .text import clean, markdown, number, ratio, signed
 
 LAYERS = 12
@@ -94,15 +95,8 @@ def _tone(counter: CounterVerdict) -> str:
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("reconcile.report"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-        autoescape=True,
-    )
-    environment.filters.update(
+    made = environment(_finalize, autoescape=True)
+    made.filters.update(
         signed=signed,
         reason=view.reason,
         names=", ".join,  # of text, so that what comes out is cleaned and escaped like any other
@@ -111,7 +105,7 @@ def _template() -> jinja2.Template:
         tone=_tone,
         width=lambda counter, most: f"{100 * (counter.ratio or 0) / most:.1f}",
     )
-    return environment.get_template("notebook.html.j2")
+    return made.get_template("notebook.html.j2")
 
 
 def _finalize(value: Any) -> Any:

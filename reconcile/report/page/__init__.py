@@ -22,6 +22,7 @@ from ...results import RunResult, Statement
 from ...verdict import REMEDY, CounterVerdict, verdict
 from ...work.types import COMPONENTS
 from .. import view
+from ..rendering import environment
 from ..text import clean, number, ratio, signed
 from .data import page_data, script_json
 
@@ -73,16 +74,9 @@ def _hash(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, "."),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-        autoescape=True,
-    )
-    environment.filters.update(spans=_spans, words=lambda state: state.replace("_", " "))
-    return environment.get_template("page.html.j2")
+    made = environment(_finalize, autoescape=True, package=__package__, folder=".")
+    made.filters.update(spans=_spans, words=lambda state: state.replace("_", " "))
+    return made.get_template("page.html.j2")
 
 
 def _finalize(value: Any) -> Any:
