@@ -20,7 +20,7 @@ from .engine import Missing
 from .errors import UsageError
 from .records import SCHEMA as RECORDS
 from .records import Ledger, Trace, from_json, to_json
-from .runner import Collected
+from .settling import Collected
 
 KIND = "reconcile-baseline"
 SCHEMA = 1

@@ -15,7 +15,8 @@ from .engine import Missing
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from .moves import Drift
 from .process import Event
-from .runner import Collected, RunRequest, collect, conventions_of, load_formulas
+from .runner import RunRequest, collect, conventions_of, load_formulas
+from .settling import Collected
 from .work import load as load_work
 from .work import scoped
 

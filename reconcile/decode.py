@@ -17,7 +17,8 @@ from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
 from .grammar import Candidate, Source, candidates
 from .process import Event
 from .records import Ledger
-from .runner import Collected, RunRequest, collect, pair_file
+from .runner import RunRequest, collect, pair_file
+from .settling import Collected
 
 SESSION = "tf.profiler@session"
 """A published recipe that is tried where no saved data has it; the present Keras no longer builds into its graph."""

@@ -20,7 +20,7 @@ from .matching import Matched, match, of_ledger, of_trace
 from .moves import Change, CounterDrift, Drift, TraceDrift
 from .records import Layer, Ledger, Trace
 from .results import Residual
-from .runner import Collected
+from .settling import Collected
 from .traces import differences
 from .work import COMPONENTS, UnknownWork, Work, load, work_of
 

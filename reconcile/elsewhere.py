@@ -13,7 +13,8 @@ from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import UsageError
 from .process import Event
 from .records import Ledger, Trace
-from .runner import Collected, RunRequest, collect
+from .runner import RunRequest, collect
+from .settling import Collected
 from .worker import TITLES
 
 

@@ -25,7 +25,8 @@ from .grammar import Source
 from .interpreters import clean_environ
 from .model_zoo import pair as pairs
 from .results import RunResult, Statement
-from .runner import Collected, RunRequest, collect, settle
+from .runner import RunRequest, collect
+from .settling import Collected, settle
 from .work import load
 
 FILE = Path(pairs.HERE) / "gallery.json"

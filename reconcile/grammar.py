@@ -15,7 +15,7 @@ from .conventions import BUILT_IN, Convention
 from .grammar_traces import DERIVED, LAYER, PART, REPORTED, listed, of_trace, product_layers, same
 from .records import DEAD, DUPLICATE, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from .report.text import number
-from .runner import Collected
+from .settling import Collected
 
 ROLES = {
     LIVE: "of the model",

@@ -19,7 +19,8 @@ from .engine import Missing
 from .environments import CURRENT, Environment, cache_root, folder_of
 from .model_zoo.pair import zoo_names
 from .records import Ledger, Trace, from_json, to_json
-from .runner import Collected, RunRequest
+from .runner import RunRequest
+from .settling import Collected
 
 
 @cache

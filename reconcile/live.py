@@ -16,7 +16,7 @@ from .errors import UsageError
 from .given import FactoryError, Given, is_made, is_model, kind, said
 from .process import Event
 from .records import Ledger, Trace
-from .runner import Collected
+from .settling import Collected
 from .worker import EMPTY, PACKAGES, TITLES, TRACE, Worker
 
 

@@ -19,7 +19,8 @@ from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from .process import Event
 from .records import Layer, Ledger, Trace
 from .results import RunResult, Statement
-from .runner import Collected, RunRequest, collect, conventions_of, load_formulas, settle
+from .runner import RunRequest, collect, conventions_of, load_formulas
+from .settling import Collected, settle
 from .work import load, scoped
 
 WORKERS = 2

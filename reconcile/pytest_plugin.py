@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .moves import Drift
     from .process import Event
     from .records import Trace
-    from .runner import Collected, RunRequest
+    from .runner import RunRequest
+    from .settling import Collected
 
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"

@@ -6,23 +6,23 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import __version__, own, parcel
+from . import own, parcel
 from .adapters import COUNTERS
-from .aligning import alignment
 from .causes import State
 from .conventions import BUILT_IN, Convention, choose, load_conventions
-from .engine import Books, Missing, reconcile
-from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
+from .engine import Missing
+from .errors import UsageError, unknown
 from .interpreters import Interpreter
 from .lending import lend
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
-from .records import CALLED_WITH, FORWARD, LOSS, PHASES, TRAINING, Layer, Ledger, Trace
+from .records import Ledger, Trace
 from .results import RunResult
+from .settling import Collected, settle, settle_each
 from .work import load, scoped
 from .worker import PACKAGES, TITLES, TRACE
 
@@ -57,15 +57,6 @@ class RunRequest:
     mapping: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """What the workers found: the pair's own words, traces and ledgers, or why one is missing."""
-
-    meta: Mapping[str, Any]
-    traces: tuple[Trace | Missing, ...]
-    ledgers: tuple[Ledger | Missing, ...]
-
-
 TORCH_ONLY = "Only the PyTorch side was run: TensorFlow's training step is not traced."
 """Note of a training run of a pair."""
 
@@ -97,75 +88,6 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
         meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request)
     return Collected(meta, tuple(traces), tuple(ledgers))
-
-
-def settle_each(
-    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
-) -> RunResult:
-    """As ``settle``, with the same under the other conventions as ``others``."""
-    others = tuple(settle(found, c, conventions, mapping) for c in conventions.values() if c.name != convention.name)
-    return replace(settle(found, convention, conventions, mapping), others=others)
-
-
-def settle(
-    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
-) -> RunResult:
-    """Reconcile what was collected under a convention. Raises UsageError for a mapping file that cannot be used."""
-    meta = found.meta
-    traces = [trace for trace in found.traces if isinstance(trace, Trace)]
-    align, rows = alignment([Layer(*layer) for layer in meta["layers"]], traces, mapping)
-    books = reconcile(found.traces, found.ledgers, align, convention, conventions)
-    return RunResult(
-        model=meta["name"],
-        pass_="+".join(_phases(found.traces)),
-        convention=convention,
-        params=meta["params"],
-        environment=_environment(found),
-        description=meta["doc"],
-        traces=books.traces,
-        ledgers=books.ledgers,
-        layers=books.layers,
-        statements=books.statements,
-        exit_code=exit_code(books),
-        notes=tuple(meta["notes"]),
-        inputs=_inputs(found),
-        alignment=rows,
-    )
-
-
-def _inputs(found: Collected) -> dict[str, str]:
-    """What the model was called with, by framework: as its trace says, else as the pair does."""
-    given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in found.meta.get("inputs", ()))
-    texts = {}
-    for trace in found.traces:
-        notes = trace.notes if isinstance(trace, Trace) else ()
-        told = next((note for note in notes if note.startswith(CALLED_WITH)), "")
-        texts[trace.framework] = told.removeprefix(CALLED_WITH) or given
-    return {framework: text for framework, text in texts.items() if text}
-
-
-def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
-    """Phases of what ran, in their order, a training step as one; the forward pass where there is no trace."""
-    ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
-    if LOSS in ran:
-        return (TRAINING,)
-    return tuple(phase for phase in PHASES if phase in ran) or (FORWARD,)
-
-
-def exit_code(books: Books) -> int:
-    """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
-
-    A counter that was not run, as it cannot see this pass at all, leaves nothing open where another one was.
-    """
-    blind = {led.counter for led in books.ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
-    if len(blind) == len(books.ledgers):
-        blind = set()
-    states = {t.state for t in books.traces}
-    states |= {led.state for led in books.ledgers if led.counter not in blind}
-    states |= {s.state for s in books.statements if not blind & {s.from_, s.to}}
-    if State.UNEXPLAINED in states or State.NOT_COMPARABLE in states:
-        return EXIT_UNEXPLAINED
-    return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK
 
 
 def conventions_of(request: RunRequest) -> dict[str, Convention]:
@@ -345,11 +267,3 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
         reason = f"it needs {outcome.missing}, which the {TITLES[framework]} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
     return Missing(name, framework, State.FAILED, outcome.reason, unit, device)
-
-
-def _environment(collected: Collected) -> dict[str, str]:
-    found = {"reconcile": __version__}
-    for record in (*collected.traces, *collected.ledgers):
-        if not isinstance(record, Missing):
-            found.update(record.versions)
-    return dict(sorted(found.items()))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.runner import Collected, RunRequest, collect
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import Collected
 
 PAIRS = Path(__file__).parent / "pairs"
 

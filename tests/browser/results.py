@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from reconcile import baselines, runner
+from reconcile import baselines
 from reconcile.causes import Cause
 from reconcile.conventions import BUILT_IN
 from reconcile.records import FLOP, MAC
 from reconcile.results import Adjustment, LayerRow, RunResult
+from reconcile.settling import settle_each
 from reconcile.work import load
 from tests.report import parts, samples
 
@@ -23,7 +24,7 @@ def gru_demo() -> RunResult:
     """The run that ``reports/gru_demo.*`` shows, with the other conventions, from the records saved beside it."""
     load()
     found = baselines.load(REPORTS / "baselines/gru_demo/current.json").found
-    result = runner.settle_each(found, BUILT_IN["matmul"], BUILT_IN)
+    result = settle_each(found, BUILT_IN["matmul"], BUILT_IN)
     said = json.loads((REPORTS / "gru_demo.json").read_text())
     told = {"description": said["description"], "notes": tuple(said["notes"]), "inputs": said["inputs"]}
     return replace(result, **told, others=tuple(replace(other, **told) for other in result.others))

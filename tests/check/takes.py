@@ -11,7 +11,7 @@ from typing import Any
 
 from reconcile import baselines
 from reconcile.records import MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.runner import Collected
+from reconcile.settling import Collected
 
 OLD, NEW = "0.0.31.post2001170342", "0.0.31.post2005241907"
 CONV = 32 * 97 * 127 * (16 + 1)  # outputs x (taps and bias)

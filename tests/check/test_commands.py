@@ -15,7 +15,8 @@ from reconcile.cli import cli
 from reconcile.engine import Missing
 from reconcile.environments import Environment, EnvironmentError_
 from reconcile.records import to_json
-from reconcile.runner import Collected, RunRequest
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected
 from tests.check import takes
 from tests.check.takes import GRU, NEW, OLD, take
 

@@ -16,7 +16,7 @@ from reconcile.drift import compare
 from reconcile.engine import Missing
 from reconcile.records import Entry, Layer, Ledger, Op, Trace
 from reconcile.report.drift import details, verdict
-from reconcile.runner import Collected
+from reconcile.settling import Collected
 from reconcile.work import Work
 from tests.check import takes
 from tests.check.takes import CONV, DENSE, GRU, NEW, OLD, take, trace, with_ledger

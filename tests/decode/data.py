@@ -8,7 +8,8 @@ from typing import Any
 from reconcile import baselines
 from reconcile.grammar import Source
 from reconcile.records import DEAD, FLOP, INITIALIZER, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.runner import Collected, RunRequest
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected
 from tests.check import takes
 
 SAVED = Path(__file__).resolve().parents[2] / "reports/baselines"

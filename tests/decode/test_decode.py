@@ -15,7 +15,8 @@ from reconcile.decode import Decoded, figure, gather, search
 from reconcile.engine import Missing
 from reconcile.errors import UsageError
 from reconcile.grammar import Source, candidates
-from reconcile.runner import Collected, RunRequest
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected
 from tests.decode import data
 
 

@@ -10,7 +10,8 @@ from reconcile.environments import ensure
 from reconcile.environments import load as load_environments
 from reconcile.report.markdown import to_markdown
 from reconcile.report.view import phases
-from reconcile.runner import RunRequest, collect, settle
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import settle
 from reconcile.work import load as load_formulas
 
 pytestmark = pytest.mark.matrix

@@ -19,7 +19,7 @@ import pytest
 from reconcile.conventions import BUILT_IN
 from reconcile.records import Ledger
 from reconcile.results import RunResult
-from reconcile.runner import Collected, settle
+from reconcile.settling import Collected, settle
 from tests.files.hostile import ZOO
 
 pytestmark = pytest.mark.frameworks

@@ -21,7 +21,8 @@ from reconcile import elsewhere, environments, own
 from reconcile.causes import Cause
 from reconcile.conventions import BUILT_IN
 from reconcile.results import RunResult
-from reconcile.runner import Collected, RunRequest, settle
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected, settle
 from tests.matrix import huggingface_models as models
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]

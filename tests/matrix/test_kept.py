@@ -9,7 +9,8 @@ from reconcile.causes import State
 from reconcile.engine import Missing
 from reconcile.environments import load
 from reconcile.records import MAC, Entry, Ledger
-from reconcile.runner import Collected, RunRequest
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected
 
 OLD = load()["torch-1.10.1"]
 REQUEST = RunRequest("gru_demo", {"units": "3"}, counters=("thop",))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconcile import runner
+from reconcile.settling import Collected
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks
@@ -89,7 +90,7 @@ def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(
     """``fc`` is ``head`` there: order, filter and work say so. A layer that only one has is a row of its own."""
     found = []
 
-    def once(*args: Any) -> runner.Collected:
+    def once(*args: Any) -> Collected:
         """Only the first run starts the frameworks."""
         if not found:
             found.append(collect(*args))

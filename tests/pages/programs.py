@@ -37,7 +37,7 @@ def booked(left: dict[str, Any]) -> dict[str, Any]:
         return {}
     from reconcile.conventions import BUILT_IN
     from reconcile.live import collect_live
-    from reconcile.runner import settle
+    from reconcile.settling import settle
     from reconcile.work import load
 
     load()

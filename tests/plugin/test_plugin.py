@@ -15,7 +15,8 @@ from reconcile import baselines, runner
 from reconcile.causes import State
 from reconcile.engine import Missing
 from reconcile.records import Problem
-from reconcile.runner import Collected, RunRequest
+from reconcile.runner import RunRequest
+from reconcile.settling import Collected
 from tests.check.takes import DENSE, GRU, NEW, OLD, take, trace
 
 pytest_plugins = ["pytester"]

@@ -7,7 +7,7 @@ import pytest
 from reconcile.causes import Cause, State
 from reconcile.conventions import BUILT_IN, MATMUL
 from reconcile.records import Ledger, Trace
-from reconcile.runner import settle
+from reconcile.settling import settle
 
 pytestmark = pytest.mark.frameworks
 

@@ -6,7 +6,8 @@ import pytest
 
 from reconcile.causes import State
 from reconcile.conventions import ALL, BUILT_IN
-from reconcile.runner import RunRequest, run, settle
+from reconcile.runner import RunRequest, run
+from reconcile.settling import settle
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -16,7 +16,7 @@ from reconcile.conventions import ALL, BUILT_IN, MATMUL
 from reconcile.recompute import recompute
 from reconcile.records import Layer, Ledger, Trace
 from reconcile.results import Adjustment, Evidence
-from reconcile.runner import settle
+from reconcile.settling import settle
 
 pytestmark = pytest.mark.frameworks
 

@@ -7,7 +7,7 @@ import pytest
 from reconcile.causes import State
 from reconcile.conventions import BUILT_IN
 from reconcile.records import Ledger
-from reconcile.runner import settle
+from reconcile.settling import settle
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -79,7 +79,7 @@ def test_one_product_is_1_by_the_textbook_and_2_by_the_accumulator():
 @pytest.mark.parametrize("name", list(FORMULAS))
 def test_a_run_reconciles_under_each(collecting, name):
     """The demo's convolution: 97 x 127 x 32 outputs of 16 products, with a bias; its relu weighs nothing here."""
-    from reconcile.runner import settle
+    from reconcile.settling import settle
 
     result = settle(collecting("conv_only"), CONVENTIONS[name], {**BUILT_IN, **CONVENTIONS})
     outputs, k = 97 * 127 * 32, 16

@@ -11,7 +11,7 @@ from reconcile.aligning import aligned
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Layer, Trace
 from reconcile.results import Match
-from reconcile.runner import Collected
+from reconcile.settling import Collected
 from reconcile.work import work_of
 from tests.zoo.choice import chosen
 

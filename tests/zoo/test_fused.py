@@ -7,7 +7,7 @@ import pytest
 from reconcile.causes import Cause
 from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
-from reconcile.runner import settle
+from reconcile.settling import settle
 from tests.zoo.transformers import transformer
 
 pytestmark = pytest.mark.frameworks

@@ -10,7 +10,8 @@ import pytest
 from reconcile.conventions import BUILT_IN
 from reconcile.decode import figure, search
 from reconcile.model_zoo import pair as pairs
-from reconcile.runner import RunRequest, collect, settle
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import settle
 from tests.decode import data
 from tests.zoo import convolutional as conv
 from tests.zoo import transformers

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from reconcile.conventions import BUILT_IN
 from reconcile.records import Ledger
-from reconcile.runner import RunRequest, collect, settle
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import settle
 from tests.zoo.random_networks import network, pair_file, work
 
 pytestmark = pytest.mark.frameworks

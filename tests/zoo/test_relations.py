@@ -15,7 +15,8 @@ from reconcile.conventions import BUILT_IN
 from reconcile.engine import End, between_runs
 from reconcile.model_zoo import pair as pairs
 from reconcile.records import Layer, Ledger
-from reconcile.runner import RunRequest, collect, settle
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import settle
 from reconcile.work import ZERO, Work, work_of
 
 pytestmark = pytest.mark.frameworks

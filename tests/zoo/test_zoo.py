@@ -11,7 +11,7 @@ from reconcile.conventions import BUILT_IN
 from reconcile.model_zoo import pair as pairs
 from reconcile.recompute import recompute
 from reconcile.records import Ledger
-from reconcile.runner import settle
+from reconcile.settling import settle
 from tests.work.held import HELD, fused
 from tests.zoo import transformers
 from tests.zoo.choice import chosen
