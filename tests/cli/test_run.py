@@ -179,6 +179,21 @@ def test_progress_says_what_is_done_and_idle_frameworks_make_room(monkeypatch: p
     assert progress._Line("PyTorch", None, {"thop": None}, done=2).text() == "PyTorch     thop; 2 done"
 
 
+def test_pictures_that_lie_beside_a_report_are_drawn_anew_unless_formats_are_named(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconcile.report.pictures.can_draw", lambda: True)
+    monkeypatch.setattr("reconcile.report.pictures.require", lambda: None)
+    monkeypatch.setattr("reconcile.report.pictures.draw", lambda *_: {"waterfall.svg": "<svg>new</svg>"})
+    stub.folder.mkdir()
+    picture = stub.folder / "toy.waterfall.svg"
+    picture.write_text("old")
+    assert stub.run("--format", "md").exit_code == 0
+    assert picture.read_text() == "old"
+    assert stub.run().exit_code == 0
+    assert picture.read_text() == "<svg>new</svg>"
+
+
 def test_pictures_are_files_beside_the_report_which_shows_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconcile.report.pictures.require", lambda: None)
     monkeypatch.setattr(

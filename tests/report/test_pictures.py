@@ -90,7 +90,8 @@ def test_pictures_that_lie_there_are_drawn_anew(
     can: bool, added: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "can_draw", lambda: can)
-    assert write.with_pictures(tmp_path, "toy", write.FORMATS) == write.FORMATS
+    (tmp_path / "toy.json").touch()
+    assert write.with_pictures(tmp_path, "toy", ("md",)) == ("md",)
     (tmp_path / "toy.waterfall.svg").touch()
     assert write.with_pictures(tmp_path, "toy", write.FORMATS) == (*write.FORMATS, *added)
     assert write.with_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
