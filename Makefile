@@ -93,9 +93,10 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Every pair of the zoo at its own size, with every counter: minutes.
+# Every pair of the zoo at its own size, with every counter, a call and a training step: a quarter of an hour.
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
+	$(BIN)/python -m reconcile gallery --pass training --out reports --data model_zoo/steps.json
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed

@@ -6,28 +6,25 @@ and ``reconcile list models`` are made from there.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .causes import State
 from .conventions import BUILT_IN, MATMUL
 from .decode import figure, saved, search
 from .errors import UsageError
 from .grammar import Source
 from .interpreters import clean_environ
 from .model_zoo import pair as pairs
-from .results import RunResult, Statement
+from .results import RunResult
+from .rows import Cell, cell, open_, source_of
+from .rows import read as read_rows
 from .runner import RunRequest, collect
 from .settling import Collected, settle
-from .work import load
 
 FILE = Path(pairs.HERE) / "gallery.json"
 BASELINES = Path("reports/baselines")
@@ -36,25 +33,10 @@ PROVE = (
     "from reconcile.proof import main; main(sys.argv[2])"
 )
 """Takes this very package, and nothing from the working directory."""
-SCHEMA = 1
 APART = 1e-4
 """Difference, relative to the largest output, from which on two outputs are not the same."""
 PROOF_LIMIT = 1800.0
 """Seconds that both models may take to compute one output each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One counter on one model: its normalised total and the work that ran there, in FLOPs under ``matmul``.
-
-    ``cause`` is the largest of what separates them; ``reason`` says why there is no number, or what is unexplained.
-    """
-
-    state: str
-    total: int | None
-    work: int | None
-    cause: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +71,6 @@ class Row:
     open: tuple[str, ...] = ()
     published: tuple[Reading, ...] = field(default=())
 
-    @property
-    def reconciled(self) -> bool:
-        """Whether every statement under every built-in convention has residual 0, and nothing failed."""
-        return not any(self.states.values())
-
-
-def source_of(model: str) -> str:
-    """SHA-256 over the pair's file and the files of the zoo that it imports."""
-    files, waiting = set[Path](), [Path(pairs.pair_path(model))]
-    while waiting:
-        path = waiting.pop()
-        if path in files:
-            continue
-        files.add(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reconcile.model_zoo"):
-                base = Path(pairs.HERE).joinpath(*(node.module or "").split(".")[2:])
-                names = [base.with_suffix(".py"), *((base / alias.name).with_suffix(".py") for alias in node.names)]
-                names += [base / "__init__.py"] * (base != Path(pairs.HERE))
-                waiting += [name for name in names if name.is_file() and name.name != "pair.py"]
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
 
 def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | None]:
     """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along,
@@ -143,27 +100,12 @@ def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | N
         proven_at=both.get("at", {}),
         declared=declared,
         work={t.framework: t.totals[MATMUL.name] for t in shown.traces if t.complete},
-        cells={x.counter: _cell(shown, x.counter, x.framework) for x in shown.ledgers},
+        cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
         states={name: result.exit_code for name, result in results.items()},
-        open=(*_doubts(both, declared), *_open(results)),
+        open=(*_doubts(both, declared), *open_(results)),
         published=tuple(_readings(model, found, baselines)),
     )
     return row, shown
-
-
-def _cell(result: RunResult, counter: str, framework: str) -> Cell:
-    ledger = next(x for x in result.ledgers if x.counter == counter)
-    statement = next((s for s in result.statements if (s.from_, s.to) == (counter, f"trace@{framework}")), None)
-    if statement is None:
-        return Cell(ledger.state.value, ledger.normalised_total, None, "", ledger.reason)
-    causes = statement.by_cause()
-    largest = max(causes, key=lambda cause: abs(causes[cause]), default=None)
-    total, work = statement.from_total, statement.to_total
-    return Cell(statement.state.value, total, work, largest.value if largest else "", _why(statement))
-
-
-def _why(statement: Statement) -> str:
-    return "" if statement.state in (State.EQUAL, State.EXPLAINED) else statement.reason
 
 
 def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
@@ -174,21 +116,6 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
         yield "the outputs are constant, so that their equality says nothing"
     elif not declared and not both["error"] < APART:
         yield f"the outputs differ by {both['error']:g} of the largest one, and the pair does not say that they should"
-
-
-def _open(results: Mapping[str, RunResult]) -> Iterable[str]:
-    """What stands in the way of a clean reconciliation, a sentence each."""
-    for name, result in results.items():
-        for trace in result.traces:
-            if not trace.complete:
-                yield f"{name}: {trace.name}: {trace.reason}"
-        for statement in result.statements:
-            if statement.residual or statement.state not in (State.EQUAL, State.EXPLAINED):
-                yield f"{name}: {statement.from_} to {statement.to}: {statement.state.value}: {statement.reason}"
-        for ledger in result.ledgers:
-            if ledger.unchecked or ledger.mismatches:
-                broken = len(ledger.mismatches)
-                yield f"{name}: {ledger.counter}: {ledger.unchecked} entries unchecked, {broken} rules broken"
 
 
 def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading]:
@@ -219,54 +146,9 @@ def _proof(model: str) -> dict[str, Any]:
     return data
 
 
-def build(
-    models: Sequence[str],
-    jobs: int,
-    each: Callable[[str, Row, RunResult | None], None],
-    baselines: Path = BASELINES,
-    begun: Callable[[str], None] = lambda model: None,
-) -> list[Row]:
-    """Measure these models, ``jobs`` at a time; ``begun`` hears of every one as it starts, ``each`` as it is done.
-
-    Rows come in the order given.
-    """
-    load()
-    rows: dict[str, Row] = {}
-
-    def run(model: str) -> tuple[Row, RunResult | None]:
-        begun(model)
-        return measure(model, baselines)
-
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = {pool.submit(run, model): model for model in models}
-        try:
-            for future in as_completed(futures):
-                row, result = future.result()
-                rows[row.model] = row
-                each(row.model, row, result)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [rows[model] for model in models]
-
-
-def dump(rows: Iterable[Row]) -> str:
-    """Rows as JSON, by name."""
-    data = {row.model: asdict(row) for row in sorted(rows, key=lambda row: row.model)}
-    return json.dumps({"schema": SCHEMA, "rows": data}, indent=1) + "\n"
-
-
 def read(path: Path = FILE) -> dict[str, Row]:
     """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {data['schema']}, this version reads {SCHEMA}")
-        return {name: _row(fields) for name, fields in data["rows"].items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path.name} cannot be read: {error}. Make it again with `reconcile gallery`.") from error
+    return read_rows(path, _row)
 
 
 def _row(fields: dict[str, Any]) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from .conventions import Convention
 from .engine import Books, Missing, reconcile
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .records import CALLED_WITH, FORWARD, LOSS, PHASES, TRAINING, Layer, Ledger, Trace
-from .results import Match, RunResult
+from .results import LedgerResult, Match, RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,19 @@ def exit_code(books: Books) -> int:
 
     A counter that was not run, as it cannot see this pass at all, leaves nothing open where another one was.
     """
-    blind = {led.counter for led in books.ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
-    if len(blind) == len(books.ledgers):
-        blind = set()
+    unseeing = blind(books.ledgers)
     states = {t.state for t in books.traces}
-    states |= {led.state for led in books.ledgers if led.counter not in blind}
-    states |= {s.state for s in books.statements if not blind & {s.from_, s.to}}
+    states |= {led.state for led in books.ledgers if led.counter not in unseeing}
+    states |= {s.state for s in books.statements if not unseeing & {s.from_, s.to}}
     if State.UNEXPLAINED in states or State.NOT_COMPARABLE in states:
         return EXIT_UNEXPLAINED
     return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK
+
+
+def blind(ledgers: Sequence[LedgerResult]) -> set[str]:
+    """Counters that were not run, as they cannot see this pass at all; none where no other was run."""
+    found = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
+    return found if len(found) < len(ledgers) else set()
 
 
 def _environment(collected: Collected) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,8 +14,8 @@ from .options import PATH, options
 from .progress import lively
 
 if TYPE_CHECKING:
-    from ..gallery import Row
     from ..results import RunResult
+    from ..rows import Row
 
 BASELINES = Path("reports/baselines")
 CLEAN = "reconciled"
@@ -27,57 +27,106 @@ CLEAN = "reconciled"
     "--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Pairs that run at the same time."
 )
 @click.option(
-    "--data", type=PATH, metavar="FILE.json", help="Where the rows are kept.  [default: gallery.json in --out]"
+    "--data",
+    type=PATH,
+    metavar="FILE.json",
+    help="Where the rows are kept.  [default: gallery.json in --out; steps.json with --pass training]",
 )
-@options("out", "quiet")
+@options("pass", "out", "quiet")
 @click.pass_context
-def gallery(ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path | None, out: Path, quiet: bool) -> None:
+def gallery(
+    ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path | None, pass_: str, out: Path, quiet: bool
+) -> None:
     """Run every pair of the zoo and write the gallery.
 
     Each pair runs at its own size with every counter and is reconciled under every convention; its report, its page and
     a row in README.md go to --out, and files of a report that lie there in other formats are made anew. With --model, the
-    other rows stay as they are.
+    other rows stay as they are. With --pass training it is a training step of every pair; training.md has the rows.
 
     \b
     Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run.
     """
-    from .. import gallery as rows_
     from ..errors import unknown
     from ..model_zoo.pair import zoo_names
-    from ..report import gallery as page
     from ..report import pictures, write
+    from ..rows import build, dump, reconciled
 
     pictures.require()
     names = zoo_names()
     for name in models:
         if name not in names:
             raise unknown("model", name, names)
-    path = data or out / rows_.FILE.name
+    page = _training() if pass_ == "training" else _calls()
+    path = data or out / page.file
     write.prepare(out)
     write.prepare(path.parent)
-    kept = {name: row for name, row in rows_.read(path).items() if name in names}
+    kept = {name: row for name, row in page.read(path).items() if name in names}
     with _bar(len(models or names), quiet) as (begun, tell):
 
         def each(model: str, row: Row, result: RunResult | None) -> None:
             if result is not None:
-                formats = ("md", "html", *write.lying(out, model))
-                write.write(out, model, write.render(result, formats, None, f"reconcile run --model {model}"))
+                page.report(out, model, result)
             tell(model, _verdict(row))
 
-        found = rows_.build(models or names, jobs, each, BASELINES, begun)
+        found = build(models or names, jobs, page.measure, each, begun)
     rows = {**kept, **{row.model: row for row in found}}
-    write.write(path.parent, path.stem, {"json": rows_.dump(rows.values())})
+    write.write(path.parent, path.stem, {"json": dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
-    write.write(out, "README", {"md": page.to_markdown(rows, missing)})
-    write.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
+    written = page.write(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
-    clean = sum(row.reconciled for row in rows.values())
-    click.echo(f"{clean} of {len(names)} pairs reconciled; wrote {out / 'README.md'} and {path}")
+    clean = sum(reconciled(row) for row in rows.values())
+    click.echo(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
     ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
 
 
+class _Page(NamedTuple):
+    """One page of the gallery: where its rows are kept, how they are read and measured, and what is written of them."""
+
+    file: str
+    read: Callable[[Path], Mapping[str, Any]]
+    measure: Callable[[str], tuple[Any, RunResult | None]]
+    report: Callable[[Path, str, RunResult], object]
+    write: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Path]
+
+
+def _calls() -> _Page:
+    """README.md: a call of every pair, its page and picture."""
+    from .. import gallery as rows_
+    from ..report import gallery as page
+    from ..report import write
+
+    def report(out: Path, model: str, result: RunResult) -> object:
+        formats = ("md", "html", *write.lying(out, model))
+        return write.write(out, model, write.render(result, formats, None, f"reconcile run --model {model}"))
+
+    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
+        write.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
+        return write.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
+
+    return _Page(rows_.FILE.name, rows_.read, lambda model: rows_.measure(model, BASELINES), report, whole)
+
+
+def _training() -> _Page:
+    """training.md: a training step of every pair."""
+    from .. import steps
+    from ..report import steps as page
+    from ..report import write
+
+    def report(out: Path, model: str, result: RunResult) -> object:
+        name = write.stem(model, training=True)
+        formats = ("md", *write.lying(out, name))
+        return write.write(out, name, write.render(result, formats, None, page.command(model)))
+
+    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
+        return write.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
+
+    return _Page(steps.FILE.name, steps.read, steps.measure, report, whole)
+
+
 def _verdict(row: Row) -> str:
-    return CLEAN if row.reconciled and not row.open else "; ".join(row.open[:1]) or "not reconciled"
+    from ..rows import reconciled
+
+    return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"
 
 
 _Told = tuple[Callable[[str], None], Callable[[str, str], None]]

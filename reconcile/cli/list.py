@@ -49,8 +49,8 @@ def _models() -> Iterable[tuple[str, str]]:
 
 def _measured(row: Row) -> str:
     """Weights, work and how far the two outputs are apart, as the gallery has them."""
-    from ..gallery import source_of
     from ..report.gallery import parity
+    from ..rows import source_of
 
     weights = "" if row.weights is None else f"{row.weights:,} weights"
     work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"

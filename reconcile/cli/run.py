@@ -110,10 +110,11 @@ def run(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = runner.run(request, tell, take)
     statement = choose(result, wanted)
+    stem = write.stem(result.model, training=pass_ == "training")
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
-        formats = write.with_pictures(out, result.model, formats)
+        formats = write.with_pictures(out, stem, formats)
     texts = write.render(result, formats, statement, again(ctx))
-    kept = write.write(out, result.model, texts)
+    kept = write.write(out, stem, texts)
     if write_mapping is not None and result.alignment:
         kept.append(write.one(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:

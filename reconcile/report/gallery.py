@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from ..gallery import Cell, Row
+from ..gallery import Row
+from ..rows import Cell, R, reconciled
 from .text import markdown, number, ratio
 
 FAMILY = "family_"
 PICTURE = "gallery"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Models of one table, in their order."""
-
-    title: str
-    rows: tuple[Row, ...]
 
 
 def cell(found: Cell | None) -> str:
@@ -48,16 +40,16 @@ def parity(row: Row) -> str:
     return ("0" if row.error == 0 else f"{row.error:.0e}") + ("*" if row.proven_at else "")
 
 
-def groups(rows: Mapping[str, Row]) -> list[Group]:
-    """The networks and the layer families."""
+def grouped(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
+    """The networks and the layer families, under their titles."""
     families = tuple(row for name, row in sorted(rows.items()) if name.startswith(FAMILY))
     networks = tuple(row for name, row in sorted(rows.items()) if not name.startswith(FAMILY))
-    return [g for g in (Group("Networks", networks), Group("Layer families", families)) if g.rows]
+    return [found for found in (("Networks", networks), ("Layer families", families)) if found[1]]
 
 
 def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
     """``reports/README.md``; ``missing`` are models that the zoo ought to have, with why it has not."""
-    clean = sum(row.reconciled for row in rows.values())
+    clean = sum(reconciled(row) for row in rows.values())
     lines = [
         "# The gallery",
         "",
@@ -74,10 +66,11 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
         "",
         f"![The ratios of the networks as colours]({PICTURE}.svg)",
         "",
-        "`reconcile gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here.",
+        "`reconcile gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here. "
+        "What a training step of each takes stands in [training.md](training.md).",
     ]
-    for group in groups(rows):
-        lines += ["", f"## {group.title}", "", *_table(group.rows)]
+    for title, group in grouped(rows):
+        lines += ["", f"## {title}", "", *_table(group)]
     lines += ["", *_open(rows, missing), "## Published figures", "", *_published(rows)]
     return "\n".join(lines) + "\n"
 
@@ -86,7 +79,7 @@ def to_svg(rows: Mapping[str, Row]) -> str | bytes:
     """``reports/gallery.svg``: the networks' ratios as colours."""
     from . import drawing
 
-    networks = {row.model: row for group in groups(rows)[:1] for row in group.rows}
+    networks = {row.model: row for _, group in grouped(rows)[:1] for row in group}
     near = {"1.000": "≈ 1", "0.000": "≈ 0"}
     texts = {
         model: {
@@ -111,7 +104,7 @@ def _table(rows: Iterable[Row]) -> Iterable[str]:
     yield "|:--|--:|--:|--:|" + "--:|" * len(counters)
     for row in rows:
         weights = "" if row.weights is None else number(row.weights)
-        name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if row.reconciled else "<br>not reconciled")
+        name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if reconciled(row) else "<br>not reconciled")
         cells = " | ".join(cell(row.cells.get(counter)) for counter in counters)
         yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {markdown(parity(row))} | {cells} |"
 

@@ -52,6 +52,21 @@ def ratio(total: int, work: int) -> str:
     return "0" if total == 0 else text
 
 
+def multiple(part: int, whole: int) -> str:
+    """``part`` as a multiple of ``whole``: ``2`` where it is exactly that, else four decimals, from integers alone.
+
+    Never says a whole number of what is not one: ``2.0000 (-3)`` is 3 short of it.  Nothing over nothing is ``0 / 0``.
+    """
+    if whole == 0:
+        return "0 / 0" if part == 0 else f"{signed(part)} FLOP"
+    if part % whole == 0:
+        return number(part // whole)
+    rounded = round(Fraction(part, whole) * 10_000)
+    ones, rest = divmod(abs(rounded), 10_000)
+    text = f"{'-' if rounded < 0 else ''}{ones:,}.{rest:04d}"
+    return text if rest else f"{text} ({signed(part - rounded // 10_000 * whole)})"
+
+
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 

@@ -53,6 +53,11 @@ def lying(folder: Path, stem: str) -> tuple[str, ...]:
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 
+def stem(model: str, *, training: bool) -> str:
+    """What the names of a run's files begin with; a training step does not take the place of a call."""
+    return f"{model}-training" if training else model
+
+
 def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
     """``formats`` and the pictures of this report that lie there: old ones would stand beside new numbers.
 

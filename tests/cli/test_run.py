@@ -48,7 +48,8 @@ def test_a_training_step_is_asked_for_with_its_optimizer(stub: Stub) -> None:
     stub.run("--pass", "training")
     stub.run("--pass", "training", "--optimizer", "adam")
     assert [request.training for request in stub.requests] == ["", "sgd", "adam"]
-    assert "--pass training --optimizer adam" in (stub.folder / "toy.md").read_text()
+    assert "--pass training --optimizer adam" in (stub.folder / "toy-training.md").read_text()
+    assert "--pass" not in (stub.folder / "toy.md").read_text()  # the report of a call stays what it was
     refused = stub.run("--optimizer", "adam")
     assert refused.exit_code == 2
     assert "give --pass training" in refused.stderr

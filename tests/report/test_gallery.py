@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reconcile import gallery
+from reconcile import gallery, rows
 from reconcile.cli import cli
 from reconcile.errors import UsageError
-from reconcile.gallery import Cell, Reading, Row, dump, read
+from reconcile.gallery import Reading, Row, read
 from reconcile.report import gallery as page
 from reconcile.report import pictures
 from reconcile.report.gallery import cell, ratio, to_markdown
+from reconcile.rows import Cell, dump
 
 EXACT, LOW = Cell("equal", 10, 10, "", ""), Cell("explained", 4, 10, "op-not-counted", "")
 ROW = Row(
@@ -105,7 +106,7 @@ def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_pat
 
 @pytest.mark.parametrize("file", ["pair_of_two.py", "shared.py", "parts/__init__.py", "parts/some.py"])
 def test_a_source_is_all_files_of_the_zoo_that_a_pair_imports(tmp_path, monkeypatch, file):
-    monkeypatch.setattr(gallery.pairs, "HERE", str(tmp_path))
+    monkeypatch.setattr(rows.pairs, "HERE", str(tmp_path))
     (tmp_path / "parts").mkdir()
     zoo = "from reconcile.model_zoo"
     (tmp_path / "pair_of_two.py").write_text(
@@ -113,11 +114,11 @@ def test_a_source_is_all_files_of_the_zoo_that_a_pair_imports(tmp_path, monkeypa
     )
     for name in ("shared.py", "parts/__init__.py", "parts/some.py", "other.py"):
         (tmp_path / name).write_text("")
-    before = gallery.source_of("pair_of_two")
+    before = rows.source_of("pair_of_two")
     (tmp_path / "other.py").write_text("x = 1\n")
-    assert gallery.source_of("pair_of_two") == before
+    assert rows.source_of("pair_of_two") == before
     (tmp_path / file).write_text((tmp_path / file).read_text() + "x = 1\n")
-    assert gallery.source_of("pair_of_two") != before
+    assert rows.source_of("pair_of_two") != before
 
 
 @pytest.mark.parametrize(

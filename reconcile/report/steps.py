@@ -1,0 +1,118 @@
+"""The gallery's second page as Markdown: what a training step costs beside the forward pass, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..causes import State
+from ..conventions import ALL, MATMUL
+from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..rows import Cell, reconciled
+from ..steps import Step
+from .gallery import cell, grouped
+from .text import markdown, multiple, number
+from .write import stem
+
+COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
+PAGE = "training"
+TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
+
+
+def command(model: str) -> str:
+    """What writes a model's report of its training step."""
+    return f"reconcile run --model {model} --pass training"
+
+
+def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
+    """``reports/training.md``; ``missing`` are models that the zoo ought to have, with why it has not."""
+    clean = sum(reconciled(row) for row in rows.values())
+    lines = [
+        "# Training steps of the gallery",
+        "",
+        "<!-- Written by `reconcile gallery --pass training`; edit that, not this. -->",
+        "",
+        f"One training step of {len(rows)} pairs, {clean} of them reconciled to residual 0 under `matmul`, `all` and "
+        "`textbook`: the forward pass in train mode, the mean of squares of every output as the loss, gradients with "
+        "respect to the weights (none with respect to the model's input), one step of SGD.",
+        "",
+        "*Backward is twice forward*, people say. *Backward / forward* has the gradients with respect to activations and to "
+        "weights over the forward pass, loss and update left out, under `matmul` and under `all`. It is below 2 where the "
+        "first layer needs no gradient of its input, and where inputs are looked up instead of multiplied. A model's name "
+        "leads to its report, which has the same ratio for every layer. The counters' cells are ratios to the whole step's "
+        "work under `matmul`: **1** is exact; below it stands the largest cause of the difference.",
+        *_unseeing(rows),
+    ]
+    seeing = _seeing(rows)
+    for title, group in grouped(rows):
+        lines += ["", f"## {title}", "", *_table(list(group), seeing)]
+    lines += ["", *_open(rows, missing)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
+    columns = [phase for phase in COLUMNS if any(_has(row, phase) for row in rows)]
+    heads = [*columns, "backward / forward", "under `all`", f"{OPTIMIZER}, `all`", *counters]
+    yield "| model | in | " + " | ".join(heads) + " |"
+    yield "|:--|:--|" + "--:|" * len(heads)
+    for row in rows:
+        name = f"[{markdown(row.model)}]({stem(row.model, training=True)}.md)"
+        first = name + ("" if reconciled(row) else "<br>not reconciled")
+        cells = [cell(row.cells.get(counter)) for counter in counters]
+        for group in _sides(row):
+            work = row.work[group[0]]
+            numbers = [number(work[MATMUL.name].get(phase, 0)) for phase in columns]
+            numbers += [_over(row, group[0], name) for name in (MATMUL.name, ALL.name)]
+            numbers.append(number(work[ALL.name].get(OPTIMIZER, 0)))
+            yield f"| {first} | {', '.join(TITLES[x] for x in group)} | " + " | ".join([*numbers, *cells]) + " |"
+            first, cells = "", [""] * len(counters)
+        if not row.work:
+            yield f"| {first} | unknown | " + " | ".join([*[""] * (len(columns) + 3), *cells]) + " |"
+
+
+def _seeing(rows: Mapping[str, Step]) -> list[str]:
+    """Counters that have a number for at least one of the models."""
+    return list(dict.fromkeys(name for row in rows.values() for name, found in row.cells.items() if _sees(found)))
+
+
+def _sees(found: Cell) -> bool:
+    return found.total is not None or found.state != State.NOT_COMPARABLE.value
+
+
+def _unseeing(rows: Mapping[str, Step]) -> Iterable[str]:
+    """A sentence on the counters that are in no column, with their reason."""
+    seeing = _seeing(rows)
+    why = {name: found.reason for row in rows.values() for name, found in row.cells.items() if name not in seeing}
+    if why:
+        yield ""
+        yield "Not in the tables: " + "; ".join(f"{name}: {markdown(reason)}" for name, reason in why.items()) + "."
+
+
+def _sides(row: Step) -> list[list[str]]:
+    """The frameworks, those that do the very same together."""
+    groups: list[list[str]] = []
+    for name, work in row.work.items():
+        same = next((g for g in groups if row.work[g[0]] == work), None)
+        if same is None:
+            groups.append([name])
+        else:
+            same.append(name)
+    return groups
+
+
+def _over(row: Step, framework: str, convention: str) -> str:
+    return multiple(row.backward(framework, convention), row.forward(framework, convention))
+
+
+def _has(row: Step, phase: str) -> bool:
+    return phase != RECOMPUTATION or any(work[MATMUL.name].get(phase) for work in row.work.values())
+
+
+def _open(rows: Mapping[str, Step], missing: Mapping[str, str]) -> Iterable[str]:
+    open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
+    if open_:
+        yield from ("## What does not reconcile", "")
+        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in open_)
+        yield ""
+    if missing:
+        yield from ("## Missing", "")
+        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in sorted(missing.items()))

@@ -1,0 +1,92 @@
+"""The gallery's second page: a training step of every pair of the zoo at its own size, phase by phase.
+
+A row is measured once and kept in ``model_zoo/steps.json``, beside the hash of the pair's source; ``reports/training.md``
+is made from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .conventions import ALL, BUILT_IN, MATMUL
+from .errors import UsageError
+from .model_zoo import pair as pairs
+from .records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT
+from .report.view import phases
+from .results import RunResult
+from .rows import Cell, cell, open_, source_of
+from .rows import read as read_rows
+from .runner import RunRequest, collect
+from .settling import settle
+
+FILE = Path(pairs.HERE) / "steps.json"
+OPTIMIZER = "sgd"
+SHOWN = (MATMUL, ALL)
+GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
+"""What "backward" is beside "forward": all that runs after the loss and before the optimiser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model's training step. ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is
+    incomplete.  ``states`` maps a convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
+    """
+
+    model: str
+    source: str
+    settings: Mapping[str, Any]
+    work: Mapping[str, Mapping[str, Mapping[str, int]]]
+    cells: Mapping[str, Cell]
+    states: Mapping[str, int]
+    open: tuple[str, ...] = ()
+
+    def forward(self, framework: str, convention: str) -> int:
+        """FLOPs of the forward pass."""
+        return self.work[framework][convention].get(FORWARD, 0)
+
+    def backward(self, framework: str, convention: str) -> int:
+        """FLOPs of the gradients with respect to activations and to weights, and of what is computed again for them."""
+        return sum(self.work[framework][convention].get(phase, 0) for phase in GRADIENTS)
+
+
+def measure(model: str) -> tuple[Step, RunResult | None]:
+    """Run a training step of a pair with every counter; the result under ``matmul`` goes along, with the other
+    conventions' as its ``others``.
+
+    What cannot be run is a row that says so. Raises UsageError for a model that is not there.
+    """
+    source = source_of(model)
+    try:
+        found = collect(RunRequest(model, {}, training=OPTIMIZER))
+    except UsageError as error:
+        return Step(model, source, {}, {}, {}, {MATMUL.name: 3}, (str(error),)), None
+    results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    shown = replace(results[MATMUL.name], others=others)
+    step = Step(
+        model=model,
+        source=source,
+        settings=shown.params,
+        work={
+            trace.framework: {convention.name: phases(trace, convention) for convention in SHOWN}
+            for trace in shown.traces
+            if trace.complete
+        },
+        cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
+        states={name: result.exit_code for name, result in results.items()},
+        open=tuple(open_(results)),
+    )
+    return step, shown
+
+
+def read(path: Path = FILE) -> dict[str, Step]:
+    """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
+    return read_rows(path, _step)
+
+
+def _step(fields: dict[str, Any]) -> Step:
+    cells = {name: Cell(**found) for name, found in fields["cells"].items()}
+    return Step(**{**fields, "cells": cells, "open": tuple(fields["open"])})
