@@ -14,6 +14,7 @@ LEGACY := \
 	reconcile/__init__.py \
 	reconcile/records.py \
 	reconcile/boot.py \
+	reconcile/declared.py \
 	reconcile/given.py \
 	reconcile/guard.py \
 	reconcile/theirs.py \

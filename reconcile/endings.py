@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import UsageError
+from .errors import Refused
 from .theirs import is_theirs
 
 MARK = "RECONCILE_WORKER"
@@ -19,6 +19,9 @@ MARK = "RECONCILE_WORKER"
 
 END = 1 << 20
 """Bytes at the end of a log in which to look for how a process ended."""
+
+PRINTED = 1 << 14
+"""Bytes at the end of a refused model's log that go with the refusal."""
 
 STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 """A line of the stacks that Python writes when it crashes."""
@@ -37,14 +40,15 @@ def death_of(status: int) -> str:
     return f"ended with status {status} before it was done"
 
 
-def refused(sentence: str, folder: Path) -> UsageError:
-    """The error for what the user gave; what their code printed is kept for them."""
+def refused(sentence: str, folder: Path, declined: str = "") -> Refused:
+    """The error for what the user gave; what their code printed is kept for them. ``declined``: see Refused."""
     if not (folder / "worker.log").stat().st_size:
-        return UsageError(sentence)
+        return Refused(sentence, declined)
     handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
     os.close(handle)
     shutil.copyfile(folder / "worker.log", log)
-    return UsageError(f"{sentence} The full log is in {log}.")
+    printed = Path(log).read_bytes()[-PRINTED:].decode("utf-8", errors="replace")
+    return Refused(sentence, declined, printed, log)
 
 
 @dataclass(frozen=True, slots=True)

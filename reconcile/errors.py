@@ -21,6 +21,17 @@ class UsageError(ReconcileError):
     """Bad usage or input: says what is wrong, where, and what to do (exit code 2)."""
 
 
+class Refused(UsageError):
+    """A model that cannot be used: ``sentence`` says why. ``declined`` names the framework beside which its own code raised
+    the error, '' where that was not so; ``printed`` is what that process printed."""
+
+    def __init__(self, sentence: str, declined: str = "", printed: str = "", where: str = "") -> None:
+        super().__init__(f"{sentence} The full log is in {where}." if where else sentence)
+        self.sentence = sentence
+        self.declined = declined
+        self.printed = printed
+
+
 class NotInResult(ReconcileError, LookupError):
     """What a result does not hold: a statement between names that did not run, or a number where none stands."""
 

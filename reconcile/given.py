@@ -15,16 +15,26 @@ import os
 import sys
 from collections.abc import Mapping
 from os import getpid
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
-from . import guard, theirs
+from . import declared, guard, theirs
 from .model_zoo import pair as pairs
 
 TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
+BACKENDS = {"tf": "tensorflow", "torch": "torch"}
+"""What Keras is to make its models of, beside each framework: $KERAS_BACKEND."""
+
+
+MACHINE = (ImportError, MemoryError, OSError)
+"""Errors that say nothing of a model: a package that is missing, memory, a file or a connection."""
 
 
 class FactoryError(Exception):
     """What somebody gave cannot be used; the message is one sentence for them."""
+
+
+class Declined(FactoryError):
+    """Their code itself raised an error, making the model or called with no counter near: so it would do without us."""
 
 
 class Given(object):
@@ -37,6 +47,8 @@ class Given(object):
         self.PAIR = pairs.Pair(request["name"], request["said"])
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
         self.given = given or None  # type: Optional[List[pairs.Input]]
+        self.named = request.get("arguments", {})  # type: Dict[str, Any]
+        self.untrained = request.get("untrained", False)  # type: bool
         self.folder = os.getcwd()
         self.paths = request.get("paths", [])  # type: List[str]
         self.doing = lambda _what: None  # type: Callable[[str], None]
@@ -49,6 +61,7 @@ class Given(object):
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
+        os.environ["KERAS_BACKEND"] = BACKENDS[self.framework]
         framework = self._framework(package, lacking)
         if self.framework == "tf" and not hasattr(framework, "function"):
             raise FactoryError(
@@ -76,7 +89,8 @@ class Given(object):
         """A fresh model. Raises FactoryError."""
         factory = self._factory()
         self._from_the_start()
-        made = self._calling(factory, "the factory %s" % self.where)
+        named = self._arguments_for(factory)
+        made = self._calling(lambda: factory(**named), "the factory %s" % self.where, Declined)
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
@@ -86,8 +100,15 @@ class Given(object):
                 "the factory %s returned %s; it must return a %s, or (model, example inputs)."
                 % (self.where, what, TITLES[self.framework])
             )
-        self._arguments = self._arguments_of(model, inputs)
+        self._arguments = self._arguments_of(model, inputs, getattr(factory, "__doc__", None) or "")
         return model
+
+    def _arguments_for(self, factory):
+        # type: (Any) -> Dict[str, Any]
+        """What the factory is called with; no weights are fetched for a model that is only to be counted, where so asked."""
+        if not self.untrained or "weights" in self.named or "weights" not in parameters_of(factory):
+            return self.named
+        return dict(self.named, weights=None)
 
     def _from_the_start(self):
         # type: () -> None
@@ -148,9 +169,12 @@ class Given(object):
                 return False
         return self._calling(lambda: importlib.util.find_spec(name), "finding %s" % name) is not None
 
-    def _calling(self, function, what):
-        # type: (Any, str) -> Any
-        """Call the user's code; whatever it raises, sys.exit included, is one sentence. A fork's child ends here."""
+    def _calling(self, function, what, declined=FactoryError):
+        # type: (Any, str, Type[FactoryError]) -> Any
+        """Call the user's code; whatever it raises, sys.exit included, is one sentence. A fork's child ends here.
+
+        An error that is about the model, and not about the machine or its packages, is of the class ``declined``.
+        """
         process = getpid()
         self.doing(what)
         try:
@@ -158,14 +182,15 @@ class Given(object):
         except BaseException as error:
             guard.only(process)
             guard.note(error)
-            raise FactoryError("%s %s." % (what, said(error, self.folder))) from error
+            about = declined if isinstance(error, Exception) and not isinstance(error, MACHINE) else FactoryError
+            raise about("%s %s." % (what, said(error, self.folder))) from error
         finally:
             guard.only(process)
             guard.mend()
             self.doing("")
 
-    def _arguments_of(self, model, inputs):
-        # type: (Any, Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+    def _arguments_of(self, model, inputs, doc):
+        # type: (Any, Any, str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         if self.given is not None:
             told = [i._replace(dtype=i.dtype or default_dtype(self.framework)) for i in self.given]
             return tuple(i for i in told if not i.name), {i.name: i for i in told if i.name}
@@ -182,6 +207,9 @@ class Given(object):
             if isinstance(only, Mapping):
                 return (), dict(only)
             return (tuple(only) if isinstance(only, (tuple, list)) and not hasattr(only, "_fields") else (only,)), {}
+        itself = declared.inputs_of(model, doc)
+        if itself is not None:
+            return itself, {}
         if needed(self.framework, model):
             raise FactoryError(
                 "the factory %s returned a model without example inputs: give them with --input, such as "
@@ -192,7 +220,7 @@ class Given(object):
     def tried(self, call, inputs):
         # type: (Any, str) -> None
         """Call the model as its own code would, with no counter near. Raises FactoryError if that fails, too."""
-        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs))
+        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs), Declined)
 
 
 def is_model(framework, value):
@@ -241,6 +269,15 @@ def needed(framework, model):
         return False
     usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return any(p.default is p.empty and p.kind in usual for p in parameters)
+
+
+def parameters_of(function):
+    # type: (Any) -> List[str]
+    """Names of a function's parameters, none where it does not say."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def kind(value):

@@ -135,14 +135,19 @@ def counters_of(
 
 
 def body(
-    factories: Mapping[str, str], inputs: Sequence[Input], held: Mapping[str, Mapping[str, Any]] | None = None
+    factories: Mapping[str, str],
+    inputs: Sequence[Input],
+    held: Mapping[str, Mapping[str, Any]] | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The part of a worker's request that says what to run; ``held`` are those of the models that are files."""
-    said = dict(factories)
+    """The part of a worker's request that says what to run; ``held`` are those of the models that are files, ``arguments``
+    what the others' factories are called with."""
+    said = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
     if inputs:
         said["inputs"] = "; ".join(_text(i) for i in inputs)
     return {
         "factories": {name: factories[name] for name in PACKAGES if name in factories},
+        "arguments": dict(arguments or {}),
         "inputs": [[i.name, list(i.shape), i.dtype] for i in inputs],
         "name": name_of(factories),
         "said": said,

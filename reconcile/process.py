@@ -183,7 +183,8 @@ class Supervisor:
         """Raise UsageError if the user's own code cannot be used."""
         path = folder / "refused.json"
         if path.exists():
-            raise refused(json.loads(path.read_text(encoding="utf-8"))["error"], folder)
+            said = json.loads(path.read_text(encoding="utf-8"))
+            raise refused(said["error"], folder, self.framework if said["declined"] else "")
 
     def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
         """Have a worker write down where it is: it does so when it is aborted."""

@@ -90,7 +90,7 @@ class Worker(object):
             for task in self.request["tasks"]:
                 self._task(task, meta["params"])
         except given.FactoryError as error:
-            self._refuse(str(error))
+            self._refuse(str(error), isinstance(error, given.Declined))
         return 0
 
     def _prepare(self, params):
@@ -146,9 +146,9 @@ class Worker(object):
                 return self.take(task, params)
         return self.take(task, params)
 
-    def _refuse(self, sentence):
-        # type: (str) -> None
-        self._leave("refused.json", {"error": sentence})
+    def _refuse(self, sentence, declined=False):
+        # type: (str, bool) -> None
+        self._leave("refused.json", {"error": sentence, "declined": declined})
 
     def _failed(self, task, error):
         # type: (str, BaseException) -> None

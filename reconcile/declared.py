@@ -1,0 +1,52 @@
+"""What a Keras model says of its own inputs, so that nobody has to: shapes and dtypes, for a batch of one.
+
+Imported by the worker: Python 3.6 and standard library only.
+"""
+
+import re
+from typing import Any, List, Optional, Sequence, Tuple
+
+from .model_zoo import pair as pairs
+
+_SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
+
+
+def inputs_of(model, doc):
+    # type: (Any, str) -> Optional[Tuple[Any, ...]]
+    """Positional arguments of one call of a functional or sequential Keras model; None for any other model.
+
+    A size that the model leaves open is that of the first shape in ``doc``, its factory's documentation, that fits; where
+    none does, the answer is None as well.
+    """
+    from .adapters.tf_model import keras_of
+
+    if not keras_of(model):
+        return None
+    try:
+        tensors = list(model.inputs or ())
+    except (AttributeError, TypeError, ValueError):
+        return None
+    found = [_input(tensor, doc) for tensor in tensors]
+    if not found or None in found:
+        return None
+    return (found[0],) if len(found) == 1 else (found,)
+
+
+def _input(tensor, doc):
+    # type: (Any, str) -> Optional[pairs.Input]
+    shape = getattr(tensor.shape, "as_list", lambda: list(tensor.shape))()  # type: List[Optional[int]]
+    sizes = documented(shape[1:], doc) if None in shape[1:] else [int(size or 0) for size in shape[1:]]
+    if sizes is None:
+        return None
+    dtype = str(getattr(tensor.dtype, "name", tensor.dtype)).replace("torch.", "")
+    return pairs.Input("", tuple([int(shape[0] or 1)] + sizes), dtype)
+
+
+def documented(sizes, doc):
+    # type: (Sequence[Optional[int]], str) -> Optional[List[int]]
+    """The first shape in that text, such as ``(224, 224, 3)``, that has as many sizes and agrees with those known."""
+    for text in _SHAPE.findall(doc):
+        shape = [int(size) for size in re.findall(r"\d+", text)]
+        if len(shape) == len(sizes) and all(size in (None, known) for size, known in zip(sizes, shape)):
+            return shape
+    return None
