@@ -46,13 +46,13 @@ class Live(Given):
         elif is_model(self.framework, self.model):
             torch = self.framework == "torch"
             model = self._calling(lambda: copy.deepcopy(self.model) if torch else self.model, f"copying {self.where}")
-            self._arguments = self._arguments_of(model, self.inputs)
+            self._arguments = self._arguments_of(model, self.inputs, "")
         else:
             raise FactoryError(
                 f"{self.framework}= is {kind(self.model)}; give a {TITLES[self.framework]} model or a function that makes one."
             )
         if self.inputs is not None:
-            self._arguments = self._arguments_of(model, self.inputs)
+            self._arguments = self._arguments_of(model, self.inputs, "")
         return model
 
     def _makes_one(self) -> bool:
@@ -62,11 +62,11 @@ class Live(Given):
     def _factory(self) -> Any:
         return self.model
 
-    def _calling(self, function: Any, what: str) -> Any:
+    def _calling(self, function: Any, what: str, declined: type[FactoryError] = FactoryError) -> Any:
         try:
             return function()
         except Exception as error:
-            raise FactoryError(f"{what} {said(error)}.") from error
+            raise declined(f"{what} {said(error)}.") from error
 
 
 def collect_live(
