@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..given import FactoryError
 from ..records import Op, Tensor, Trace
 from .torch_model import ModulePath, TorchModel, versions
 from .torch_records import plain, tensor_record, tensors_in
@@ -207,7 +208,8 @@ def recorded(record, model, died):
         try:
             return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
-            died = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:200])
+            text = str(error).strip().split("\n")[0][:200]
+            died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
     return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
 
 

@@ -174,7 +174,7 @@ CASES = {
 FOR_REAL = {
     "branches": "cannot run on meta (RuntimeError: Tensor.item() cannot be called on meta tensors): traced on the CPU",
     "values": "cannot run on meta (TypeError: can't convert meta device type tensor to numpy",
-    "loaded": "cannot run on meta (FactoryError: the factory modules:loaded raised TypeError: can't convert meta device",
+    "loaded": "cannot run on meta (the factory modules:loaded raised TypeError: can't convert meta device",
 }
 
 
