@@ -127,19 +127,22 @@ class Run:
         return lines(statement)
 
     def write(self, folder: str | Path, formats: Sequence[str] = ("md", "csv", "json"), name: str = "") -> list[Path]:
-        """Write the reports as ``<name>.<format>``, by default named like the model. Returns the files.
+        """Write the reports as ``<name>.<format>``, by default named like the model, and the pass where it is a
+        training step. Returns the files.
 
         Every file is written whole or not at all. Raises UsageError for a format that is none, and for a folder that
         cannot be written to.
         """
         from .errors import unknown
+        from .records import TRAINING
         from .report import write
 
         for format_ in formats:
             if format_ not in write.FORMATS:
                 raise unknown("format", format_, write.FORMATS)
         write.prepare(Path(folder))
-        return write.write(Path(folder), name or self.result.model, write.render(self.result, tuple(formats)))
+        stem = name or write.stem(self.result.model, training=self.result.pass_ == TRAINING)
+        return write.write(Path(folder), stem, write.render(self.result, tuple(formats)))
 
     def __str__(self) -> str:
         from .report.view import summary

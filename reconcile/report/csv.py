@@ -2,19 +2,28 @@
 
 A statement opens with a row ``opening`` (its from_total), then comes one row per adjustment, then ``residual`` (per
 layer, or a single 0): the amounts of its rows add up to the to_total. A statement that has no totals is one row
-without amount, whose state says why.
+without amount, whose state says why. ``phase`` is that of the ops a line is about. Of a trace with more phases than the
+forward one the rows ``work``, from nothing to the trace, are its work by layer and phase; one without amount is work that
+is not known.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ..results import RunResult, Statement
+from ..conventions import Convention
+from ..phases import phase_table
+from ..records import PHASES
+from ..results import Adjustment, RunResult, Statement, TraceResult
 
-COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state")
+COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state", "phase")
 UNIT = "FLOP"
+
+
+Line = tuple[str, str, str, str, "int | str", str]
+"""Layer, op, counter, cause, amount, phase."""
 
 
 def to_csv(result: RunResult) -> str:
@@ -22,21 +31,47 @@ def to_csv(result: RunResult) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
+    phases = {f"{t.framework}:{row.id}": row.phase for t in result.traces for row in t.rows}
+    homes = {x.counter: x.framework for x in result.ledgers}
     for statement in result.statements:
         head = (result.model, statement.from_, statement.to)
-        for layer, op, counter, cause, amount in _lines(statement):
-            writer.writerow((*head, layer, op, counter, cause, amount, UNIT, statement.state.value))
+        for layer, op, counter, cause, amount, phase in _lines(statement, phases, homes):
+            writer.writerow((*head, layer, op, counter, cause, amount, UNIT, statement.state.value, phase))
+    for trace in result.traces:
+        for layer, op, counter, cause, amount, phase in _work(trace, result.convention):
+            writer.writerow(
+                (result.model, "", trace.name, layer, op, counter, cause, amount, UNIT, trace.state.value, phase)
+            )
     return out.getvalue()
 
 
-def _lines(statement: Statement) -> Iterator[tuple[str, str, str, str, int | str]]:
+def _lines(statement: Statement, phases: Mapping[str, str], homes: Mapping[str, str]) -> Iterator[Line]:
     if statement.from_total is None or statement.residual is None:
-        yield "", "", "", "", ""
+        yield "", "", "", "", "", ""
         return
-    yield "", "", statement.from_, "opening", statement.from_total
+    yield "", "", statement.from_, "opening", statement.from_total, ""
     for line in statement.adjustments:
-        yield line.layer, line.op, line.counter, line.cause.value, line.amount
+        yield line.layer, line.op, line.counter, line.cause.value, line.amount, _phase(line, phases, homes)
     for rest in statement.residuals:
-        yield rest.layer, "", "", "residual", rest.amount
+        yield rest.layer, "", "", "residual", rest.amount, ""
     if not statement.residuals:
-        yield "", "", "", "residual", statement.residual
+        yield "", "", "", "residual", statement.residual, ""
+
+
+def _phase(line: Adjustment, phases: Mapping[str, str], homes: Mapping[str, str]) -> str:
+    """The phase of what ran, or of what the counter saw where nothing did; several are joined by +."""
+    found: set[str] = set()
+    for e in line.evidence:
+        ids = [id if e.side == "between" else f"{homes.get(e.counter, '')}:{id}" for id in e.ops]
+        found |= {phases[id] for id in ids if id in phases} or {op.phase for op in e.seen}
+    return "+".join(phase for phase in PHASES if phase in found)
+
+
+def _work(trace: TraceResult, convention: Convention) -> Iterator[Line]:
+    table = phase_table(trace, convention)
+    for row in table.rows if table is not None else ():
+        for phase in PHASES:
+            if phase in row.flops:
+                yield row.layer, "", "", "work", row.flops[phase], phase
+        if not row.known:
+            yield row.layer, "", "", "work", "", ""

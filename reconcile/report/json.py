@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from ..records import Op, Tensor
+from ..conventions import Convention
+from ..phases import PhaseRow, phase_table
+from ..records import PHASES, Op, Tensor
 from ..results import Adjustment, Evidence, LayerRow, LedgerResult, Match, RunResult, Statement, TraceResult, TraceRow
 from ..verdict import CounterVerdict, Figure, Verdict, verdict
 from ..work.types import COMPONENTS
@@ -47,7 +49,7 @@ def to_dict(result: RunResult) -> dict[str, Any]:
         "notes": list(result.notes),
         "verdict": _verdict(verdict(result)),
         "ledgers": [_ledger(x) for x in result.ledgers],
-        "traces": [_trace(x) for x in result.traces],
+        "traces": [_trace(x, convention) for x in result.traces],
         "alignment": [_match(x) for x in result.alignment],
         "layers": [_layer(x, first) for x in result.layers],
         "statements": [_statement(x) for x in result.statements],
@@ -128,7 +130,8 @@ def _ledger(ledger: LedgerResult) -> dict[str, Any]:
     }
 
 
-def _trace(trace: TraceResult) -> dict[str, Any]:
+def _trace(trace: TraceResult, convention: Convention) -> dict[str, Any]:
+    table = phase_table(trace, convention)
     return {
         "name": trace.name,
         "framework": trace.framework,
@@ -142,7 +145,19 @@ def _trace(trace: TraceResult) -> dict[str, Any]:
         "no_arithmetic": _sorted(trace.no_arithmetic),
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
+        "phases": [_phases(row) for row in table.rows] if table is not None else [],
         "rows": [_row(row) for row in trace.rows],
+    }
+
+
+def _phases(row: PhaseRow) -> dict[str, Any]:
+    return {
+        "layer": row.layer,
+        "known": row.known,
+        "flops": {phase: row.flops[phase] for phase in PHASES if phase in row.flops},
+        "forward": row.forward,
+        "backward": row.backward,
+        "ratio": None if row.ratio is None else float(row.ratio),
     }
 
 

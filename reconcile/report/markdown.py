@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import jinja2
 
+from ..conventions import ALL, Convention
+from ..phases import PhaseTable
 from ..records import Tensor
 from ..results import RunResult, Statement, TraceResult
 from ..verdict import counters_of, verdict
@@ -46,6 +48,7 @@ def to_markdown(
         said=verdict(result),
         verdicts=counters_of(result),
         layers=_layers(result),
+        phased=_phased(result),
         bridges=[v.statement for v in counters_of(result) if v.statement is not None],
         between=_between(result),
         components=_components(result),
@@ -80,6 +83,9 @@ def _template() -> jinja2.Template:
         reason=view.reason,
         distance=view.distance,
         phases=lambda trace, convention: Raw(view.by_phase(trace, convention)),
+        phase_cell=lambda row, phase: Raw(view.phase_cell(row, phase)),
+        phase_ratio=lambda row: Raw(view.phase_ratio(row)),
+        ratio_sentence=lambda row: Raw(view.ratio_sentence(row)),
         broken=lambda pair: view.broken_sentence(*pair),
         unknown=lambda pair: view.unknown_sentence(*pair),
     )
@@ -140,6 +146,12 @@ def _layers(result: RunResult) -> dict[str, Any] | None:
     work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
     sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
     return {"frameworks": frameworks, "counters": counters, "rows": rows, "work": work, "sums": sums}
+
+
+def _phased(result: RunResult) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
+    """The tables by layer and phase, under the run's convention and under the one that counts everything."""
+    conventions = [result.convention, *([ALL] if result.convention.name != ALL.name else [])]
+    return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]
 
 
 def _between(result: RunResult) -> Statement | None:

@@ -223,9 +223,13 @@ def _environment(cell: Cell) -> dict[str, Any]:
         "reason": cell.reason,
         "borrowed": cell.borrowed,
         "ledgers": [json._ledger(x) for x in run.ledgers] if run is not None else [],
-        "traces": [{k: v for k, v in json._trace(t).items() if k != "rows"} for t in run.traces] if run else [],
+        "traces": [_trace(t, run) for t in run.traces] if run else [],
         "statements": [json._statement(s) for s in to_the_work(cell)],
     }
+
+
+def _trace(trace: TraceResult, run: RunResult) -> dict[str, Any]:
+    return {k: v for k, v in json._trace(trace, run.convention).items() if k not in ("phases", "rows")}
 
 
 def _scrubbed(result: MatrixResult) -> MatrixResult:

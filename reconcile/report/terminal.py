@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..causes import State
+from ..phases import PhaseRow, PhaseTable
 from ..records import CALLED_WITH
 from ..results import LayerRow, RunResult, Statement
 from ..verdict import CounterVerdict, Verdict, counters_of, verdict
@@ -55,6 +56,10 @@ def show(
             own = counter.statement
             if own is not None and own is not chosen:
                 _print(console, *_section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit)))
+        for framework, phased in view.phase_tables(result, result.convention):
+            _print(console, *_section(f"Phase by phase ({framework})", phase_view(phased, limit)))
+            if sentence := view.ratio_sentence(phased.total):
+                _print(console, Text(f"{framework}: {sentence}."), Text())
         if result.layers:
             _print(
                 console,
@@ -163,6 +168,27 @@ def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int
     table.add_row("", "", Rule(style="dim"))
     table.add_row(Text(statement.to, style="bold"), "", Text(number(statement.to_total), style="bold"))
     return table
+
+
+SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
+
+
+def phase_view(table: PhaseTable, limit: int = LAYERS) -> Table:
+    """A trace by layer and phase, in SI units; the files have every digit, and the phases that come to 0 in all."""
+    phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
+    shown = _table(("layer", "left"), *((SHORT.get(phase, phase), "right") for phase in phases), ("ratio", "right"))
+
+    def add(name: Text, row: PhaseRow, style: str = "") -> None:
+        cells = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
+        shown.add_row(name, *(Text(cell, style=style) for cell in [*cells, view.phase_ratio(row)]))
+
+    for row in table.rows[:limit]:
+        add(Text(clean(row.layer) or "(no layer)"), row)
+    if len(table.rows) > limit:
+        rest = f"{number(len(table.rows) - limit)} more layers, see the files or --verbose"
+        shown.add_row(Text(rest, style="dim"))
+    add(Text("total", style="bold"), table.total, "bold")
+    return shown
 
 
 def layer_table(result: RunResult, limit: int = LAYERS) -> Table:

@@ -5,16 +5,17 @@ Everything here is sums, groupings and sentences over what the engine computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..causes import State
 from ..conventions import Convention
 from ..errors import EXIT_FAILED
+from ..phases import PhaseRow, PhaseTable, phase_table
 from ..results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from ..verdict import RESIDUAL as RESIDUAL
 from ..verdict import CounterVerdict, counters_of
-from .text import number, signed
+from .text import multiple, number, signed
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"
@@ -211,12 +212,54 @@ def trace_label(trace: TraceResult) -> str:
 
 def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
     """The trace's FLOPs by phase, where there is more than the forward pass and every op's work is known."""
-    found: dict[str, int] = {}
-    for row in trace.rows if trace.complete else ():
-        found[row.phase] = found.get(row.phase, 0) + convention.flops(row.work)
-    return found if len(found) > 1 else {}
+    table = phase_table(trace, convention)
+    return {} if table is None or not trace.complete else dict(table.total.flops)
 
 
 def by_phase(trace: TraceResult, convention: Convention) -> str:
     """``forward 2,000, backward 4,000``; nothing where there is only one phase."""
     return ", ".join(f"{name} {number(flops)}" for name, flops in phases(trace, convention).items())
+
+
+def phase_tables(result: RunResult, convention: Convention) -> list[tuple[str, PhaseTable]]:
+    """A table by layer and phase for every trace that has more than the forward pass, with the frameworks it is of:
+    those that do the same in every cell have one."""
+    found: list[tuple[str, PhaseTable]] = []
+    for trace in result.traces:
+        table = phase_table(trace, convention)
+        if table is None:
+            continue
+        same = next((i for i, (_, held) in enumerate(found) if _cells(held) == _cells(table)), None)
+        if same is None:
+            found.append((trace.framework, table))
+        else:
+            found[same] = (f"{found[same][0]} and {trace.framework}", found[same][1])
+    return found
+
+
+def _cells(table: PhaseTable) -> tuple[object, ...]:
+    return table.phases, frozenset((row.layer, row.known, frozenset(row.flops.items())) for row in table.rows)
+
+
+def phase_cell(row: PhaseRow, phase: str, write: Callable[[int], str] = number) -> str:
+    """A layer's FLOPs in a phase; nothing where nothing runs there. ``≥`` where some op's work is not known."""
+    if phase not in row.flops:
+        return "" if row.known else "unknown"
+    return write(row.flops[phase]) if row.known else f"≥ {write(row.flops[phase])}"
+
+
+def phase_ratio(row: PhaseRow) -> str:
+    """``1.9694``; nothing where nothing is done forward."""
+    if row.ratio is None:
+        return "" if row.known else "unknown"
+    return multiple(row.backward, row.forward)
+
+
+def ratio_sentence(row: PhaseRow) -> str:
+    """The whole trace's ratio with what it is made of; '' where there is none."""
+    if row.ratio is None:
+        return ""
+    return (
+        f"backward / forward = {number(row.backward)} / {number(row.forward)} = {phase_ratio(row)} "
+        "(backward: gradients with respect to inputs and to weights, without loss and optimizer)"
+    )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..errors import UsageError
+from ..records import TRAINING
 from ..results import RunResult, Statement
 from . import foot
 
@@ -133,7 +134,9 @@ def _markdown(result: RunResult, statement: Statement | None, command: str, draw
     from .markdown import to_markdown
     from .pictures import embedded
 
-    return to_markdown(result, statement, command, embedded(safe(result.model), drawn))
+    return to_markdown(
+        result, statement, command, embedded(safe(stem(result.model, training=result.pass_ == TRAINING)), drawn)
+    )
 
 
 def _csv(result: RunResult) -> str:

@@ -41,6 +41,7 @@ from tests.report.parts import (
     statement,
     trace,
 )
+from tests.report.trained import trained, with_a_hole
 
 
 def full(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
@@ -246,7 +247,7 @@ def empty() -> RunResult:
 
 
 PAIRED = (full, clean, unexplained, incomplete, without_tf)
-SAMPLES = (*PAIRED, everything, empty)
+SAMPLES = (*PAIRED, everything, empty, trained, with_a_hole)
 
 NASTY = "<script>alert(1)</script>|a\n`b` *c* __d__ [e](f) \u202eevil\x1b[31m $x$"
 

@@ -100,6 +100,11 @@ def test_csv_foots(sample: Callable[[], RunResult]) -> None:
     by_ends: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in rows:
         by_ends.setdefault((row["from"], row["to"]), []).append(row)
+    for t in result.traces:
+        work = by_ends.pop(("", t.name), [])
+        if work and t.complete:
+            assert sum(int(x["amount"]) for x in work) == t.totals[result.convention.name]
+        assert t.complete or ("" in [x["amount"] for x in work]) == bool(work)
     assert list(by_ends) == [(s.from_, s.to) for s in result.statements]
     for s in result.statements:
         lines = by_ends[s.from_, s.to]
@@ -115,7 +120,7 @@ def test_csv_foots(sample: Callable[[], RunResult]) -> None:
 
 def test_csv_columns_are_the_promised_ones() -> None:
     text = to_csv(samples.full())
-    assert text.splitlines()[0] == "model,from,to,layer,op,counter,cause,amount,unit,state" == ",".join(COLUMNS)
+    assert text.splitlines()[0] == "model,from,to,layer,op,counter,cause,amount,unit,state,phase" == ",".join(COLUMNS)
 
 
 def test_csv_quotes_what_needs_quoting() -> None:

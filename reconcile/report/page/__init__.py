@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from ...errors import EXIT_FAILED, EXIT_OK
+from ...phases import PhaseRow, PhaseTable
 from ...results import RunResult, Statement
 from ...verdict import REMEDY, CounterVerdict, verdict
 from ...work.types import COMPONENTS
@@ -142,6 +143,19 @@ def _view(result: RunResult) -> dict[str, Any]:
             for trace in result.traces
         ],
         "counters": [_counter(counter) for counter in said.counters],
+        "phased": [_phased(*found) for found in view.phase_tables(result, result.convention)],
+    }
+
+
+def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
+    def cells(row: PhaseRow) -> list[str]:
+        return [*(view.phase_cell(row, phase) for phase in table.phases), view.phase_ratio(row)]
+
+    return {
+        "framework": framework,
+        "titles": [*table.phases, "backward / forward"],
+        "rows": [*((row.layer or "(no layer)", cells(row)) for row in table.rows), ("total", cells(table.total))],
+        "sentence": view.ratio_sentence(table.total),
     }
 
 
