@@ -30,6 +30,7 @@ LEGACY := \
 	adapters/tf_session.py \
 	adapters/torch_model.py \
 	adapters/torch_records.py \
+	adapters/torch_room.py \
 	adapters/tf_profiler/__init__.py \
 	adapters/tf_profiler/capture.py \
 	adapters/thop/__init__.py \

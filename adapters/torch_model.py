@@ -1,17 +1,21 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
 
-from . import nested
+from . import nested, torch_room
 
 
 def versions():
     # type: () -> Dict[str, str]
     """Version of PyTorch, without the build's local part."""
     return {"torch": torch.__version__.split("+")[0]}
+
+
+HAS_META = hasattr(getattr(torch, "device", None), "__enter__")
+"""Whether a model can be made on meta from the start (PyTorch 2.0)."""
 
 
 class ModulePath(object):
@@ -94,9 +98,10 @@ def _tell(leaf):
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    def __init__(self, pair, params, device="cpu"):
-        # type: (Any, Any, str) -> None
+    def __init__(self, pair, params, device="cpu", room=None):
+        # type: (Any, Any, str, Optional[torch_room.Room]) -> None
         self.pair = pair
+        self.room = room  # none: it may take what memory it asks for
         self.params = params
         self.device = device
         self.weightless = False
@@ -108,14 +113,9 @@ class TorchModel(object):
         """A fresh module in eval mode on that device; on meta its weights are never allocated.
 
         It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
+        Raises NoRoom where it is to be made on the CPU and does not fit into memory.
         """
-        torch.manual_seed(0)
-        set_device = getattr(torch, "device", None)
-        if device == "meta" and hasattr(set_device, "__enter__"):
-            with torch.device("meta"):
-                module = self.pair.build_torch(self.params)
-        else:
-            module = self.pair.build_torch(self.params)
+        module = self._made(device)
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"
@@ -126,6 +126,44 @@ class TorchModel(object):
         if hasattr(self.pair, "arguments"):
             Door(module, self.arguments)
         return module
+
+    def _made(self, device):
+        # type: (str) -> torch.nn.Module
+        torch.manual_seed(0)
+        if device == "meta" and HAS_META:
+            with torch.device("meta"):
+                module = self.pair.build_torch(self.params)
+            if self.room is not None and self.room.weights is None:
+                self.room.weights = torch_room.weight_of(module)
+            return module
+        if device != "cpu" or self.room is None or not HAS_META:
+            return self.pair.build_torch(self.params)
+        if self.lacks_room():
+            raise torch_room.NoRoom(
+                "it takes at least %s and %s of memory are free"
+                % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
+            )
+        if self.room.weights is not None:
+            return self.pair.build_torch(self.params)
+        torch.manual_seed(0)
+        with torch_room.watched(self.room):
+            return self.pair.build_torch(self.params)
+
+    def lacks_room(self):
+        # type: () -> bool
+        """Whether the model is known not to fit into memory; it is made on meta to find out."""
+        if self.room is None or not HAS_META:
+            return False
+        self.room.weigh(lambda: self._made("meta"))
+        return self.room.lacks(self.training)
+
+    def spare(self):
+        # type: () -> Tuple[str, ...]
+        """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
+        if self.device != "cpu" or not self.lacks_room():
+            return ()
+        self.device = "meta"
+        return (torch_room.NOTE % "{:,}".format(self.room.takes(self.training) if self.room else 0),)
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]

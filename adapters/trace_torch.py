@@ -15,6 +15,7 @@ from ..given import FactoryError
 from ..records import Op, Tensor, Trace
 from .torch_model import ModulePath, TorchModel, versions
 from .torch_records import plain, tensor_record, tensors_in
+from .torch_room import NoRoom
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
@@ -210,7 +211,11 @@ def recorded(record, model, died):
         except Exception as error:  # whatever a model does that needs values: run it for real
             text = str(error).strip().split("\n")[0][:200]
             died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
-    return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+    try:
+        return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+    except NoRoom as error:
+        remedy = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
+        raise NoRoom(str(error) if "on meta" in str(error) else remedy % (error, died)) from error
 
 
 def finished(recorder, device, notes):

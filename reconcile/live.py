@@ -45,7 +45,7 @@ class Live(Given):
             model = super()._build(_params)
         elif is_model(self.framework, self.model):
             torch = self.framework == "torch"
-            model = self._calling(lambda: copy.deepcopy(self.model) if torch else self.model, f"copying {self.where}")
+            model = self._calling(lambda: _copied(self.model) if torch else self.model, f"copying {self.where}")
             self._arguments = self._arguments_of(model, self.inputs, "")
         else:
             raise FactoryError(
@@ -67,6 +67,21 @@ class Live(Given):
             return function()
         except Exception as error:
             raise declined(f"{what} {said(error)}.") from error
+
+
+def _copied(module: Any) -> Any:
+    """A copy of a PyTorch module; where new tensors are made on meta, without a copy of its weights."""
+    import torch
+
+    if not torch.empty(()).is_meta:
+        return copy.deepcopy(module)
+    twins: dict[int, Any] = {}
+    for tensor in (*module.parameters(), *module.buffers()):
+        if type(tensor) is torch.nn.Parameter:
+            twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
+        elif type(tensor) is torch.Tensor:
+            twins[id(tensor)] = tensor.to("meta")
+    return copy.deepcopy(module, twins)
 
 
 def collect_live(

@@ -21,6 +21,7 @@ from os import path as paths
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import given, guard, theirs
+from .adapters import torch_room
 from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
@@ -50,6 +51,7 @@ class Worker(object):
         self.out = request["out"]
         self.framework = request["framework"]
         self.model = None  # type: Any
+        self.room = None  # type: Any
         self.done = 0
 
     def event(self, task, phase):
@@ -115,8 +117,9 @@ class Worker(object):
             return lambda: model.invoke(model.example()), model.called_with()
         from .adapters import torch_model
 
-        plain = torch_model.TorchModel(self.pair, params)
-        module = plain.build("cpu")
+        plain = torch_model.TorchModel(self.pair, params, room=self._room())
+        with fitting(self.pair):
+            module = plain.build("cpu")
         return lambda: torch_model.call(module, plain.example("cpu")), plain.called_with()
 
     def _task(self, task, params):
@@ -253,12 +256,26 @@ class Worker(object):
             self.model = tf_session.TfSession(self.pair, params, self.request["recipe"])
         return self.model.trace() if task == TRACE else capture(task, self.model)
 
+    def _room(self):
+        # type: () -> Any
+        """What is known of the model's need for memory; None for a file, whose memory is limited where it is loaded."""
+        if self.room is None and self.framework not in self.request.get("files", {}):
+            self.room = torch_room.Room()
+        return self.room
+
     def _torch(self, task, params):
         # type: (str, pairs.Params) -> Any
         from .adapters import torch_model
 
-        model = torch_model.TorchModel(self.pair, params, self.request["device"])
+        model = torch_model.TorchModel(self.pair, params, self.request["device"], self._room())
         model.training = self.request.get("training", "")
+        with fitting(self.pair):
+            return self._of_torch(task, model)
+
+    def _of_torch(self, task, model):
+        # type: (str, Any) -> Any
+        from .adapters import torch_model
+
         if task == TRACE:
             if model.training:
                 from .adapters.trace_torch_training import trace
@@ -267,7 +284,9 @@ class Worker(object):
             with trying(self.pair, lambda: torch_model.run(model), model.called_with):
                 found = trace(model, self.request.get("died", ""))
             return found._replace(notes=found.notes + called(self.pair, model))
-        return capture(task, model)
+        spared = model.spare()
+        ledger = capture(task, model)
+        return ledger._replace(notes=ledger.notes + spared)
 
 
 @contextmanager
@@ -276,12 +295,22 @@ def trying(pair, call, inputs):
     """If what follows fails on somebody's own model, see whether a plain call does so, too: that is theirs to mend."""
     try:
         yield
-    except given.FactoryError:
+    except (given.FactoryError, torch_room.NoRoom):
         raise
     except BaseException:
         if isinstance(pair, given.Given):
             pair.tried(call, inputs())
         raise
+
+
+@contextmanager
+def fitting(pair):
+    # type: (Any) -> Iterator[None]
+    """What does not fit into memory is the input's fault: FactoryError, in a sentence."""
+    try:
+        yield
+    except torch_room.NoRoom as error:
+        raise given.FactoryError("the model %s does not fit into memory: %s." % (pair.PAIR.name, error)) from error
 
 
 def _inputs(pair, params):

@@ -28,6 +28,7 @@ def test_the_two_lists_of_legacy_files_agree() -> None:
     modern = [
         "adapters/trace_torch.py",
         "adapters/torch_phases.py",
+        "adapters/torch_watch.py",
         "adapters/trace_torch_training.py",
         "adapters/flop_counter/capture.py",
     ]

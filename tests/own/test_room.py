@@ -1,0 +1,173 @@
+"""PyTorch models that do not fit into memory: counted on meta by themselves, or refused in one sentence; nothing is allocated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconcile.adapters import torch_room
+from tests.own.conftest import Repository
+
+pytestmark = pytest.mark.frameworks
+torch = pytest.importorskip("torch")
+
+WIDTH = 1_000_000  # 4 TB of weights in one layer
+BIG = f"""
+    import torch
+    from torch import nn
+
+    def fits_nowhere():
+        return nn.Linear({WIDTH}, {WIDTH}), torch.empty(1, {WIDTH}, device="meta")
+
+    class Looks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Linear({WIDTH}, {WIDTH})
+
+        def forward(self, x):
+            return self.part(x) if x.sum().item() > 0 else x
+
+    def looks():
+        return Looks(), torch.empty(1, {WIDTH}, device="meta")
+"""
+
+
+def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:
+    repository.write(big=BIG)
+    data = repository.report("big.fits_nowhere", "--torch", "big:fits_nowhere")
+    products = WIDTH * WIDTH
+    assert {x["counter"]: x["total"] for x in data["ledgers"]} == {
+        "thop": products,
+        "fvcore": products,
+        "flop_counter": 2 * products,
+    }
+    note = torch_room.NOTE % f"{4 * (products + WIDTH):,}"
+    assert [(x["device"], x["notes"]) for x in data["ledgers"]] == [("meta", [note])] * 3
+    assert data["traces"][0]["device"] == "meta"
+
+
+def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
+    repository.write(big=BIG)
+    said = repository.refusal("--torch", "big:looks", "--counter", "flop_counter")
+    assert said.startswith("the model big.looks does not fit into memory: it takes at least 3725.3 GiB and ")
+    assert said.endswith(
+        " of memory are free, and on meta, where nothing is allocated, it cannot run (RuntimeError: Tensor.item() cannot be "
+        "called on meta tensors): mend that, or run it smaller."
+    )
+
+
+def linear(size: int) -> Any:
+    """A model of (size + 1) * size weights that says on which device it was made."""
+    made: list[str] = []
+
+    def build(_params: object) -> Any:
+        module = torch.nn.Linear(size, size)
+        made.append(module.weight.device.type)
+        return module
+
+    inputs = [SimpleNamespace(shape=(1, size), dtype="float32")]
+    return SimpleNamespace(build_torch=build, inputs=lambda _params: inputs, made=made)
+
+
+def of(pair: Any, training: str = "") -> Any:
+    from reconcile.adapters.torch_model import TorchModel
+
+    model = TorchModel(pair, None, room=torch_room.Room())
+    model.training = training
+    return model
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
+    """What is free, to be set by the test."""
+    held: dict[str, int | None] = {"bytes": None}
+    monkeypatch.setattr(torch_room, "free", lambda: held["bytes"])
+    return held
+
+
+@pytest.mark.parametrize(("training", "copies"), [("", 1), ("sgd", 2), ("adam", 4)])
+def test_what_it_takes_is_its_weights_and_what_training_keeps(
+    left: dict[str, int | None], training: str, copies: int
+) -> None:
+    takes = copies * 4 * (50 * 50 + 50)
+    for bytes_, device in ((takes, "cpu"), (takes - 1, "meta"), (None, "cpu")):
+        left["bytes"] = bytes_
+        pair = linear(50)
+        model = of(pair, training)
+        assert bool(model.spare()) == (device == "meta")
+        assert model.device == device
+        assert pair.made == ["meta"], "nothing is allocated to find out"
+        if device == "meta":
+            with pytest.raises(torch_room.NoRoom, match="takes at least"):
+                model.build("cpu")
+            assert pair.made == ["meta"]
+
+
+def test_tied_weights_take_their_room_once() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    module.append(module[0])
+    # weight, bias; scale, shift, mean, variance, and the number of batches as int64
+    assert torch_room.weight_of(module) == 4 * (16 + 4 + 4 * 4) + 8
+
+
+def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> None:
+    from reconcile.adapters.trace_torch import trace
+
+    def build(_params: object) -> Any:
+        scale = torch.ones(1).numpy()  # no values on meta
+        return torch.nn.Linear(3000, 3000, bias=bool(scale))
+
+    pair = linear(3000)
+    pair.build_torch = build
+    left["bytes"] = 4 * 3000 * 3000 + (1 << 28)
+    assert trace(of(pair)).device == "cpu"
+    left["bytes"] = 4 * 3000 * 3000 + (1 << 28) - 1
+    with pytest.raises(torch_room.NoRoom, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
+        trace(of(pair))
+
+
+def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    outer, inner = tmp_path / "memory", tmp_path / "memory" / "job"
+    inner.mkdir(parents=True)
+    files = {
+        outer / "memory.limit_in_bytes": "9000",
+        outer / "memory.usage_in_bytes": "2000",
+        inner / "memory.limit_in_bytes": "5000",
+        inner / "memory.usage_in_bytes": "3000",
+        inner / "memory.stat": "active_file 77\ninactive_file 500\n",
+        tmp_path / "memory.max": "max\n",
+        tmp_path / "memory.current": "1",
+    }
+    for path, text in files.items():
+        path.write_text(text)
+    texts = {
+        "/proc/meminfo": ["MemTotal: 90 kB\n", "MemAvailable: 4 kB\n"],
+        "/proc/self/cgroup": ["5:memory:/job\n", "3:cpu:/job\n", "0::/\n"],
+    }
+    real = torch_room._lines
+    monkeypatch.setattr(torch_room, "GROUPS", str(tmp_path))
+    monkeypatch.setattr(torch_room, "_lines", lambda path: texts.get(path) or real(path))
+    assert torch_room._of_system() == 4096
+    assert torch_room._of_group() == 5000 - 3000 + 500
+    assert torch_room.free() == 2500
+    (inner / "memory.limit_in_bytes").write_text("100")
+    assert torch_room.free() == 0
+    monkeypatch.setattr(torch_room, "_lines", lambda _path: [])
+    assert torch_room.free() is None
+
+
+def test_a_copy_for_meta_copies_no_weights() -> None:
+    from reconcile.live import _copied
+
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    module.append(module[0])
+    module[1].bias.requires_grad_(False)
+    with torch.device("meta"):
+        twin = _copied(module)
+    assert {t.device.type for t in (*twin.parameters(), *twin.buffers())} == {"meta"}
+    assert twin[2] is twin[0]
+    assert [p.requires_grad for p in twin.parameters()] == [p.requires_grad for p in module.parameters()]
+    assert {t.device.type for t in (*module.parameters(), *_copied(module).parameters())} == {"cpu"}
