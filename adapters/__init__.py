@@ -31,6 +31,7 @@ COUNTERS = {
             "tf_profiler",
             "tf.profiler on the concrete function's graph, not frozen",
             title="tf.profiler on the concrete function",
+            blind="",
         ),
         Counter(
             "tf.profiler@frozen",
@@ -39,6 +40,7 @@ COUNTERS = {
             "tf_profiler",
             "tf.profiler on the frozen function's graph, loops lowered",
             title="tf.profiler on the frozen function",
+            blind="needs a graph whose variables are constants, and a training step writes them",
         ),
         Counter(
             "tf.profiler@runmeta",
@@ -47,6 +49,7 @@ COUNTERS = {
             "tf_profiler",
             "tf.profiler on the frozen graph with one run's metadata",
             title="tf.profiler on the frozen function with one run's metadata",
+            blind="",
         ),
         Counter(
             "tf.profiler@session",

@@ -62,6 +62,11 @@ class Constants(object):
             self._known[key] = _evaluate(tensor)
         return self._known[key]
 
+    def learn(self, tensor, value):
+        # type: (Any, int) -> None
+        """What a tensor has turned out to be."""
+        self._known[id(tensor)] = value
+
     def _argument(self, position, frame):
         # type: (int, Frame) -> Optional[int]
         """Value of a function argument: that of the caller's operand, unless a loop changes it."""
@@ -207,3 +212,13 @@ def counter_of(call, cond, body, outer, constants):
         if step and start is not None:
             return position, start, step
     return None
+
+
+def learn(call, body, trips, outer, constants):
+    # type: (Any, Any, int, Optional[Frame], Constants) -> None
+    """What a loop that runs so often leaves in its counters: the loop of its gradient runs as often."""
+    for position, result in enumerate(call.outputs):
+        if result.dtype.base_dtype.name in ("int32", "int64") and position < len(body.outputs):
+            step, start = step_of(body, position, constants), constants.value(call.inputs[position], outer)
+            if step is not None and start is not None:
+                constants.learn(result, start + trips * step)

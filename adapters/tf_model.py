@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested
-from .tf_graph import canonical
+from .tf_graph import Scopes, canonical
 from .trace_tf import Fetch
 
 
@@ -158,6 +158,9 @@ def _as_keras_takes(model, positional, named):
 class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
+    run_notes = ()  # type: Tuple[str, ...]
+    """What is to be said of ``traced_run``."""
+
     def __init__(self, pair, params, recipe=""):
         # type: (Any, Any, str) -> None
         self.notes = ()  # type: Tuple[str, ...]
@@ -214,13 +217,18 @@ class TfModel(object):
         graph, inputs, outputs = self._model.whole
         return graph, inputs, outputs
 
-    def invoke(self, tensors):
-        # type: (Sequence[Any]) -> Any
-        """One inference call of the model with these for its tensors."""
+    def layers(self):
+        # type: () -> Any
+        """Layer of a node by its name: an object with ``layer(name)``."""
+        return Scopes(self.scopes)
+
+    def invoke(self, tensors, training=False):
+        # type: (Sequence[Any], bool) -> Any
+        """One call of the model with these for its tensors: inference, unless said otherwise."""
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         if keras_of(self._model):
             positional, named = _as_keras_takes(self._model, positional, named)
-            return self._model(*positional, training=False, **named)
+            return self._model(*positional, training=training, **named)
         return self._model(*positional, **named)
 
     @property

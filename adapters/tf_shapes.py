@@ -117,6 +117,7 @@ def _made(graph, name, body, wanted):
         return body
     with graph.as_default():
         made = FuncGraph(name)
+        made.shaped_from = body
         inside, flat = convert.function_def_to_graph_def(definition)
     arguments = definition.signature.input_arg
     shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from ..records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
 from . import tf_graph
 from .tf_frames import executions
-from .tf_loops import Constants, Frame, counter_of, strip, trip_count
+from .tf_loops import Constants, Frame, counter_of, learn, strip, trip_count
 from .tf_shapes import Bodies
 
 
@@ -79,7 +79,10 @@ class Tracer(object):
                 continue
             if operation.type in ("While", "StatelessWhile"):
                 cond, body = self._bodies(operation, graph)
-                if trip_count(operation, cond, body, None, self.constants) is None:
+                trips = trip_count(operation, cond, body, None, self.constants)
+                if trips is not None:
+                    learn(operation, body, trips, None, self.constants)
+                else:
                     counter = counter_of(operation, cond, body, None, self.constants)
                     if counter is not None:
                         self.wanted.append(Fetch(operation.name, counter[0]))
@@ -110,7 +113,7 @@ class Tracer(object):
             if operation.name not in live or (prefix and operation.type == "Placeholder"):
                 continue
             id = tf_graph.canonical(prefix + operation.name)  # a graph out of a file may have its loops lowered already
-            where = self.scopes.layer(operation.name) or layer
+            where, phase = self.place(graph, operation.name, id, layer, within)
             if operation.name in runs.untaken:
                 self.untaken.append(id)
                 continue
@@ -118,13 +121,18 @@ class Tracer(object):
             if operation.name in runs.unknown:
                 self.problems.append(Problem(where, operation.type, id, runs.unknown[operation.name]))
                 continue
-            phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
             record = tf_graph.op_record(operation, id, where, times, phase, within)
             if any(_open(t) for t in record.inputs + record.outputs):
                 self.open.append((len(self.ops), operation, prefix))
             self.ops.append(record)
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
+
+    def place(self, graph, name, id, layer, within):
+        # type: (Any, str, str, str, Tuple[str, ...]) -> Tuple[str, str]
+        """Layer and phase of an op; ``layer`` is that of the call around it."""
+        phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
+        return self.scopes.layer(name) or layer, phase
 
     def _complete(self):
         # type: () -> None
@@ -176,6 +184,7 @@ class Tracer(object):
                 reason = "how often this loop runs is not constant and could not be read from a run"
                 self.problems.append(Problem(layer, operation.type, id, reason))
                 return []
+            learn(operation, body, trips, frame, self.constants)
             return [("cond", cond, trips + 1), ("body", body, trips or None)]
         predicate = strip(operation.inputs[0])
         taken = self.constants.value(predicate, frame)

@@ -60,9 +60,6 @@ class RunRequest:
     mapping: Path | None = None
 
 
-TORCH_ONLY = "Only the PyTorch side was run: TensorFlow's training step is not traced."
-"""Note of a training run of a pair."""
-
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
 
@@ -117,13 +114,16 @@ def _counters(request: RunRequest) -> tuple[str, ...]:
     found = _counters_of(request)
     if not request.training:
         return found
-    if set(request.factories) - {"torch"} or any(COUNTERS[name].framework != "torch" for name in request.counters):
-        raise UsageError("--pass training is for PyTorch: TensorFlow's training step is not traced, nor is ONNX's.")
+    if "onnx" in request.factories:
+        raise UsageError("--pass training is for PyTorch and TensorFlow: a model in ONNX is not trained.")
+    other = next((name for name in found if COUNTERS[name].recipe), "")
+    if other:
+        raise UsageError(f"{other} builds the model another way, and that one's training step is not traced.")
     if request.files:
         raise UsageError(
             "--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written."
         )
-    return tuple(name for name in found if COUNTERS[name].framework == "torch")
+    return found
 
 
 def _counters_of(request: RunRequest) -> tuple[str, ...]:
@@ -208,10 +208,7 @@ def _collect(
     if not metas:
         reason = next(o.reason for outcomes in found.values() for o in outcomes.values())
         raise UsageError(f"the model could not be read in any worker: {reason}.")
-    meta = metas[0]
-    if request.training and "tf" in meta["frameworks"]:
-        meta = {**meta, "notes": [*meta["notes"], TORCH_ONLY]}
-    return meta, found
+    return metas[0], found
 
 
 def _records(

@@ -112,7 +112,7 @@ class Worker(object):
         if self.framework == "tf":
             from .adapters import tf_model
 
-            model = self.model = tf_model.TfModel(self.pair, params)
+            model = self.model = self._tf_model(params)
             model.build()
             return lambda: model.invoke(model.example()), model.called_with()
         from .adapters import torch_model
@@ -232,7 +232,14 @@ class Worker(object):
         if recipe not in ("", tf_model.BATCH_OF_ONE):
             return self._session(task, params)
         if self.model is None:
-            self.model = tf_model.TfModel(self.pair, params, recipe)
+            self.model = self._tf_model(params)
+        if task == TRACE and self.request.get("training"):
+            from .adapters import tf_training
+
+            model = self.model
+            with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+                found = tf_training.trace(model)
+            return found._replace(notes=found.notes + called(self.pair, model))
         if task == TRACE:
             from .adapters import trace_tf
 
@@ -247,6 +254,16 @@ class Worker(object):
                 self.pair.may_run(found)
             return found
         return capture(task, self.model)
+
+    def _tf_model(self, params):
+        # type: (pairs.Params) -> Any
+        if self.request.get("training"):
+            from .adapters import tf_training
+
+            return tf_training.TrainingModel(self.pair, params, self.request["training"])
+        from .adapters import tf_model
+
+        return tf_model.TfModel(self.pair, params, self.request["recipe"])
 
     def _session(self, task, params):
         # type: (str, pairs.Params) -> Any

@@ -93,7 +93,7 @@ def function(model):
     # type: (TfModel) -> Ledger
     """Ledger of tf.profiler on the concrete function's graph, not frozen."""
     graph = model.concrete.graph
-    return _ledger("tf.profiler@function", graph, tf_graph.graph_outputs(graph), tf_graph.Scopes(model.scopes))
+    return _ledger("tf.profiler@function", graph, tf_graph.graph_outputs(graph), model.layers())
 
 
 def frozen(model):
@@ -113,10 +113,10 @@ def runmeta(model):
     # type: (TfModel) -> Ledger
     """Ledger of tf.profiler on the imported frozen GraphDef, with the metadata of one traced run on the CPU."""
     graph, outputs, run_meta = model.traced_run()
-    notes = []
+    notes = list(model.run_notes)
     if sum(_runs(run_meta).values()) >= STEP_STATS_CAP:
         notes.append(RUN_STATS_TRUNCATED)
-    return _ledger("tf.profiler@runmeta", graph, outputs, tf_graph.Scopes(model.scopes), run_meta, notes)
+    return _ledger("tf.profiler@runmeta", graph, outputs, model.layers(), run_meta, notes)
 
 
 def session(model):

@@ -54,7 +54,7 @@ _list(
 )
 _list(
     "reads a property or checks it; no arithmetic",
-    """Shape ShapeN Size Rank BroadcastArgs BroadcastGradientArgs Assert CheckNumerics Print PrintV2 GuaranteeConst
+    """Shape ShapeN Size Rank VariableShape BroadcastArgs BroadcastGradientArgs Assert CheckNumerics Print PrintV2 GuaranteeConst
     StringFormat ConcatOffset""",
 )
 _list(

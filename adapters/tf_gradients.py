@@ -1,0 +1,130 @@
+"""Which op of a TensorFlow graph computes the gradient of which forward op: noted while the graph is built.
+
+Every gradient function of a registered op is called through one place per way of asking for gradients (a tape's, and
+``tf.gradients``' inside of function bodies), and every custom one is handed over when its forward op is recorded. What it
+adds to the graph, from what and to what, is all that the phases of a training step need (tf_phases.py): no name is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+
+class Call(NamedTuple):
+    """One gradient function's work in ``graph``: the ops numbered from ``start`` to ``end``.
+
+    ``forward`` is the forward op's name, ``inputs`` and ``outputs`` its tensors; ``results`` has the gradients with respect
+    to the inputs, in their order (None where there is none), ``received`` those with respect to the outputs, where known.
+    """
+
+    graph: Any
+    start: int
+    end: int
+    forward: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    results: tuple[tuple[Any, ...], ...]
+    received: tuple[Any, ...]
+
+
+def size(graph: Any) -> int:
+    """Number of ops in a graph."""
+    return int(graph.num_operations())
+
+
+def parts(value: Any) -> tuple[Any, ...]:
+    """The tensors that a gradient is made of: none, one, or those of sparse rows."""
+    import tensorflow as tf
+
+    if value is None:
+        return ()
+    return tuple(t for t in tf.nest.flatten(value, expand_composites=True) if hasattr(t, "op"))
+
+
+class Calls:
+    """The calls of gradient functions, in their order."""
+
+    def __init__(self) -> None:
+        self.found: list[Call] = []
+        self._forward: dict[str, Any] = {}  # op by its token
+
+    def noted(self, graph: Any, op: tuple[str, Any, Any], compute: Callable[[], Any], received: Sequence[Any]) -> Any:
+        """``compute()``, with what it added to the graph noted as the gradient of ``op``: name, inputs and outputs."""
+        start = size(graph)
+        results = compute()
+        several = list(results) if isinstance(results, (list, tuple)) else [results]
+        gradients = tuple(parts(r) for r in several)
+        name, inputs, outputs = op
+        arrived = tuple(t for r in received for t in parts(r))
+        self.found.append(
+            Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived)
+        )
+        return results
+
+    def token(self, op: Any) -> str:
+        """What stands for a forward op until its gradient is asked for."""
+        name = f"{id(op.graph)}/{op.name}"
+        self._forward[name] = op
+        return name
+
+    def of(self, token: str) -> Any:
+        """The forward op that a token stands for, or None."""
+        return self._forward.get(token)
+
+
+@contextmanager
+def noted_gradients() -> Iterator[Calls]:
+    """Meanwhile every gradient that is put into a graph is noted. Raises ImportError where TensorFlow has no such places."""
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import backprop, execute, record
+    from tensorflow.python.framework import ops
+    from tensorflow.python.ops import gradients_util
+
+    calls = Calls()
+    gradient, recording = backprop._gradient_function, execute.record_gradient
+    operation, compiled = record.record_operation, gradients_util._MaybeCompile
+
+    def record_gradient(name: str, inputs: Any, attrs: Any, outputs: Any) -> Any:
+        made = outputs[0] if isinstance(outputs, (list, tuple)) and outputs else outputs
+        if made is None or not hasattr(made, "op") or hasattr(made, "numpy"):
+            return recording(name, inputs, attrs, outputs)
+        scope = calls.token(made.op) + "@" + ops.get_name_scope()
+        return pywrap_tfe.TFE_Py_RecordGradient(name, inputs, attrs, outputs, scope)
+
+    def taped(name: str, attrs: Any, count: int, inputs: Any, outputs: Any, grads: Any, skip: Any, scope: Any) -> Any:
+        token, _, place = (scope or "").rpartition("@")
+        op = calls.of(token)
+        plain = (name, attrs, count, inputs, outputs, grads, skip, place if op is not None else scope)
+        if op is None:
+            return gradient(*plain)
+        forward = (op.name, op.inputs, op.outputs)
+        return calls.noted(ops.get_default_graph(), forward, lambda: gradient(*plain), grads)
+
+    def record_operation(
+        op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None
+    ) -> Any:
+        made = next((t for t in output_tensors if not hasattr(t, "numpy")), None)
+        if made is None:
+            return operation(op_type, output_tensors, input_tensors, backward_function, forward_function)
+        op = (made.op.name, tuple(input_tensors), tuple(output_tensors))
+
+        def noted(*grads: Any) -> Any:
+            return calls.noted(ops.get_default_graph(), op, lambda: backward_function(*grads), grads)
+
+        return operation(op_type, output_tensors, input_tensors, noted, forward_function)
+
+    def maybe_compile(scope: Any, op: Any, func: Any, compute: Any) -> Any:
+        forward = (op.name, op.inputs, op.outputs)
+        return calls.noted(ops.get_default_graph(), forward, lambda: compiled(scope, op, func, compute), ())
+
+    execute.record_gradient, record.record_operation = record_gradient, record_operation
+    gradients_util._MaybeCompile = maybe_compile
+    pywrap_tfe.TFE_Py_RegisterGradientFunction(taped)
+    try:
+        yield calls
+    finally:
+        execute.record_gradient, record.record_operation = recording, operation
+        gradients_util._MaybeCompile = compiled
+        pywrap_tfe.TFE_Py_RegisterGradientFunction(gradient)

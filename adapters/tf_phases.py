@@ -1,0 +1,296 @@
+"""The phases and layers of a TensorFlow training step's ops, from what the gradient functions were noted to do.
+
+The definitions are those of torch_phases.py:
+
+* What a gradient function adds to the graph belongs to the layer of the forward op.
+* It is a ``weight-gradient`` where its result flows into nothing but gradients of variables, or of what was computed from
+  variables alone; an ``input-gradient`` otherwise, also where both need it, or where nobody does.
+* A gradient added to another one belongs to where both arrive.
+* What a gradient function computes forward, to take the gradient of that, is ``recomputation``.
+
+A function body (a loop's, a branch's, a call's) is looked into with what its call's results are needed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from . import tf_graph
+from .tf_gradients import Call
+
+LOSS_LAYER = "(loss)"
+GIVEN, TRAINED = 1, 2
+"""What a value depends on: the model's inputs; a variable that is trained."""
+WEIGHT, INPUT, UNASKED = 1, 2, 4
+"""What a gradient is taken with respect to; an op may serve several. UNASKED: an activation that leads to no variable."""
+
+SHAPES = frozenset(["Shape", "ShapeN", "Size", "Rank", "VariableShape", "TensorListLength", "TensorListElementShape"])
+"""Ops that say what a value looks like, not what it is."""
+
+Key = tuple[int, str, int]
+Place = tuple[str | None, str]
+"""Layer (None: that of the call around it) and phase."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A training step's graph and its parts: ops are numbered in the order in which they were made.
+
+    Up to ``forward`` they are the model's call, up to ``loss`` the loss, up to ``backward`` the gradients, then the
+    optimiser's; ``updates`` are (start, end, layer) of one variable's step each. ``trained`` are the handles, in the graph,
+    of the variables.
+    """
+
+    graph: Any
+    inputs: tuple[Any, ...]
+    trained: tuple[Any, ...]
+    forward: int
+    loss: int
+    backward: int
+    updates: tuple[tuple[int, int, str], ...]
+    calls: tuple[Call, ...]
+
+
+def identity(graph: Any) -> int:
+    """The same for a function's graph and for that graph with other shapes (tf_shapes.py)."""
+    return id(getattr(graph, "shaped_from", graph))
+
+
+def key(tensor: Any) -> Key:
+    """A tensor by its graph, op and output."""
+    return identity(tensor.graph), tensor.op.name, tensor.value_index
+
+
+def bodies(op: Any) -> list[Any]:
+    """Graphs of the functions that an op calls; none for those that are not there."""
+    found = []
+    attributes = tf_graph.attributes(op)
+    for attribute in tf_graph.CALLS.get(op.type, ()):
+        names = attributes.get(attribute, [])
+        for name in names if isinstance(names, list) else [names]:
+            try:
+                found.append(tf_graph.function_graph(op.graph, name))
+            except LookupError:
+                return []
+    return found
+
+
+def operands(op: Any) -> list[Any]:
+    """What an op hands to the functions that it calls."""
+    chooses = op.type in ("If", "StatelessIf", "Case", "StatelessCase")
+    return list(op.inputs)[1:] if chooses else list(op.inputs)
+
+
+class Flow:
+    """What every tensor depends on, function bodies included."""
+
+    def __init__(self, step: Step) -> None:
+        self.flags: dict[Key, int] = {}
+        for tensor in step.inputs:
+            self._add(tensor, GIVEN)
+        for tensor in step.trained:
+            self._add(tensor, TRAINED)
+        self._spread(step.graph)
+
+    def of(self, tensor: Any) -> int:
+        """Flags of a tensor; one that is not in a graph is a variable's."""
+        return 0 if hasattr(tensor, "numpy") or not hasattr(tensor, "graph") else self.flags.get(key(tensor), 0)
+
+    def _add(self, tensor: Any, flags: int) -> None:
+        found = key(tensor)
+        self.flags[found] = self.flags.get(found, 0) | flags
+
+    def _spread(self, graph: Any) -> None:
+        for op in graph.get_operations():
+            if op.type in SHAPES:
+                continue
+            inside = bodies(op) if op.type in tf_graph.CALLS else []
+            if inside:
+                for out, flags in zip(op.outputs, self._through(op, inside), strict=False):
+                    self._add(out, flags)
+                continue
+            flags = 0
+            for tensor in op.inputs:
+                flags |= self.of(tensor)
+            if flags:
+                for out in op.outputs:
+                    self._add(out, flags)
+
+    def _through(self, op: Any, inside: Sequence[Any]) -> list[int]:
+        """Flags of what a call gives back; a loop's variable has those of every iteration."""
+        handed = [self.of(tensor) for tensor in operands(op)]
+        if op.type.endswith("While"):
+            while True:
+                back = self._body(inside[1], handed)
+                grown = [a | b for a, b in zip(handed, back, strict=False)]
+                if grown == handed:
+                    return handed
+                handed = grown
+        found = [0] * len(op.outputs)
+        for body in inside:
+            found = [a | b for a, b in zip(found, self._body(body, handed), strict=False)]
+        return found
+
+    def _body(self, graph: Any, handed: Sequence[int]) -> list[int]:
+        for tensor, flags in zip(graph.inputs, handed, strict=False):
+            self._add(tensor, flags)
+        self._spread(graph)
+        return [self.of(tensor) for tensor in graph.outputs]
+
+
+class Goals:
+    """What each op of the backward pass is needed for, graph by graph."""
+
+    def __init__(self, step: Step) -> None:
+        self.flow = Flow(step)
+        self.found: dict[tuple[int, str], int] = {}
+        self.recomputed: set[tuple[int, str]] = set()
+        self.owners: dict[tuple[int, str], Call] = {}
+        self.arrivals: dict[Key, Call] = {}
+        self._bounds: dict[Key, int] = {}
+        self._calls: dict[int, list[Call]] = {}
+        self._of_inputs: dict[int, list[tuple[int, bool]]] = {}
+        for call in step.calls:
+            self._calls.setdefault(identity(call.graph), []).append(call)
+            for tensor in call.received:
+                if hasattr(tensor, "graph") and not hasattr(tensor, "numpy"):
+                    self.arrivals.setdefault(key(tensor), call)
+            for flags, gradients in zip(self._inputs(call), call.results, strict=False):
+                for tensor in gradients:
+                    if not hasattr(tensor, "numpy"):
+                        self._bounds[key(tensor)] = self._bounds.get(key(tensor), 0) | _goal(flags)
+        self._graph(step.graph, step.loss, step.backward, {}, WEIGHT)
+
+    def _inputs(self, call: Call) -> list[int]:
+        """Flags of the forward op's inputs; of a loop's, those that they have inside of it."""
+        op = call.outputs[0].op if call.outputs else None
+        if op is not None and op.type in ("While", "StatelessWhile"):
+            inside = bodies(op)
+            if inside:
+                return [self.flow.of(tensor) for tensor in inside[1].inputs]
+        return [self.flow.of(tensor) for tensor in call.inputs]
+
+    def _graph(self, graph: Any, start: int, end: int, given: dict[Key, int], default: int) -> None:
+        here = identity(graph)
+        every = graph.get_operations()
+        ops = every[start:end]
+        owner: dict[str, Call] = {}
+        places = {op.name: start + i for i, op in enumerate(ops)}
+        for call in reversed(self._calls.get(here, [])):  # the ones inside of another come before it
+            for op in every[call.start : call.end]:
+                owner[op.name] = call
+                self.owners[here, op.name] = call
+        self._recomputed(here, owner, places)
+        users: dict[Key, list[Any]] = {}
+        for op in ops:
+            for tensor in op.inputs:
+                users.setdefault(key(tensor), []).append(op)
+        for op in reversed(ops):
+            own = owner.get(op.name)
+            needs = []
+            for tensor in op.outputs:
+                at = key(tensor)
+                goal = self._bounds.get(at, 0) | given.get(at, 0)
+                for user in users.get(at, ()):
+                    if own is None and user.name in owner:
+                        goal |= self._of(self.arrivals.get(at, owner[user.name]))
+                    elif owner.get(user.name) is own or not goal:
+                        goal |= self.found.get((here, user.name), 0)
+                needs.append(goal)
+            whole = 0
+            for goal in needs:
+                whole |= goal
+            if not whole:
+                whole = self._default(own, default)
+            self.found[here, op.name] = self.found.get((here, op.name), 0) | whole
+            if op.type in tf_graph.CALLS and (here, op.name) not in self.recomputed:
+                for body in bodies(op)[-1:] if op.type.endswith("While") else bodies(op):
+                    inner: dict[Key, int] = {}
+                    for tensor, goal in zip(body.outputs, needs, strict=False):
+                        inner[key(tensor)] = inner.get(key(tensor), 0) | goal
+                    self._graph(body, 0, len(body.get_operations()), inner, whole)
+
+    def _of(self, call: Call) -> int:
+        """What a gradient that arrives at a call is taken with respect to: the forward op's result."""
+        return _goal(max((self.flow.of(t) for t in call.outputs), default=0))
+
+    def _default(self, call: Call | None, default: int) -> int:
+        if call is None:
+            return default
+        return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
+
+    def _recomputed(self, here: int, owner: dict[str, Call], places: dict[str, int]) -> None:
+        """Ops of the backward pass whose own gradient is taken, and what they need of the same gradient function."""
+        for call in self._calls.get(here, []):
+            stack = [t.op for t in call.outputs[:1] if not hasattr(t, "numpy") and identity(t.graph) == here]
+            stack = [op for op in stack if op.name in places and op.name in owner]
+            while stack:
+                op = stack.pop()
+                if (here, op.name) in self.recomputed:
+                    continue
+                self.recomputed.add((here, op.name))
+                own = owner[op.name]
+                stack.extend(t.op for t in op.inputs if t.op.name in places and owner.get(t.op.name) is own)
+
+
+def _goal(flags: int) -> int:
+    if not flags & GIVEN:
+        return WEIGHT
+    return INPUT if flags & TRAINED else UNASKED
+
+
+class Places:
+    """Layer and phase of every op of a training step, by its graph and name."""
+
+    def __init__(self, step: Step, scopes: tf_graph.Scopes) -> None:
+        self.step, self.scopes = step, scopes
+        self.goals = Goals(step)
+        self.outer: dict[str, Place] = dict(self._outer())
+
+    def _outer(self) -> Iterator[tuple[str, Place]]:
+        step, here = self.step, identity(self.step.graph)
+        layers: dict[str, str] = {}
+        every = step.graph.get_operations()
+        lossy = {op.name for op in every[step.forward : step.loss]}
+        updated = {index: layer for start, end, layer in step.updates for index in range(start, end)}
+        for index, op in enumerate(every):
+            if index < step.forward:
+                yield op.name, (self.scopes.layer(op.name), FORWARD)
+            elif index < step.loss:
+                yield op.name, (LOSS_LAYER, LOSS)
+            elif index >= step.backward:
+                yield op.name, (updated.get(index, ""), OPTIMIZER)
+            else:
+                call = self.goals.owners.get((here, op.name))
+                if call is None:
+                    arrived = [self.goals.arrivals[key(t)] for t in op.outputs if key(t) in self.goals.arrivals]
+                    call = arrived[0] if arrived else None
+                if call is not None and call.forward in lossy:
+                    yield op.name, (LOSS_LAYER, LOSS)
+                    continue
+                if call is None:
+                    layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
+                else:
+                    layer = self.scopes.layer(call.forward)
+                layers[op.name] = layer
+                yield op.name, (layer, self._phase(here, op.name))
+
+    def _phase(self, here: int, name: str) -> str:
+        if (here, name) in self.goals.recomputed:
+            return RECOMPUTATION
+        goal = self.goals.found.get((here, name), 0)
+        if goal & INPUT or goal == UNASKED:
+            return INPUT_GRADIENT
+        return WEIGHT_GRADIENT
+
+    def inner(self, graph: Any, name: str, phase: str) -> Place:
+        """Of an op in the body of a call that is of this phase."""
+        here = identity(graph)
+        call = self.goals.owners.get((here, name))
+        layer = self.scopes.layer(call.forward) if call is not None else self.scopes.layer(name)
+        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.found:
+            return layer or None, phase
+        return layer or None, self._phase(here, name)

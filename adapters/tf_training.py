@@ -1,0 +1,281 @@
+"""One training step of a TensorFlow model as one graph: forward, loss, gradients, and the optimiser's step.
+
+The loss is the mean of squares of every floating output, summed over the outputs. Gradients come from a tape: the
+variables that are trained get theirs; none is asked for with respect to the model's input. The optimiser is Keras', made
+with nothing but its name; its own variables are made before, outside of the step.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..records import Trace
+from . import nested, tf_graph
+from .tf_gradients import noted_gradients, parts, size
+from .tf_model import TfModel, _dtype_name, is_leaf, keras_of, layer_paths, recorded_scopes
+from .tf_phases import Places, Step
+from .trace_tf import Fetch, Tracer, finished
+
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
+NOTHING = "no floating output depends on a variable that is trained: there is nothing to train"
+
+
+class TrainingModel(TfModel):
+    """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name."""
+
+    run_notes = ("the graph is not frozen, as a training step writes variables: control flow is not lowered in it",)
+
+    def __init__(self, pair: Any, params: Any, training: str) -> None:
+        super().__init__(pair, params)
+        self.training = training
+        self._places: Places | None = None
+
+    @property
+    def concrete(self) -> Any:
+        """The concrete function of one training step. Raises ValueError where there is nothing to train."""
+        if self._concrete is None:
+            self._build_step()
+        return self._concrete
+
+    def _build_step(self) -> None:
+        import tensorflow as tf
+
+        model = self.build() if self._model is None else self._model
+        if not getattr(model, "built", True):
+            self.invoke(self.example())  # the first call makes variables, which must be there to be trained
+        variables = list(getattr(model, "trainable_variables", ()))
+        if not variables:
+            raise ValueError(NOTHING)
+        optimizer = _optimizer(model, self.training)
+        optimizer.build(variables)
+        tensors = nested.leaves(self.arguments, is_leaf)
+        specs = [
+            tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or f"input{i}")
+            for i, t in enumerate(tensors)
+        ]
+        built: dict[str, Any] = {}
+        owners = _owners(model)
+
+        def step(*inputs: Any) -> Any:
+            graph = tf.compat.v1.get_default_graph()
+            with tf.GradientTape() as tape:
+                outputs = [t for t in tf.nest.flatten(self.invoke(inputs, training=True)) if _is_float(t)]
+                trained = _handles(graph, variables)
+                learned = [t for t in outputs if _depends(t, trained)]
+                built.update(forward=size(graph), inputs=inputs, trained=trained)
+                if not learned:
+                    raise ValueError(NOTHING)
+                loss = tf.reduce_mean(tf.square(learned[0]))
+                for other in learned[1:]:
+                    loss = loss + tf.reduce_mean(tf.square(other))
+            built["loss"] = size(graph)
+            gradients = tape.gradient(loss, variables)
+            built["backward"] = size(graph)
+            pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if parts(g)]
+            with _noted_updates(optimizer, owners, graph) as updates:
+                optimizer.apply_gradients(pairs)
+            built["updates"] = tuple(updates)
+            return loss
+
+        with recorded_scopes(model, self.scopes), noted_gradients() as calls:
+            self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
+        self._optimizer = optimizer  # kept: its variables live as long as it does
+        self._step = Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+
+    def places(self) -> Any:
+        """Where the ops of the step belong."""
+        if self._places is None:
+            self._places = Places(_built(self), tf_graph.Scopes(self.scopes))
+        return self._places
+
+    def layers(self) -> Any:
+        """Layer of a node by its name."""
+        return _Layers(self.places())
+
+    @property
+    def frozen(self) -> Any:
+        """Raises ValueError: freezing turns variables into constants."""
+        raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
+
+    def traced_run(self) -> tuple[Any, list[Any], Any]:
+        """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU.
+
+        Grappler's meta optimizer is off: it would fuse and rename nodes.
+        """
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        config = v1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        run_meta = v1.RunMetadata()
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        graph, start, feeds = self._with_variables()
+        wanted = [graph.as_graph_element(_name(t)) for t in tf_graph.graph_outputs(self.concrete.graph)]
+        with v1.Session(graph=graph, config=config) as session:
+            session.run(*start)
+            session.run(wanted, feeds, options=options, run_metadata=run_meta)
+        return graph, wanted, run_meta
+
+    def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
+        """Values of tensors of the step's graph, from one run of it."""
+        import tensorflow as tf
+
+        graph, start, feeds = self._with_variables()
+        with tf.compat.v1.Session(graph=graph) as session:
+            session.run(*start)
+            values = session.run([f"{name}:{index}" for name, index in wanted], feeds)
+        return dict(zip(wanted, values, strict=True))
+
+    def _with_variables(self) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
+        """The step's graph with variables of its own: the graph, what gives them their values, what feeds the step."""
+        import tensorflow as tf
+
+        raw, own = tf.raw_ops, self.concrete.graph
+        graph, handles, held = tf.Graph(), {}, []
+        for number, (outside, inside) in enumerate(own.captures):
+            if outside.dtype != tf.resource:
+                held.append((number, inside, outside.numpy(), None))
+                continue
+            kind = _held(outside)
+            value = raw.ReadVariableOp(resource=outside, dtype=kind[0]).numpy()
+            held.append((number, inside, value, kind))
+        assigns, values = [], {}
+        with graph.as_default():
+            for number, inside, value, kind in held:
+                name = f"own_variables/v{number}"
+                if kind is None:
+                    handles[inside.name] = tf.constant(value, name=name)
+                    continue
+                handle = raw.VarHandleOp(dtype=kind[0], shape=kind[1], shared_name=name, name=name)
+                first = tf.compat.v1.placeholder(kind[0], kind[1], name=name + "_first")
+                assigns.append(raw.AssignVariableOp(resource=handle, value=first))
+                values[first] = value
+                handles[inside.name] = handle
+            tf.import_graph_def(own.as_graph_def(), input_map=handles, name="")
+        feeds = {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}
+        return graph, (assigns, values), feeds
+
+
+def _built(model: TrainingModel) -> Step:
+    return model._step if model.concrete is not None else model._step
+
+
+def _name(item: Any) -> str:
+    return str(item.name)
+
+
+def _held(handle: Any) -> tuple[Any, Any]:
+    """dtype and shape of the variable behind a handle."""
+    import tensorflow as tf
+    from tensorflow.python.ops import handle_data_util
+
+    data = handle_data_util.get_resource_handle_data(handle)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        raise ValueError(f"the step reads {handle.name}, which is no variable: it cannot be run in a session of its own")
+    (held,) = data.shape_and_type
+    return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)
+
+
+def _is_float(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "op") and bool(value.dtype.is_floating)
+
+
+def _optimizer(model: Any, name: str) -> Any:
+    """Keras' optimiser of this name, of the Keras that made the model; as it is when told nothing else."""
+    import tensorflow as tf
+
+    package = keras_of(model)
+    keras = tf.keras if package in ("", "tensorflow") else importlib.import_module(package)
+    return getattr(keras.optimizers, OPTIMIZERS[name])()
+
+
+def _handle(variable: Any) -> Any:
+    value = getattr(variable, "value", variable)
+    return getattr(variable, "handle", None) if callable(value) else value.handle
+
+
+def _handles(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
+    """The variables' handles in a graph, as far as it uses them."""
+    wanted = {id(_handle(variable)) for variable in variables}
+    return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
+
+
+def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
+    return bool({t.op.name for t in trained} & tf_graph.live_operations([tensor]))
+
+
+def _owners(model: Any) -> dict[int, str]:
+    """Layer of each trained variable, by its handle's identity: the innermost that has it."""
+    found: dict[int, str] = {}
+    for layer, path in layer_paths(model):
+        for variable in getattr(layer, "trainable_variables", ()):
+            if path.count(".") >= found.get(id(_handle(variable)), "").count("."):
+                found[id(_handle(variable))] = path
+    return found
+
+
+@contextmanager
+def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterator[list[tuple[int, int, str]]]:
+    """Meanwhile the ops of each variable's step are noted with the variable's layer."""
+    found: list[tuple[int, int, str]] = []
+    update = optimizer.update_step
+
+    def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
+        start = size(graph)
+        done = update(gradient, variable, *rest, **named)
+        found.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        return done
+
+    optimizer.update_step = noted
+    try:
+        yield found
+    finally:
+        optimizer.update_step = update
+
+
+class _Layers:
+    """As tf_graph.Scopes: the layer of a node by its name."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def layer(self, name: str) -> str:
+        return (self._places.outer.get(name) or ("", ""))[0] or ""
+
+
+class TrainingTracer(Tracer):
+    """Walks a training step's graph; phases and layers are those of its places."""
+
+    def __init__(self, model: TrainingModel) -> None:
+        super().__init__(model.layers(), model.fetch, model.observed)
+        self.places = model.places()
+        self._phases: dict[str, str] = {}
+
+    def place(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+        """Layer and phase of an op."""
+        if not within:
+            found = self.places.outer[name]
+        else:
+            found = self.places.inner(graph, name, self._phases[within[-1]])
+        self._phases[id] = found[1]
+        return found[0] or layer, found[1]
+
+
+def trace(model: TrainingModel) -> Trace:
+    """Trace of one training step."""
+    concrete = model.concrete
+    tracer = TrainingTracer(model)
+    tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
+    return finished(tracer, model.versions(), (note(model), *model.notes))
+
+
+def note(model: TrainingModel) -> str:
+    """What the step is, for the report."""
+    return (
+        "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
+        "with respect to the trained variables (none with respect to the model's input); one step of "
+        f"{type(model._optimizer).__module__.partition('.')[0]}.optimizers.{OPTIMIZERS[model.training]}"
+    )
