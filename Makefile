@@ -20,6 +20,7 @@ LEGACY := \
 	reconcile/theirs.py \
 	reconcile/worker.py \
 	adapters/__init__.py \
+	adapters/keras_model.py \
 	adapters/nested.py \
 	adapters/trace_tf.py \
 	adapters/tf_graph.py \

@@ -58,9 +58,7 @@ class Calls:
         gradients = tuple(parts(r) for r in several)
         name, inputs, outputs = op
         arrived = tuple(t for r in received for t in parts(r))
-        self.found.append(
-            Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived)
-        )
+        self.found.append(Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived))
         return results
 
     def token(self, op: Any) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested
+from .keras_model import as_taken, keras_of, layer_paths
 from .tf_graph import Scopes, canonical
 from .trace_tf import Fetch
 
@@ -39,45 +40,6 @@ def versions(model=None):
         version = getattr(importlib.import_module(package), "__version__", None)
     if version is not None:
         found["keras"] = str(version)
-    return found
-
-
-def keras_of(value, kind="Model"):
-    # type: (Any, str) -> str
-    """The package whose Model (or Layer) it is: tensorflow, keras or tf_keras, whichever ``tf.keras`` means; '' for none.
-
-    ``tf.keras`` is not asked: it becomes one or the other for good when it is first touched.
-    """
-    for base in type(value).__mro__:
-        package = base.__module__.split(".")[0]
-        if base.__name__ == kind and package in ("tensorflow", "keras", "tf_keras"):
-            return package
-    return ""
-
-
-def _children(layer):
-    # type: (Any) -> List[Any]
-    """Layers directly below one: Keras 2.4 and later list them, before that ``_layers`` did."""
-    if hasattr(layer, "_flatten_layers"):
-        found = list(layer._flatten_layers(recursive=False, include_self=False))
-    else:
-        found = getattr(layer, "_layers", [])
-    return [sub for sub in found if hasattr(sub, "call") and hasattr(sub, "name")]
-
-
-def layer_paths(model):
-    # type: (Any) -> List[Tuple[Any, str]]
-    """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer once."""
-    found = []  # type: List[Tuple[Any, str]]
-    seen = {id(model)}
-    stack = [(sub, sub.name) for sub in reversed(_children(model))]
-    while stack:
-        layer, path = stack.pop()
-        if id(layer) in seen:
-            continue
-        seen.add(id(layer))
-        found.append((layer, path))
-        stack.extend((sub, path + "." + sub.name) for sub in reversed(_children(layer)))
     return found
 
 
@@ -134,25 +96,6 @@ def _dtype_name(leaf):
 def _tell(leaf):
     # type: (Any) -> str
     return "%s %s" % (_dtype_name(leaf), tuple(int(size) for size in leaf.shape))
-
-
-def _as_keras_takes(model, positional, named):
-    # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
-    """The arguments of a Keras model's call: as they are where it has a parameter for each, else as its first one.
-
-    Functional and sequential models take all inputs as one argument, a list or a dict.
-    """
-    import inspect
-
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(model.call).parameters.values()
-    names = [p.name for p in parameters if p.name not in ("training", "mask")]
-    places = [p.name for p in parameters if p.kind in kinds and p.name in names]
-    if named and not positional and not set(named) <= set(names):
-        return (named,), {}
-    if len(positional) > max(1, len(places)):
-        return (list(positional),), named
-    return positional, named
 
 
 class TfModel(object):
@@ -227,7 +170,7 @@ class TfModel(object):
         """One call of the model with these for its tensors: inference, unless said otherwise."""
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         if keras_of(self._model):
-            positional, named = _as_keras_takes(self._model, positional, named)
+            positional, named = as_taken(self._model, positional, named)
             return self._model(*positional, training=training, **named)
         return self._model(*positional, **named)
 

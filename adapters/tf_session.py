@@ -10,7 +10,8 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..records import DUPLICATE, Trace
 from . import tf_graph
-from .tf_model import keras_of, layer_paths, versions
+from .keras_model import keras_of, layer_paths
+from .tf_model import versions
 from .trace_tf import Fetch, Tracer, finished
 
 

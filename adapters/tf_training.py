@@ -14,8 +14,9 @@ from typing import Any
 
 from ..records import Trace
 from . import nested, tf_graph
+from .keras_model import keras_of, layer_paths
 from .tf_gradients import noted_gradients, parts, size
-from .tf_model import TfModel, _dtype_name, is_leaf, keras_of, layer_paths, recorded_scopes
+from .tf_model import TfModel, _dtype_name, is_leaf, recorded_scopes
 from .tf_phases import Places, Step
 from .trace_tf import Fetch, Tracer, finished
 
@@ -174,7 +175,9 @@ def _held(handle: Any) -> tuple[Any, Any]:
 
     data = handle_data_util.get_resource_handle_data(handle)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
-        raise ValueError(f"the step reads {handle.name}, which is no variable: it cannot be run in a session of its own")
+        raise ValueError(
+            f"the step reads {handle.name}, which is no variable: it cannot be run in a session of its own"
+        )
     (held,) = data.shape_and_type
     return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)
 

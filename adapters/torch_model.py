@@ -1,17 +1,43 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
+import sys
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
 
-from . import nested, torch_room
+from . import keras_model, nested, torch_room
 
 
-def versions():
-    # type: () -> Dict[str, str]
-    """Version of PyTorch, without the build's local part."""
-    return {"torch": torch.__version__.split("+")[0]}
+def versions(module=None):
+    # type: (Any) -> Dict[str, str]
+    """Version of PyTorch, without the build's local part, and of the Keras that made the module, if one did."""
+    found = {"torch": torch.__version__.split("+")[0]}
+    if keras_model.keras_of(module, "Layer"):
+        found["keras"] = str(sys.modules["keras"].__version__)
+    return found
+
+
+def module_paths(root):
+    # type: (torch.nn.Module) -> Dict[torch.nn.Module, str]
+    """Every module with its path, of a shared one the first; '' for the root.
+
+    A Keras layer holds others in lists, where PyTorch does not find them; below it, they go by the names that Keras gives
+    them, as they do in TensorFlow.
+    """
+    found = {}  # type: Dict[torch.nn.Module, str]
+    stack = [("", root)]
+    while stack:
+        path, module = stack.pop()
+        if module in found:
+            continue
+        found[module] = path
+        below = list(module.named_children())
+        if keras_model.keras_of(module, "Layer"):
+            named = [(sub.name, sub) for sub in keras_model.children(module)]
+            below = named + [(name, sub) for name, sub in below if not keras_model.keras_of(sub, "Layer")]
+        stack.extend((path + "." + name if path else name, sub) for name, sub in reversed(below))
+    return found
 
 
 HAS_META = hasattr(getattr(torch, "device", None), "__enter__")
@@ -28,7 +54,7 @@ class ModulePath(object):
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
-        self._names = {module: name for name, module in root.named_modules()}
+        self._names = module_paths(root)
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
         self._stack = [""]
         self._handles = []  # type: List[Any]
@@ -119,15 +145,30 @@ class TorchModel(object):
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"
+            keras_model.place("meta")
         elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
         self.arguments = nested.arguments_of(self.pair, self.params)
         if hasattr(self.pair, "arguments"):
-            Door(module, self.arguments)
+            (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
         return module
 
     def _made(self, device):
+        # type: (str) -> torch.nn.Module
+        # first of all: to find out, it may have to be made elsewhere
+        if device == "cpu" and self.room is not None and self.lacks_room():
+            raise torch_room.NoRoom(
+                "it takes at least %s and %s of memory are free"
+                % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
+            )
+        placed = keras_model.place(device)
+        module = self._made_on(device)
+        if not placed and keras_model.place(device):  # Keras came with the model and did not know where to
+            return self._made_on(device)
+        return module
+
+    def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
         if device == "meta" and HAS_META:
@@ -136,16 +177,8 @@ class TorchModel(object):
             if self.room is not None and self.room.weights is None:
                 self.room.weights = torch_room.weight_of(module)
             return module
-        if device != "cpu" or self.room is None or not HAS_META:
+        if device != "cpu" or self.room is None or self.room.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        if self.lacks_room():
-            raise torch_room.NoRoom(
-                "it takes at least %s and %s of memory are free"
-                % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
-            )
-        if self.room.weights is not None:
-            return self.pair.build_torch(self.params)
-        torch.manual_seed(0)
         with torch_room.watched(self.room):
             return self.pair.build_torch(self.params)
 
@@ -219,6 +252,32 @@ class Door(object):
         finally:
             self.inside = False
         return outputs if self.hooked_after else _only_tensors(outputs)
+
+
+class KerasDoor(Door):
+    """The same before a Keras model, which looks at its arguments before ``forward`` does: it goes by a class of its own."""
+
+    def __init__(self, module, arguments):
+        # type: (Any, nested.Arguments) -> None
+        self.arguments = arguments
+        self.inside = False
+        made = type(module)
+
+        def __call__(model, *given, **named):
+            # type: (Any, *Any, **Any) -> Any
+            if self.inside:
+                return made.__call__(model, *given, **named)
+            positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
+            if model.training:  # PyTorch's word for it, which Keras does not listen to
+                named = dict(named, training=True)
+            self.inside = True
+            try:
+                return _only_tensors(made.__call__(model, *positional, **named))
+            finally:
+                self.inside = False
+
+        told = {"__call__": __call__, "__module__": made.__module__, "__qualname__": made.__qualname__}
+        module.__class__ = type(made.__name__, (made,), told)
 
 
 def _only_tensors(outputs):

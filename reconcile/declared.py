@@ -1,11 +1,17 @@
-"""What a Keras model says of its own inputs, so that nobody has to: shapes and dtypes, for a batch of one.
+"""What a model and its factory say themselves, so that nobody has to: a Keras model its inputs, for a batch of one, and a
+factory of an installed package how it is called if it is to load no weights.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
 
+import enum
+import inspect
+import os
 import re
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from . import theirs
+from .adapters import keras_model
 from .model_zoo import pair as pairs
 
 _SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
@@ -18,9 +24,7 @@ def inputs_of(model, doc):
     A size that the model leaves open is that of the first shape in ``doc``, its factory's documentation, that fits; where
     none does, the answer is None as well.
     """
-    from .adapters.tf_model import keras_of
-
-    if not keras_of(model):
+    if not keras_model.keras_of(model):
         return None
     try:
         tensors = list(model.inputs or ())
@@ -50,3 +54,33 @@ def documented(sizes, doc):
         if len(shape) == len(sizes) and all(size in (None, known) for size, known in zip(sizes, shape)):
             return shape
     return None
+
+
+def parameters_of(function):
+    # type: (Any) -> List[str]
+    """Names of a function's parameters, none where it does not say."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def weightless(factory):
+    # type: (Any) -> Dict[str, Any]
+    """The parameters by which an installed package's factory loads weights if it is told nothing, with their defaults.
+
+    Those are names or members of an enumeration (Keras' ``weights="imagenet"``, torchvision's ``weights_backbone``).  What is
+    the user's own is called as it is.
+    """
+    try:
+        file = inspect.getfile(inspect.unwrap(factory))
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    if not any(part in os.path.abspath(file) for part in theirs.INSTALLED):
+        return {}
+    return {
+        p.name: p.default
+        for p in parameters
+        if "weights" in p.name.split("_") and isinstance(p.default, (str, enum.Enum))
+    }

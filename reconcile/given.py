@@ -1,8 +1,9 @@
 """A model that somebody gives by the function that makes it: it stands where a pair's module stands.
 
 ``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
-tensor, a tuple or list of positional ones, or a dict of named ones, with whatever stands inside them.  ``doing`` is told what of
-theirs is about to run, and when it is done: a process that ends meanwhile ends by their doing.
+tensor, a tuple or list of positional ones, or a dict of named ones, with whatever stands inside them.  A Keras model that
+says its inputs needs none.  ``doing`` is told what of theirs is about to run, and when it is done: a process that ends
+meanwhile ends by their doing.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
@@ -18,15 +19,15 @@ from os import getpid
 from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from . import declared, guard, theirs
+from .adapters import keras_model
 from .model_zoo import pair as pairs
 
 TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
-BACKENDS = {"tf": "tensorflow", "torch": "torch"}
-"""What Keras is to make its models of, beside each framework: $KERAS_BACKEND."""
-
 
 MACHINE = (ImportError, MemoryError, OSError)
 """Errors that say nothing of a model: a package that is missing, memory, a file or a connection."""
+
+WEIGHTLESS = "called with %s=None: by default (%r) it loads weights, which change no count"
 
 
 class FactoryError(Exception):
@@ -52,7 +53,9 @@ class Given(object):
         self.folder = os.getcwd()
         self.paths = request.get("paths", [])  # type: List[str]
         self.doing = lambda _what: None  # type: Callable[[str], None]
+        self.notes = ()  # type: Tuple[str, ...]
         self._before = None  # type: Optional[guard.Surroundings]
+        self._names = None  # type: Optional[Dict[str, int]]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
         setattr(self, "build_" + framework, self._build)
 
@@ -61,7 +64,6 @@ class Given(object):
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
-        os.environ["KERAS_BACKEND"] = BACKENDS[self.framework]
         framework = self._framework(package, lacking)
         if self.framework == "tf" and not hasattr(framework, "function"):
             raise FactoryError(
@@ -74,7 +76,8 @@ class Given(object):
 
     def _framework(self, package, lacking):
         # type: (str, str) -> Any
-        """The framework's package, imported. Raises FactoryError."""
+        """The framework's package, imported; Keras will make its models of it. Raises FactoryError."""
+        os.environ[keras_model.VARIABLE] = keras_model.BACKENDS.get(self.framework, "")
         if importlib.util.find_spec(package) is None:
             raise FactoryError(lacking)
         return self._calling(lambda: importlib.import_module(package), "importing %s" % package)
@@ -94,6 +97,12 @@ class Given(object):
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
+        if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework, model):
+            raise FactoryError(
+                "the factory %s made a Keras model on the backend %s, not on %s: leave %s as it is where Keras is imported, and "
+                "it runs on the framework that is asked for."
+                % (self.where, keras_model.backend() or "tensorflow", TITLES[self.framework], keras_model.VARIABLE)
+            )
         if not is_model(self.framework, model):
             what = "a tuple that starts with %s" % kind(model) if inputs is not None else kind(made)
             raise FactoryError(
@@ -105,16 +114,23 @@ class Given(object):
 
     def _arguments_for(self, factory):
         # type: (Any) -> Dict[str, Any]
-        """What the factory is called with; no weights are fetched for a model that is only to be counted, where so asked."""
-        if not self.untrained or "weights" in self.named or "weights" not in parameters_of(factory):
-            return self.named
-        return dict(self.named, weights=None)
+        """What the factory is called with; no weights are fetched for a model that is only to be counted, where so asked, or
+        where an installed package would do so if it were told nothing."""
+        unloaded = {name: default for name, default in declared.weightless(factory).items() if name not in self.named}
+        self.notes = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
+        found = dict(dict.fromkeys(unloaded), **self.named)
+        if self.untrained and "weights" in declared.parameters_of(factory):
+            found.setdefault("weights", None)
+        return found
 
     def _from_the_start(self):
         # type: () -> None
-        """Every model is made as the first one was, whatever making that one has changed."""
+        """Every model is made as the first one was, whatever making that one has changed, and its layers named alike."""
         if self._before is not None:
             self._before.restore()
+        if self._names is None:
+            self._names = keras_model.names()
+        keras_model.rename(self._names)
 
     def _factory(self):
         # type: () -> Any
@@ -242,9 +258,7 @@ def is_made(framework, value):
         return is_model(framework, value)
     import tensorflow as tf
 
-    from .adapters.tf_model import keras_of
-
-    return isinstance(value, tf.Module) or bool(keras_of(value, "Layer"))
+    return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
 
 
 def default_dtype(framework):
@@ -262,22 +276,14 @@ def default_dtype(framework):
 def needed(framework, model):
     # type: (str, Any) -> bool
     """Whether a model cannot be called without arguments."""
-    function = model.forward if framework == "torch" else getattr(model, "call", model)
+    hidden = framework == "torch" and not keras_model.keras_of(model, "Layer")
+    function = model.forward if hidden else getattr(model, "call", model)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
     usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return any(p.default is p.empty and p.kind in usual for p in parameters)
-
-
-def parameters_of(function):
-    # type: (Any) -> List[str]
-    """Names of a function's parameters, none where it does not say."""
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
 
 
 def kind(value):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import own
-from .adapters import COUNTERS
+from .adapters import COUNTERS, keras_model
 from .causes import State
 from .engine import Missing
 from .errors import UsageError
@@ -138,4 +138,5 @@ def _untouched(framework: str) -> Iterator[None]:
             import torch
 
             stack.enter_context(torch.random.fork_rng())
+            stack.callback(keras_model.place, "")
         yield

@@ -15,6 +15,9 @@ from typing import Any, List, Sequence
 NEVER = ("tensorflow", "keras", "torch", "numpy")
 """Packages that every model means by their names, whatever lies beside it."""
 
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders that hold what somebody has installed."""
+
 OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
@@ -102,7 +105,7 @@ def is_theirs(file, folder):
     """Whether a source file belongs to the code in that folder; an environment inside it does not."""
     path = os.path.abspath(file)
     inside = path.startswith(os.path.join(folder, "")) and not file.startswith("<")
-    return inside and not any(part in path for part in ("site-packages", "dist-packages", OURS))
+    return inside and not any(part in path for part in INSTALLED + (OURS,))
 
 
 def welcome(folder, paths, module):

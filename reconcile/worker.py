@@ -343,7 +343,7 @@ def _inputs(pair, params):
 def called(pair, model):
     # type: (Any, Any) -> Tuple[str, ...]
     """What somebody's own model was called with, for the report."""
-    return (CALLED_WITH + model.called_with(),) if isinstance(pair, given.Given) else ()
+    return (CALLED_WITH + model.called_with(),) + pair.notes if isinstance(pair, given.Given) else ()
 
 
 def capture(counter, model):

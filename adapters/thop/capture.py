@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 import torch
 
 from ...records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor
-from ..torch_model import TorchModel, versions
+from ..torch_model import TorchModel, module_paths, versions
 from ..torch_records import distribution_version, plain, tensor_record, tensors_in
 from .legacy import Watched, exact_below
 
@@ -138,7 +138,7 @@ def capture(counter, model):
         return type(m) in table.register_hooks
 
     entries, sightings = [], []  # type: List[Entry], List[Sighting]
-    names = {m: name for name, m in module.named_modules()}
+    names = module_paths(module)
     for path, child in visits(module, hooked):
         owner = names[child]
         name, entry = class_name(child), path or ROOT

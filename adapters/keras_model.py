@@ -1,0 +1,124 @@
+"""What Keras says of a model of its own, whichever framework it runs on: its layers, and how it takes its inputs.
+
+Keras 3 runs on the framework that is its *backend*, chosen once, when it is imported: on PyTorch its layers are modules.
+
+Imported by the worker: Python 3.6 and standard library only; Keras is asked where it is loaded already.
+"""
+
+import collections
+import contextlib
+import sys
+from typing import Any, Dict, List, Tuple
+
+from . import nested
+
+BACKENDS = {"tf": "tensorflow", "torch": "torch"}
+"""Keras' name for each framework that it can run on."""
+
+VARIABLE = "KERAS_BACKEND"
+"""The variable that Keras 3 takes its backend from when it is imported (keras/src/backend/config.py)."""
+
+
+def keras_of(value, kind="Model"):
+    # type: (Any, str) -> str
+    """The package whose Model (or Layer) it is: tensorflow, keras or tf_keras, whichever ``tf.keras`` means; '' for none.
+
+    ``tf.keras`` is not asked: it becomes one or the other for good when it is first touched.
+    """
+    for base in type(value).__mro__:
+        package = base.__module__.split(".")[0]
+        if base.__name__ == kind and package in ("tensorflow", "keras", "tf_keras"):
+            return package
+    return ""
+
+
+def backend():
+    # type: () -> str
+    """The framework that the Keras which is loaded runs on, as Keras calls it; '' where no Keras 3 is loaded."""
+    keras = sys.modules.get("keras")
+    return str(keras.config.backend()) if keras is not None and hasattr(keras, "config") else ""
+
+
+def is_made_for(framework, value):
+    # type: (str, Any) -> bool
+    """Whether a Keras model or layer runs on that framework."""
+    package = keras_of(value, "Layer")
+    return bool(package) and (backend() if package == "keras" and backend() else "tensorflow") == BACKENDS[framework]
+
+
+STATE = "keras.src.backend.common.global_state"
+"""Where Keras 3 counts the layers of each class, by which it names those that nobody names (keras/src/utils/naming.py)."""
+
+
+def names():
+    # type: () -> Dict[str, int]
+    """How many layers of each class Keras has named so far; none where it is not loaded."""
+    state = sys.modules.get(STATE)
+    return dict(state.get_global_attribute("object_name_uids") or {}) if state is not None else {}
+
+
+def rename(counts):
+    # type: (Dict[str, int]) -> None
+    """Let Keras name layers as it did when ``names`` said this: a model that is made again gets the same names."""
+    state = sys.modules.get(STATE)
+    if state is not None:
+        state.set_global_attribute("object_name_uids", collections.defaultdict(int, counts))
+
+
+_PLACE = contextlib.ExitStack()
+
+
+def place(device):
+    # type: (str) -> bool
+    """From here on Keras makes its tensors on that device, if it is loaded and runs on PyTorch; whether it does so."""
+    if backend() != BACKENDS["torch"]:
+        return False
+    _PLACE.close()
+    if device:
+        _PLACE.enter_context(sys.modules["keras"].device(device))
+    return True
+
+
+def children(layer):
+    # type: (Any) -> List[Any]
+    """Layers directly below one: Keras 2.4 and later list them, before that ``_layers`` did."""
+    if hasattr(layer, "_flatten_layers"):
+        found = list(layer._flatten_layers(recursive=False, include_self=False))
+    else:
+        found = getattr(layer, "_layers", [])
+    return [sub for sub in found if hasattr(sub, "call") and hasattr(sub, "name")]
+
+
+def layer_paths(model):
+    # type: (Any) -> List[Tuple[Any, str]]
+    """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer once."""
+    found = []  # type: List[Tuple[Any, str]]
+    seen = {id(model)}
+    stack = [(sub, sub.name) for sub in reversed(children(model))]
+    while stack:
+        layer, path = stack.pop()
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        found.append((layer, path))
+        stack.extend((sub, path + "." + sub.name) for sub in reversed(children(layer)))
+    return found
+
+
+def as_taken(model, positional, named):
+    # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+    """The arguments of a Keras model's call: as they are where it has a parameter for each, else as its first one.
+
+    Functional and sequential models take all inputs as one argument, a list or a dict.
+    """
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(model.call).parameters.values()
+    names = [p.name for p in parameters if p.name not in ("training", "mask")]
+    places = [p.name for p in parameters if p.kind in kinds and p.name in names]
+    if named and not positional and not set(named) <= set(names):
+        return (named,), {}
+    if len(positional) > max(1, len(places)):
+        return (list(positional),), named
+    return positional, named
