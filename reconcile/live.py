@@ -62,11 +62,11 @@ class Live(Given):
     def _factory(self) -> Any:
         return self.model
 
-    def _calling(self, function: Any, what: str) -> Any:
+    def _calling(self, function: Any, what: str, declined: type[FactoryError] = FactoryError) -> Any:
         try:
             return function()
         except Exception as error:
-            raise FactoryError(f"{what} {said(error)}.") from error
+            raise declined(f"{what} {said(error)}.") from error
 
 
 def collect_live(
