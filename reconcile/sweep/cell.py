@@ -149,8 +149,8 @@ def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
     for name in sorted({*here, *meets}):
         if here.get(name) != meets.get(name):
             raise UsageError(
-                f"the machine that ran this has {name} {here.get(name, 'not installed')} where the sweep was started from one "
-                f"with {meets.get(name, 'none')}: install the same packages there."
+                f"the machine that ran this has {name} {here.get(name, 'not installed')}, the one that started the sweep has "
+                f"{meets.get(name, 'none')}: install the same packages there."
             )
 
 

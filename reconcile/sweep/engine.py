@@ -142,7 +142,7 @@ def _answers(
         for future in [f for f in waiting if f not in started and (f in over or f.running())]:
             started.add(future)
             begun(name_of(waiting[future][0]))
-        for future in over:
+        for future in [f for f in waiting if f in over]:  # in the order they were asked for
             request, tries = waiting.pop(future)
             answer = _answer(request, future)
             if answer.get("interrupted") and tries > 1:
