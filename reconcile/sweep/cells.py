@@ -81,6 +81,7 @@ def in_environments(cell: Cell, environments: Sequence[Environment]) -> list[Cel
                 f"{cell.name}: the environment {environment.name} has none of {', '.join(cell.factories)}."
             )
         fields = {name: value for name, value in asdict(environment).items() if name != "theirs"}
+        fields |= {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
         named = f"{cell.name}@{environment.name}"
         found.append(replace(cell, name=named, factories=factories, environment=fields))
     return found
