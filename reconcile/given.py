@@ -205,7 +205,7 @@ class Given(object):
             guard.mend()
             self.doing("")
 
-    def _arguments_of(self, model, inputs, doc):
+    def _arguments_of(self, model, inputs, doc=""):
         # type: (Any, Any, str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         if self.given is not None:
             told = [i._replace(dtype=i.dtype or default_dtype(self.framework)) for i in self.given]

@@ -18,9 +18,9 @@ FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def factory(framework: str, text: str) -> str:
-    """``package.module:function`` as it was given. Raises UsageError for anything else."""
-    option = f"--{framework} {text!r}"
+def factory(framework: str, text: str, option: str = "") -> str:
+    """``package.module:function`` as it was given, by ``option`` or --tf or --torch. Raises UsageError for anything else."""
+    option = f"{option or f'--{framework}'} {text!r}"
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"

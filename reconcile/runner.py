@@ -32,9 +32,9 @@ class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
-    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name, and one that
-    is ``untrained`` gets None for a parameter called weights; ``formulas`` are Python files that register work formulas; ``python`` is
-    the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
+    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name, and
+    ``untrained`` ones get None for a parameter called weights; ``formulas`` are Python files that register work formulas;
+    ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
     ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
     held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,14 +10,13 @@ import click
 
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .options import PATH, options
-from .progress import lively
+from .progress import CLEAN, bar
 
 if TYPE_CHECKING:
     from ..results import RunResult
     from ..rows import Row
 
 BASELINES = Path("reports/baselines")
-CLEAN = "reconciled"
 
 
 @click.command()
@@ -61,7 +59,7 @@ def gallery(
     write.prepare(out)
     write.prepare(path.parent)
     kept = {name: row for name, row in page.read(path).items() if name in names}
-    with _bar(len(models or names), quiet) as (begun, tell):
+    with bar(len(models or names), quiet) as (begun, tell):
 
         def each(model: str, row: Row, result: RunResult | None) -> None:
             if result is not None:
@@ -127,45 +125,3 @@ def _verdict(row: Row) -> str:
     from ..rows import reconciled
 
     return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"
-
-
-_Told = tuple[Callable[[str], None], Callable[[str, str], None]]
-
-
-@contextmanager
-def _bar(total: int, quiet: bool) -> Iterator[_Told]:
-    """What to call with a pair that begins and with one that is done: on a terminal a bar that names what is running,
-    elsewhere a line per pair."""
-    if quiet:
-        yield lambda model: None, lambda model, verdict: None
-    elif not lively():
-        yield lambda model: None, lambda model, verdict: click.echo(f"{model}: {verdict}", err=True)
-    else:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-        from rich.table import Column
-        from rich.text import Text
-
-        console = Console(stderr=True)
-        columns = (
-            BarColumn(bar_width=20, table_column=Column(min_width=20)),
-            MofNCompleteColumn(table_column=Column(min_width=len(f"{total}/{total}"))),
-            TimeElapsedColumn(table_column=Column(min_width=7)),
-            TextColumn(
-                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
-            ),
-        )
-        with Progress(*columns, console=console, transient=True, expand=True) as bar:
-            task = bar.add_task("", total=total)
-            running: dict[str, None] = {}
-
-            def begun(model: str) -> None:
-                running[model] = None
-                bar.update(task, description=", ".join(running))
-
-            def done(model: str, verdict: str) -> None:
-                running.pop(model, None)
-                console.print(Text(f"{model}: {verdict}", style="" if verdict == CLEAN else "yellow"))
-                bar.update(task, advance=1, description=", ".join(running))
-
-            yield begun, done

@@ -14,6 +14,8 @@ import click
 if TYPE_CHECKING:
     from ..process import Event
 
+CLEAN = "reconciled"
+"""What is said of a model with which all is well."""
 NAMES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 
 
@@ -100,3 +102,45 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
             bar.update(line.task, description=line.text(), visible=True)
 
         yield tell
+
+
+_Told = tuple[Callable[[str], None], Callable[[str, str], None]]
+
+
+@contextmanager
+def bar(total: int, quiet: bool) -> Iterator[_Told]:
+    """What to call with a model that begins and with one that is done, and what became of it: on a terminal a bar that names
+    what is running, elsewhere a line per model."""
+    if quiet:
+        yield lambda model: None, lambda model, verdict: None
+    elif not lively():
+        yield lambda model: None, lambda model, verdict: click.echo(f"{model}: {verdict}", err=True)
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+        from rich.text import Text
+
+        console = Console(stderr=True)
+        columns = (
+            BarColumn(bar_width=20, table_column=Column(min_width=20)),
+            MofNCompleteColumn(table_column=Column(min_width=len(f"{total}/{total}"))),
+            TimeElapsedColumn(table_column=Column(min_width=7)),
+            TextColumn(
+                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            ),
+        )
+        with Progress(*columns, console=console, transient=True, expand=True) as shown:
+            task = shown.add_task("", total=total)
+            running: dict[str, None] = {}
+
+            def begun(model: str) -> None:
+                running[model] = None
+                shown.update(task, description=", ".join(running))
+
+            def done(model: str, verdict: str) -> None:
+                running.pop(model, None)
+                console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
+                shown.update(task, advance=1, description=", ".join(running))
+
+            yield begun, done

@@ -1,0 +1,200 @@
+"""``reconcile sweep``: every model of a list at once, and a page that shows them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import PATH, TABLES, options
+from .progress import bar
+
+if TYPE_CHECKING:
+    from ..environments import Environment
+    from ..sweep.cells import Cell
+
+LIST = ".toml"
+SUMMARY, TOTALS, COSTS = "README", "sweep", "costs"
+PATIENCE = 30
+"""Seconds that a Dask scheduler may take to answer."""
+
+
+@click.command()
+@click.argument("what", nargs=-1, required=True, metavar="WHAT...")
+@options("input")
+@click.option(
+    "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
+)
+@options("environments", "convention", "convention-file", "counter", "formulas", "device", "timeout")
+@click.option(
+    "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
+)  # fmt: skip
+@click.option(
+    "--format", "formats", default="md", show_default=True, metavar="LIST",
+    help=f"Which files each model gets: {', '.join((*TABLES, 'html'))}.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), help="Models that run at the same time.  [default: half the cores]")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786."
+)
+@click.option("--fresh", is_flag=True, help="Run everything again, also what lies finished in --out.")
+@options("quiet")
+@click.pass_context
+def sweep(
+    ctx: click.Context,
+    what: tuple[str, ...],
+    inputs: tuple[str, ...],
+    names: tuple[str, ...],
+    file: Path | None,
+    convention: str,
+    convention_files: tuple[Path, ...],
+    counters: tuple[str, ...],
+    formulas: tuple[Path, ...],
+    device: str,
+    timeout: float,
+    out: Path,
+    formats: str,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+) -> None:
+    """Run many models, and write a page that shows them all.
+
+    \b
+    WHAT is any number of:
+      keras.applications         every model of a package, in TensorFlow and PyTorch
+      net:make                   one factory, the same definition in both
+      torch=net:make             a factory or a package in one framework alone (or tf=)
+      gru_demo, zoo, my_pair.py  pairs
+      models.toml                a list of any of these (docs/sweep.md)
+
+    What is finished lies in --out: the same command goes on where an earlier one was interrupted. A Keras model is
+    made for the framework of its worker and says itself what its inputs are; weights are not fetched.
+
+    \b
+    Exit codes: the worst of all models: 1 unexplained, 3 a counter failed, 2 a model could not be used, else 0.
+    """
+    from ..report import sweep as page
+    from ..report import write
+    from ..sweep import engine
+    from ..sweep.cells import Manner, request_of
+    from .again import again
+
+    paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
+    manner = Manner(
+        convention, _texts(convention_files), _texts(formulas), counters, device, timeout, _formats(formats)
+    )
+    _check(manner, convention_files)
+    cells = _cells(what, inputs, names, file, paths)
+    requests = [request_of(cell, manner, paths) for cell in cells]
+    write.prepare(out)
+    with _executor(jobs, dask) as executor, bar(len(requests), quiet) as (begun, tell):
+        finished = engine.sweep(
+            requests, out, executor, fresh=fresh, begun=begun, each=lambda one: tell(one.name, page.verdict(one))
+        )
+    command = again(ctx, ("names", "file", "inputs", "convention", "convention_files", "counters", "formulas"))
+    words = f"{command.replace('reconcile sweep', ' '.join(['reconcile sweep', *what]), 1)}"
+    write.write(out, SUMMARY, {"md": page.to_markdown(finished, words, "md" in manner.formats)})
+    write.write(out, TOTALS, {"csv": page.to_csv(finished)})
+    write.write(out, COSTS, {"csv": page.costs(finished)})
+    clean = sum(one.exit_code == 0 for one in finished)
+    held = sum(one.kept for one in finished)
+    before = f", {held} of them before" if held else ""
+    click.echo(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
+    ctx.exit(engine.exit_code(finished))
+
+
+def _cells(
+    what: tuple[str, ...], inputs: tuple[str, ...], names: tuple[str, ...], file: Path | None, paths: tuple[str, ...]
+) -> list[Cell]:
+    from .. import own
+    from ..environments import CURRENT, load
+    from ..errors import unknown
+    from ..sweep import listfile, listing
+    from ..sweep.cells import distinct, in_environments
+
+    there: dict[str, Environment] = load(file)
+    for name in names:
+        if name not in there:
+            raise unknown("environment", name, there)
+    places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
+    given = own.read_inputs(inputs)
+    found: list[Cell] = []
+    for word in what:
+        if word.endswith(LIST):
+            found += listfile.read(Path(word), there, places, paths)
+        else:
+            for cell in listing.cells_of(word, given, paths):
+                found += in_environments(cell, places)
+    return distinct(found)
+
+
+def _texts(files: tuple[Path, ...]) -> dict[str, str]:
+    """What stands in the user's files: it travels to wherever a cell is run."""
+    from ..errors import UsageError
+
+    found: dict[str, str] = {}
+    for number, path in enumerate(files):
+        try:
+            found[f"{number}-{path.name}"] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+    return found
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    allowed = (*TABLES, "html")
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not chosen or set(chosen) - set(allowed):
+        raise click.BadParameter(f"{text!r} is not a list of {', '.join(allowed)}.", param_hint="--format")
+    return chosen
+
+
+def _check(manner: object, convention_files: tuple[Path, ...]) -> None:
+    """Raise UsageError for names that no cell could use."""
+    from ..adapters import COUNTERS
+    from ..conventions import choose
+    from ..errors import unknown
+    from ..runner import RunRequest, conventions_of
+    from ..sweep.cells import Manner
+
+    assert isinstance(manner, Manner)
+    choose(manner.convention, conventions_of(RunRequest("", {}, convention_files=convention_files)))
+    for name in manner.counters:
+        if name not in COUNTERS:
+            raise unknown("counter", name, COUNTERS)
+
+
+@contextmanager
+def _executor(jobs: int | None, dask: str | None) -> Iterator[Executor]:
+    """Processes of this machine, or the workers of a Dask cluster. Raises UsageError for a cluster that is not there."""
+    from ..errors import UsageError
+    from ..sweep.engine import Processes
+
+    if dask is None:
+        with Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
+            yield local
+        return
+    if jobs is not None:
+        raise UsageError(
+            "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
+        )
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError("--dask needs dask.distributed: pip install 'flop-reconcile[dask]'") from error
+    try:
+        client = Client(dask, timeout=PATIENCE)
+    except (OSError, ValueError, TimeoutError) as error:
+        said = str(error).strip().rstrip(".") or "no answer"
+        raise UsageError(f"there is no Dask scheduler at {dask}: {said}.") from error
+    try:
+        yield client.get_executor(pure=False)
+    finally:
+        client.close()

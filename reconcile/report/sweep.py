@@ -1,0 +1,153 @@
+"""A sweep's page and tables: functions of the finished cells.
+
+``to_markdown`` is for people, with what each cell cost; ``to_csv`` is one row per cell and counter, the same whenever the
+sweep is run; ``costs`` is one row per cell, never the same twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..sweep.engine import Finished
+from .text import markdown, number, ratio
+from .write import safe
+
+FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
+COLUMNS = (
+    "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",
+)  # fmt: skip
+GIB = 1 << 30
+
+
+def verdict(one: Finished) -> str:
+    """``reconciled``, or what stands in the way, in a sentence."""
+    if not one.outcome["traces"]:
+        return "; ".join(_refusals(one))
+    if one.exit_code == EXIT_OK:
+        return "; ".join(["reconciled", *_refusals(one)])
+    why = next(iter(one.outcome["open"]), "") or next((c["reason"] for c in one.outcome["counters"] if c["reason"]), "")
+    return {EXIT_UNEXPLAINED: "not reconciled", EXIT_FAILED: "a counter failed"}[one.exit_code] + (
+        f": {why}" if why else ""
+    )
+
+
+def _refusals(one: Finished) -> Iterator[str]:
+    for framework, why in one.outcome["refused"].items():
+        yield f"refused in {FRAMEWORKS[framework]}: {why}" if framework else f"not run: {why}"
+
+
+def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool = True) -> str:
+    """The summary page; with ``reports`` every model that was run links to its own report beside it."""
+    counters = _counters(finished)
+    lines = ["# Sweep", "", *([f"Written by `{command}`.", ""] if command else []), *_totals(finished), ""]
+    head = ["model", "matmul work" if _convention(finished) == "matmul" else f"work ({_convention(finished)})"]
+    head += [*map(markdown, counters), "residuals", "verdict", "wall s", "peak GiB"]
+    lines += [f"| {' | '.join(head)} |", "|:--|--:|" + "--:|" * len(counters) + "--:|:--|--:|--:|"]
+    lines += [f"| {' | '.join(_row(one, counters, reports))} |" for one in finished]
+    lines += [
+        "",
+        "A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same.",
+    ]
+    lines += ["Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.", ""]
+    return "\n".join(lines)
+
+
+def _convention(finished: Iterable[Finished]) -> str:
+    return next((one.outcome["convention"] for one in finished if "convention" in one.outcome), "matmul")
+
+
+def _counters(finished: Iterable[Finished]) -> list[str]:
+    return list(dict.fromkeys(c["counter"] for one in finished for c in one.outcome["counters"]))
+
+
+def _totals(finished: Sequence[Finished]) -> Iterator[str]:
+    """How many there are, of each kind; they add up to the first number."""
+    ran = [one for one in finished if one.outcome["traces"]]
+    clean = [one for one in ran if one.exit_code == EXIT_OK]
+    open_ = [one for one in ran if one.exit_code == EXIT_UNEXPLAINED]
+    failed = [one for one in ran if one.exit_code == EXIT_FAILED]
+    yield f"{len(finished)} models: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed, "
+    yield f"{len(finished) - len(ran)} that could not be run."
+    partly = [one for one in ran if one.outcome["refused"]]
+    if partly:
+        yield f"{len(partly)} of those that ran are refused beside one framework by their own code."
+    counters = [c for one in ran for c in one.outcome["counters"]]
+    settled = [c for c in counters if c["residual"] is not None]
+    exact = sum(c["normalised"] == c["work"] for c in settled)
+    off = sum(bool(c["residual"]) for c in settled)
+    yield ""
+    yield f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit, "
+    yield f"{off} with a residual, {len(counters) - len(settled)} without a statement."
+    both = [one.outcome["between"] for one in ran if one.outcome["between"]]
+    same = sum(not b["causes"] and b["residual"] == 0 for b in both)
+    if both:
+        yield ""
+        yield f"{len(both)} models ran in both frameworks: {same} do the same work in either, and {len(both) - same} do not."
+
+
+def _row(one: Finished, counters: Sequence[str], reports: bool) -> Iterator[str]:
+    ran = bool(one.outcome["traces"])
+    yield f"[{markdown(one.name)}]({safe(one.name)}.md)" if ran and reports else markdown(one.name)
+    yield _work(one.outcome["traces"])
+    found = {c["counter"]: c for c in one.outcome["counters"]}
+    yield from (_cell(found.get(name)) for name in counters)
+    yield _residuals(one)
+    yield markdown(verdict(one))
+    yield f"{one.cost['wall_s']:.1f}" if "wall_s" in one.cost else ""
+    yield f"{one.cost['peak_bytes'] / GIB:.2f}" if "peak_bytes" in one.cost else ""
+
+
+def _work(traces: Sequence[Mapping[str, Any]]) -> str:
+    known = {trace["work"] for trace in traces}
+    if len(known) == 1 and None not in known:
+        return number(known.pop())
+    return "<br>".join(
+        f"{FRAMEWORKS[t['framework']]} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
+    )
+
+
+def _cell(counter: Mapping[str, Any] | None) -> str:
+    if counter is None:
+        return ""
+    if counter["normalised"] is None or counter["work"] is None:
+        return str(counter["state"]).replace("_", " ")
+    text = ratio(counter["normalised"], counter["work"])
+    return text if counter["state"] in ("equal", "explained") else f"{text} {counter['state']}"
+
+
+def _residuals(one: Finished) -> str:
+    """The one residual of all statements, or each that is not 0."""
+    ends = [*one.outcome["counters"], *([one.outcome["between"]] if one.outcome["between"] else [])]
+    known = [end["residual"] for end in ends if end["residual"] is not None]
+    rest = [number(residual) for residual in known if residual]
+    return ", ".join(rest) or ("0" if known else "")
+
+
+def to_csv(finished: Sequence[Finished]) -> str:
+    """One row per counter of a cell, one per trace (``trace``) and one per framework that could not be run."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in finished:
+        for trace in one.outcome["traces"]:
+            work, state = trace["work"], (trace["state"], trace["reason"])
+            writer.writerow((one.name, trace["framework"], "trace", "FLOP", work, work, work, "", *state))
+        for c in one.outcome["counters"]:
+            writer.writerow((one.name, c["framework"], *(c[name] for name in COLUMNS[2:])))
+        for framework, why in one.outcome["refused"].items():
+            writer.writerow((one.name, framework, "", "", "", "", "", "", "refused" if framework else "failed", why))
+    return out.getvalue()
+
+
+def costs(finished: Sequence[Finished]) -> str:
+    """Wall time in seconds and the most memory that one of its processes held, in bytes, by cell; empty where unknown."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("model", "wall_s", "peak_bytes"))
+    for one in finished:
+        writer.writerow((one.name, one.cost.get("wall_s", ""), one.cost.get("peak_bytes", "")))
+    return out.getvalue()

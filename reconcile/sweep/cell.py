@@ -1,0 +1,222 @@
+"""One cell in a process of its own, which ends when whoever started it does, and with it the workers it has started.
+
+``run_cell`` is what an executor is handed: text in, text out, so that it runs in a thread here as on another machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..elsewhere import collect_in
+from ..endings import death_of
+from ..errors import EXIT_FAILED, EXIT_USAGE, Refused, UsageError
+from ..interpreters import clean_environ
+from ..kept import source_digest
+from ..report import write
+from ..results import RunResult
+from ..runner import RunRequest, run
+from . import cells
+from .outcome import outcome_of, refused
+
+START = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; from reconcile.sweep.cell import main; main()"
+"""Takes this very package, and nothing from the working directory."""
+HERE = str(Path(__file__).resolve().parents[2])
+TAIL = 1 << 14
+"""Bytes of what a process printed that are worth keeping."""
+KILLED = "its process was killed"
+"""What endings.death_of says of a worker that somebody else has ended."""
+RUNNING: set[subprocess.Popen[bytes]] = set()
+"""Cells that this process has started."""
+
+
+def run_cell(text: str) -> str:
+    """Run the cell of a request (cells.request_of, as JSON) in a process of its own. Returns its answer as JSON:
+
+    {key, outcome, texts, cost, interrupted}, or {key, died, log} for a process that ended without one.
+    """
+    request = json.loads(text)
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", START, HERE],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
+        )  # fmt: skip
+        RUNNING.add(process)
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(text.encode() + b"\n")
+                process.stdin.flush()  # and stays open: its end tells the process that this one is gone
+            said = process.stdout.read()
+            status = process.wait()
+        finally:
+            end(process)
+        log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
+        printed = log.read().decode("utf-8", errors="replace")
+    if status:
+        return json.dumps({"key": request["key"], "died": f"its process {death_of(status)}", "log": printed})
+    answer = json.loads(said)
+    answer["cost"]["wall_s"] = round(time.monotonic() - began, 1)
+    return json.dumps(answer)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End that cell's process, and so its workers, if it still runs."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    RUNNING.discard(process)
+
+
+def main() -> None:
+    """The process of a cell: the request is a line on standard input, the answer goes to standard output."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(2, 1)  # what anybody prints is no answer
+        request = json.loads(sys.stdin.buffer.readline())
+        with tempfile.TemporaryDirectory(prefix="reconcile-cell-") as folder:
+            tempfile.tempdir = folder
+            threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+            found = answer(request, Path(folder))
+        json.dump(found, out)
+
+
+def _end_with_parent(folder: str) -> None:
+    """Leave nothing behind when whoever started this process is gone; the workers hear of it as this process does."""
+    while os.read(0, 1024):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Run it here; ``folder`` is for the files that came along."""
+    cell, manner = cells.read(request)
+    texts: Mapping[str, str | bytes] = {}
+    interrupted = ""
+    try:
+        _same(request, cell)
+        os.chdir(request["folder"])
+        found, refusals = _either(cell, _request(cell, manner, request["paths"], folder))
+        outcome = outcome_of(cell.name, found, refusals)
+        if found is not None:
+            texts = write.render(found, manner.formats, None, command_of(cell))
+            interrupted = _interrupted(found)
+    except (UsageError, OSError) as error:
+        sentence = error.sentence if isinstance(error, Refused) else str(error)
+        code = EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+        outcome = {**refused(cell.name, {"": sentence}), "exit_code": code}
+        interrupted = sentence if KILLED in sentence else ""
+    return {
+        "key": request["key"],
+        "outcome": outcome,
+        "texts": {name: text for name, text in texts.items() if isinstance(text, str)},
+        "cost": {"peak_bytes": _peak()},
+        "interrupted": interrupted,
+    }
+
+
+def command_of(cell: cells.Cell) -> str:
+    """What somebody types to get this cell again, as far as a line can say it."""
+    if cell.model:
+        words = " ".join(f"--set {name}={value}" for name, value in cell.overrides.items())
+        return f"reconcile run --model {cell.model} {words}".strip()
+    return ""
+
+
+def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
+    """Raise UsageError where another tool or other packages than those of the key would run."""
+    if request["tool"] != source_digest():
+        raise UsageError("the machine that ran this has another version of reconcile: install the same one there.")
+    here = cells.versions(cell) if cell.place is None else {}
+    meets = request["meets"]
+    for name in sorted({*here, *meets}):
+        if here.get(name) != meets.get(name):
+            raise UsageError(
+                f"the machine that ran this has {name} {here.get(name, 'not installed')}, the one that started the sweep has "
+                f"{meets.get(name, 'none')}: install the same packages there."
+            )
+
+
+def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: Path) -> RunRequest:
+    def laid(texts: Mapping[str, str], kind: str) -> tuple[Path, ...]:
+        place = folder / kind
+        place.mkdir()
+        files = {place / name: text for name, text in texts.items()}
+        for path, text in files.items():
+            path.write_text(text, encoding="utf-8")
+        return tuple(files)
+
+    return RunRequest(
+        model=cell.model,
+        overrides=cell.overrides,
+        convention=manner.convention,
+        convention_files=laid(manner.convention_texts, "conventions"),
+        counters=manner.counters,
+        device=manner.device,
+        timeout=manner.timeout,
+        formulas=laid(manner.formula_texts, "formulas"),
+        factories=cell.factories,
+        arguments=cell.arguments,
+        untrained=True,
+        inputs=cells.inputs_of(cell),
+        paths=tuple(paths),
+        every_convention="html" in manner.formats,
+    )
+
+
+def _either(cell: cells.Cell, request: RunRequest) -> tuple[RunResult | None, dict[str, str]]:
+    """The run, and why frameworks are not in it: one beside which the model's own code refuses to work is left out.
+
+    Raises UsageError for anything else that is wrong with it.
+    """
+    place = cell.place
+    take = collect_in(place) if place is not None else None
+    refusals: dict[str, str] = {}
+    while True:
+        try:
+            return run(request, take=take), refusals
+        except Refused as error:
+            if not error.declined:
+                raise
+            refusals[error.declined] = error.sentence
+            rest = {name: where for name, where in request.factories.items() if name not in refusals}
+            if not rest:
+                return None, refusals
+            request = replace(request, factories=rest, counters=_those_of(rest, request.counters))
+
+
+def _those_of(factories: Mapping[str, str], counters: tuple[str, ...]) -> tuple[str, ...]:
+    from ..adapters import COUNTERS
+
+    return tuple(name for name in counters if COUNTERS[name].framework in factories)
+
+
+def _interrupted(found: RunResult) -> str:
+    """What ended a worker from outside, if anything did: another try may go through."""
+    reasons = [trace.reason for trace in found.traces] + [ledger.reason for ledger in found.ledgers]
+    reasons += [note for trace in found.traces for note in trace.notes]
+    return next((reason for reason in reasons if KILLED in reason), "")
+
+
+def _peak() -> int:
+    """Bytes of memory that the largest of this cell's processes has held at once."""
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(one).ru_maxrss for one in who)
+    return peak if sys.platform == "darwin" else peak << 10

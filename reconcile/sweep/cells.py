@@ -1,0 +1,198 @@
+"""A cell of a sweep: one model in one environment, and everything that determines what is found of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ..adapters import COUNTERS
+from ..environments import CURRENT, Environment, folder_of
+from ..errors import UsageError
+from ..kept import source_digest
+from ..model_zoo.pair import Input, pair_path, zoo_names
+from ..report.write import safe
+from ..worker import PACKAGES
+
+SCHEMA = 1
+RESERVED = ("readme", "sweep", "costs")
+"""Files of the sweep itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What to run. A pair by ``model`` and ``overrides``, or ``factories`` (framework -> ``module:function``) with their
+    ``arguments`` by name and ``inputs``; ``environment`` is one by its fields, none for the running interpreter."""
+
+    name: str
+    model: str = ""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    factories: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[tuple[str, tuple[int, ...], str], ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Environment | None:
+        """Its environment; None for the running interpreter."""
+        if not self.environment:
+            return None
+        lists = ("frameworks", "requirements", "counters")
+        return Environment(**{**self.environment, **{name: tuple(self.environment[name]) for name in lists}})
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How every cell is run: as the options of ``reconcile run`` say. ``texts`` are users' files (name -> text) that travel
+    along, of conventions and of formulas; ``formats`` are those of a cell's own report."""
+
+    convention: str = "matmul"
+    convention_texts: Mapping[str, str] = field(default_factory=dict)
+    formula_texts: Mapping[str, str] = field(default_factory=dict)
+    counters: tuple[str, ...] = ()
+    device: str = "cpu"
+    timeout: float = 600.0
+    formats: tuple[str, ...] = ("md",)
+
+
+def in_environments(cell: Cell, environments: Sequence[Environment]) -> list[Cell]:
+    """The cell in each of these; its name says in which where that is not the running interpreter.
+
+    Raises UsageError where an environment has none of the frameworks that the cell is for.
+    """
+    found = []
+    for environment in environments:
+        if environment.name == CURRENT:
+            found.append(cell)
+            continue
+        factories = {name: where for name, where in cell.factories.items() if name in environment.frameworks}
+        if cell.factories and not factories:
+            raise UsageError(
+                f"{cell.name}: the environment {environment.name} has none of {', '.join(cell.factories)}."
+            )
+        fields = {name: value for name, value in asdict(environment).items() if name != "theirs"}
+        fields |= {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+        named = f"{cell.name}@{environment.name}"
+        found.append(replace(cell, name=named, factories=factories, environment=fields))
+    return found
+
+
+def distinct(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells, each once. Raises UsageError for two different ones whose files would have one name."""
+    found: dict[str, Cell] = {}
+    for cell in cells:
+        if safe(cell.name).lower() in RESERVED:
+            raise UsageError(
+                f"a model of the sweep is called {cell.name}, as one of its own files: give it another name."
+            )
+        there = found.setdefault(safe(cell.name).lower(), cell)
+        if there != cell:
+            raise UsageError(
+                f"two models of the sweep are called {cell.name}, and their inputs or parameters differ: list them in a file "
+                "and give one of them another name there."
+            )
+    return list(found.values())
+
+
+def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, Any]:
+    """What travels to whoever runs the cell: a JSON object. ``paths`` are folders of the user's own modules.
+
+    ``key`` is a hash of what determines the result: this tool, the cell, the manner, the packages that run it, the sources
+    of the models where they are the user's own.
+    """
+    body = {"schema": SCHEMA, "cell": asdict(cell), "manner": asdict(manner)}
+    meets = versions(cell) if cell.place is None else {}
+    place = "" if cell.place is None else folder_of(cell.place).name
+    what = {**body, "tool": source_digest(), "meets": meets, "place": place, "theirs": sources(cell, paths)}
+    what["manner"] = {name: value for name, value in asdict(manner).items() if name != "timeout"}
+    key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    return {**body, "key": key, "tool": source_digest(), "meets": meets, "folder": os.getcwd(), "paths": list(paths)}
+
+
+def read(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
+    """The cell and the manner of such an object, as JSON brings it back."""
+    fields = dict(request["cell"])
+    fields["inputs"] = tuple((name, tuple(shape), dtype) for name, shape, dtype in fields["inputs"])
+    manner = dict(request["manner"])
+    manner |= {name: tuple(manner[name]) for name in ("counters", "formats")}
+    return Cell(**fields), Manner(**manner)
+
+
+def inputs_of(cell: Cell) -> tuple[Input, ...]:
+    """The inputs as a run takes them."""
+    return tuple(Input(name, shape, dtype) for name, shape, dtype in cell.inputs)
+
+
+def versions(cell: Cell) -> dict[str, str]:
+    """Versions of the installed distributions that the frameworks, the counters and the cell's own models are made of, and
+    of all that these require."""
+    tops = [where.partition(":")[0].partition(".")[0] for where in cell.factories.values()]
+    packages = [*PACKAGES.values(), *(counter.folder for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
+    waiting = [name for package in packages for name in _providers().get(package, ())]
+    found: dict[str, str] = {}
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        version, requires = _installed(name)
+        if name not in found and version:
+            found[name] = version
+            waiting += requires
+    return dict(sorted(found.items()))
+
+
+@cache
+def _providers() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+@cache
+def _installed(name: str) -> tuple[str, tuple[str, ...]]:
+    """Version of a distribution, '' if it is not there, and the names of those it requires."""
+    try:
+        dist = distribution(name)
+    except PackageNotFoundError:
+        return "", ()
+    needed = (Requirement(text) for text in dist.requires or ())
+    return dist.version, tuple(r.name for r in needed if r.marker is None or r.marker.evaluate({"extra": ""}))
+
+
+def sources(cell: Cell, paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of every Python file that a model of the user's own may be made of: those beside its module, and those of its
+    package. What is installed is known by its version."""
+    roots: dict[Path, bool] = {}
+    if cell.model and cell.model not in zoo_names():
+        roots[Path(pair_path(cell.model)).parent] = False
+    for where in cell.factories.values():
+        top = where.partition(":")[0].partition(".")[0]
+        for folder in (os.getcwd(), *paths):
+            package, module = Path(folder) / top, Path(folder) / f"{top}.py"
+            if package.is_dir():
+                roots[package] = True
+            if module.is_file() or package.is_dir():
+                roots.setdefault(Path(folder), False)
+                break
+    files: dict[str, str] = {}
+    for root, whole in roots.items():
+        for file in sorted(root.rglob("*.py") if whole else root.glob("*.py")):
+            files[f"{root.name}/{file.relative_to(root).as_posix()}"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return files
+
+
+def is_there(module: str, paths: Iterable[str]) -> bool:
+    """Whether a top-level module of that name can be found, without importing anything."""
+    top = module.partition(".")[0]
+    if any((Path(p) / top).is_dir() or (Path(p) / f"{top}.py").is_file() for p in (os.getcwd(), *paths)):
+        return True
+    try:
+        return find_spec(top) is not None
+    except (ImportError, ValueError):
+        return False

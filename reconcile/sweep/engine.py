@@ -1,0 +1,213 @@
+"""Runs the cells of a sweep on an executor, and keeps every one that is finished: a sweep can end at any moment and go on.
+
+A cell's file is written whole or not at all, and is believed only if its key is that of the cell asked for.  Whatever ends a
+cell's process from outside (memory, a signal, a machine that goes away) costs that cell one of its ``TRIES`` and no other
+anything.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
+from ..report import write
+from . import cell
+from .outcome import refused
+
+FOLDER = "cells"
+TRIES = 2
+POLL = 0.5
+"""Seconds between two looks at what has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cell's outcome (outcome.py) and what it cost: ``wall_s``, ``peak_bytes``. ``kept`` if an earlier sweep ran it."""
+
+    outcome: Mapping[str, Any]
+    cost: Mapping[str, Any]
+    kept: bool = False
+
+    @property
+    def name(self) -> str:
+        """The cell's name."""
+        name: str = self.outcome["name"]
+        return name
+
+    @property
+    def exit_code(self) -> int:
+        """As a run's."""
+        code: int = self.outcome["exit_code"]
+        return code
+
+
+class Processes(ThreadPoolExecutor):
+    """An executor on this machine: a thread per slot, as every cell has a process of its own. Whoever shuts it down without
+    waiting ends these."""
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(max_workers=jobs, thread_name_prefix="sweep")
+        self._submitted: list[Future[Any]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """See Executor.submit."""
+        self._submitted.append(super().submit(fn, *args, **kwargs))
+        return self._submitted[-1]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """See Executor.shutdown."""
+        super().shutdown(wait=wait, cancel_futures=cancel_futures)
+        while not wait and not all(future.done() for future in self._submitted):
+            for process in list(cell.RUNNING):
+                process.kill()
+            time.sleep(POLL / 10)
+
+
+def sweep(
+    requests: Sequence[Mapping[str, Any]],
+    folder: Path,
+    executor: Executor,
+    *,
+    fresh: bool = False,
+    begun: Callable[[str], None] = lambda _name: None,
+    each: Callable[[Finished], None] = lambda _finished: None,
+    run: Callable[[str], str] = cell.run_cell,
+) -> list[Finished]:
+    """Run these cells (cells.request_of), ``run`` being what the executor is handed; those that lie finished in ``folder``
+    are not run again unless ``fresh``.  ``each`` hears of every one as it is finished.  They come in the order given.
+
+    Raises UsageError if another sweep writes to the folder, if it cannot be written, and if the executor is gone.
+    """
+    places = {name_of(request): folder / FOLDER / f"{write.safe(name_of(request))}.json" for request in requests}
+    done: dict[str, Finished] = {}
+    with _alone(folder):
+        for request in requests:
+            held = None if fresh else _held(places[name_of(request)], request["key"])
+            if held is not None:
+                done[name_of(request)] = held
+                each(held)
+        rest = [request for request in requests if name_of(request) not in done]
+        try:
+            for request, answer in _answers(rest, executor, begun, run):
+                finished = Finished(answer["outcome"], answer["cost"])
+                _keep(folder, places[finished.name], request["key"], finished, answer["texts"])
+                done[finished.name] = finished
+                each(finished)
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [done[name_of(request)] for request in requests]
+
+
+def name_of(request: Mapping[str, Any]) -> str:
+    """The name of a request's cell."""
+    name: str = request["cell"]["name"]
+    return name
+
+
+def exit_code(finished: Sequence[Finished]) -> int:
+    """The worst: unexplained, then failed, then refused, as of a single run."""
+    codes = {one.exit_code for one in finished}
+    return next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED, EXIT_USAGE) if code in codes), EXIT_OK)
+
+
+def _answers(
+    requests: Sequence[Mapping[str, Any]],
+    executor: Executor,
+    begun: Callable[[str], None],
+    run: Callable[[str], str],
+) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Every request with its answer, as they come; what was ended from outside is tried again, last."""
+    waiting: dict[Future[str], tuple[Mapping[str, Any], int]] = {}
+    started: set[Future[str]] = set()
+
+    def submit(request: Mapping[str, Any], tries: int) -> None:
+        try:
+            waiting[executor.submit(run, json.dumps(request))] = request, tries
+        except RuntimeError as error:  # it was shut down, or is broken
+            raise _gone(error) from error
+
+    for request in requests:
+        submit(request, TRIES)
+    while waiting:
+        over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+        for future in [f for f in waiting if f not in started and (f in over or f.running())]:
+            started.add(future)
+            begun(name_of(waiting[future][0]))
+        for future in [f for f in waiting if f in over]:  # in the order they were asked for
+            request, tries = waiting.pop(future)
+            answer = _answer(request, future)
+            if answer.get("interrupted") and tries > 1:
+                submit(request, tries - 1)
+            else:
+                yield request, answer
+
+
+def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
+    """What the executor hands back, or a failed cell that says why there is nothing."""
+    try:
+        answer: dict[str, Any] = json.loads(future.result())
+    except CancelledError as error:
+        raise _gone(error) from error
+    except Exception as error:  # a process of the pool that broke, a machine that went away too often
+        answer = {"died": f"{type(error).__name__}: {str(error).strip()[:300]}".rstrip(": ."), "log": ""}
+    if "died" not in answer:
+        return answer
+    last = next((line for line in reversed(answer["log"].splitlines()) if line.strip()), "")
+    sentence = answer["died"] + (f"; its last words: {last[:200]}" if last else "")
+    failed = {**refused(name_of(request), {"": sentence}), "exit_code": EXIT_FAILED}
+    return {"outcome": failed, "texts": {}, "cost": {}, "interrupted": sentence}
+
+
+def _gone(error: BaseException) -> UsageError:
+    said = str(error).strip().rstrip(".") or type(error).__name__
+    return UsageError(
+        f"the executor has gone ({said}): what is finished is kept, and the same command goes on from there."
+    )
+
+
+def _held(path: Path, key: str) -> Finished | None:
+    """The finished cell of that key in that file; None where there is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return Finished(data["outcome"], data["cost"], kept=True) if data["key"] == key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(folder: Path, path: Path, key: str, finished: Finished, texts: Mapping[str, str]) -> None:
+    """Write the reports, then the cell: where that is, they are. What was not finished leaves no cell."""
+    if texts:
+        write.write(folder, finished.name, texts)
+    if "" in finished.outcome["refused"]:
+        path.unlink(missing_ok=True)
+        return
+    data = {"key": key, "outcome": finished.outcome, "cost": finished.cost}
+    write.write(path.parent, finished.name, {"json": json.dumps(data, indent=1) + "\n"})
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder: the system lets go of it when this process ends, however it does."""
+    try:
+        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        with (folder / FOLDER / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"another sweep writes to {folder}: wait for it, or give another folder with --out."
+                ) from error
+            for left in [*(folder / FOLDER).glob(".*.tmp"), *folder.glob(".*.tmp")]:  # of one that was killed
+                left.unlink(missing_ok=True)
+            yield
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror or type(error).__name__}.") from error

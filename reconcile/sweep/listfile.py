@@ -1,0 +1,118 @@
+"""A sweep's list in a file: TOML, one table per entry, each checked before anything runs.
+
+``[[model]]`` with one of ``zoo`` (with ``set``), ``package`` (with ``without``), ``factory`` (the same definition in both
+frameworks, or in those of ``frameworks``) or ``tf`` and ``torch``; all but the first may have ``arguments`` and ``inputs``, every
+entry ``environments``, and all but a package a ``name``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import own
+from ..environments import Environment
+from ..errors import UsageError, unknown
+from . import listing
+from .cells import Cell, in_environments
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "zoo": ("set", "name", "environments"),
+    "package": ("frameworks", "without", "arguments", "inputs", "environments"),
+    "factory": ("frameworks", "arguments", "inputs", "name", "environments"),
+    "tf": ("torch", "arguments", "inputs", "name", "environments"),
+    "torch": ("tf", "arguments", "inputs", "name", "environments"),
+}
+TEXT, LIST, TABLE = "a text", "a list of texts", "a table"
+SHAPES = {"set": TABLE, "arguments": TABLE, "environments": LIST, "inputs": LIST, "without": LIST, "frameworks": LIST}
+
+
+def read(
+    path: Path, environments: Mapping[str, Environment], default: Sequence[Environment], paths: Sequence[str] = ()
+) -> list[Cell]:
+    """The cells of a list; an entry that names no environments has the ``default`` ones.
+
+    Raises UsageError, naming the file, the entry and the key, for what cannot be used.
+    """
+    data = _toml(path)
+    for key in data:
+        if key != "model":
+            raise UsageError(f"{path}: unknown key {key!r}; a list has [[model]] tables and nothing else.")
+    entries = data.get("model")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise UsageError(f"{path}: there is no [[model]] table in it; each begins with [[model]].")
+    found: list[Cell] = []
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}, [[model]] number {number}"
+        _check(where, entry)
+        try:
+            places = [_environment(name, environments) for name in entry.get("environments", ())]
+            for cell in _cells(entry, paths):
+                found += in_environments(cell, places or default)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from error
+    return found
+
+
+def _check(where: str, entry: Mapping[str, Any]) -> None:
+    kinds = [kind for kind in KINDS if kind in entry]
+    if not kinds:
+        raise UsageError(f"{where}: it names no model: give one of {', '.join(KINDS)}.")
+    kind = kinds[0]
+    for key, value in entry.items():
+        if key != kind and key not in KINDS[kind]:
+            raise UsageError(f"{where}: {key!r} does not go with {kind}; what does is {', '.join(KINDS[kind])}.")
+        shape = SHAPES.get(key, TEXT)
+        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if not {TEXT: isinstance(value, str), LIST: texts, TABLE: isinstance(value, dict)}[shape]:
+            raise UsageError(f"{where}: {key} must be {shape}, not {value!r}.")
+    if not _plain(entry.get("arguments", {})):
+        raise UsageError(f"{where}: arguments must be texts, numbers, true or false, lists and tables of these.")
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_plain(item) for item in value.values())
+    return all(map(_plain, value)) if isinstance(value, list) else isinstance(value, (str, int, float, bool))
+
+
+def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
+    if "zoo" in entry:
+        said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _set(entry)}
+        return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
+    inputs = own.read_inputs(entry.get("inputs", ()))
+    arguments = entry.get("arguments", {})
+    frameworks = entry.get("frameworks", listing.BOTH)
+    if not frameworks or set(frameworks) - set(listing.BOTH):
+        raise UsageError(f"frameworks are one or both of {', '.join(listing.BOTH)}, not {frameworks!r}.")
+    if "package" in entry:
+        return listing.package(entry["package"], frameworks, arguments, inputs, entry.get("without", ()), paths)
+    one = dict.fromkeys(frameworks, entry["factory"]) if "factory" in entry else {}
+    factories = one or {name: entry[name] for name in listing.BOTH if name in entry}
+    return [listing.factory(factories, arguments, inputs, entry.get("name", ""))]
+
+
+def _set(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return list(entry.get("set", {}).items())
+
+
+def _environment(name: str, environments: Mapping[str, Environment]) -> Environment:
+    if name not in environments:
+        raise unknown("environment", name, environments)
+    return environments[name]
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the list {path}: {error.strerror}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"the list {path} is not valid TOML: {error}.") from error
+    return data

@@ -1,0 +1,137 @@
+"""What somebody names, as cells: a model of the zoo, a pair file, a factory, or a package whose functions make models."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import own
+from ..errors import UsageError, unknown
+from ..interpreters import clean_environ
+from ..model_zoo.pair import Input, PairError, load_pair, pair_path, resolve, zoo_names
+from .cells import Cell, is_there
+
+ZOO = "zoo"
+BOTH = ("tf", "torch")
+LIMIT = 300.0
+"""Seconds that importing a package may take."""
+PUBLIC = """
+import importlib, inspect, json, os, sys
+sys.path[:] = [p for p in sys.path if p] + json.loads(sys.argv[2])
+os.environ.setdefault("KERAS_BACKEND", sys.argv[3])
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.dont_write_bytecode = True
+try:
+    module = importlib.import_module(sys.argv[1])
+except ImportError as error:
+    if not error.name or not (sys.argv[1] + ".").startswith(error.name + "."):
+        raise
+    sys.exit("there is no module %s" % error.name)
+empty = inspect.Parameter.empty
+several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+found = []
+for name in getattr(module, "__all__", None) or dir(module):
+    value = getattr(module, name, None)
+    if name.startswith("_") or not inspect.isfunction(value):
+        continue
+    parameters = inspect.signature(value).parameters.values()
+    if all(p.default is not empty or p.kind in several for p in parameters):
+        found.append(name)
+sys.stdout.write("\\n" + json.dumps(sorted(found)))
+"""
+"""Prints the public functions of a module that can be called without arguments."""
+
+
+def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ()) -> list[Cell]:
+    """The cells that one word of the command line names. Raises UsageError for one that names nothing."""
+    framework, equals, rest = text.partition("=")
+    if equals and framework not in BOTH:
+        raise UsageError(f"{text!r} cannot be read: before = comes tf or torch, for a model in that framework alone.")
+    frameworks, where = ((framework,), rest) if equals else (BOTH, text)
+    if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
+        if inputs:
+            raise UsageError(f"--input is for factories; {text} says itself what its inputs are.")
+        return [pair(name) for name in (zoo_names() if text == ZOO else [text])]
+    if ":" in where:
+        return [factory(dict.fromkeys(frameworks, where), inputs=inputs)]
+    if "." not in where and not is_there(where, paths):
+        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications"])
+    return package(where, frameworks, inputs=inputs, paths=paths)
+
+
+def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
+    """A pair of the zoo, or one in a file. Raises UsageError for a model or a parameter that is not there."""
+    path = pair_path(model)
+    if not Path(path).is_file():
+        raise unknown("model", model, zoo_names())
+    if model in zoo_names():
+        try:
+            resolve(load_pair(path).PAIR, dict(overrides or {}))
+        except PairError as error:
+            raise UsageError(str(error)) from error
+    return Cell(name or Path(path).stem, model=model if model in zoo_names() else path, overrides=dict(overrides or {}))
+
+
+def factory(
+    factories: Mapping[str, str],
+    arguments: Mapping[str, Any] | None = None,
+    inputs: Sequence[Input] = (),
+    name: str = "",
+) -> Cell:
+    """Factories by framework. Raises UsageError for what is no ``module:function``."""
+    held = {framework: own.factory(framework, where, "the factory") for framework, where in factories.items()}
+    given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
+    return Cell(name or own.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
+
+
+def package(
+    module: str,
+    frameworks: Sequence[str] = BOTH,
+    arguments: Mapping[str, Any] | None = None,
+    inputs: Sequence[Input] = (),
+    without: Sequence[str] = (),
+    paths: Sequence[str] = (),
+) -> list[Cell]:
+    """Every model of a package: its public functions that can be called without arguments, but those in ``without``.
+
+    The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
+    """
+    names = public(module, frameworks, paths)
+    for name in without:
+        if name not in names:
+            raise unknown(f"model of {module}", name, names)
+    if not names:
+        raise UsageError(f"{module} has no public function that could make a model without being given anything.")
+    return [
+        factory(dict.fromkeys(frameworks, f"{module}:{name}"), arguments, inputs)
+        for name in names
+        if name not in without
+    ]
+
+
+def public(module: str, frameworks: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
+    own.factory(frameworks[0], f"{module}:make", "the factories in")  # raises for what is no module's name
+    backend = "tensorflow" if "tf" in frameworks else "torch"
+    command = [sys.executable, "-c", PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend]
+    with tempfile.TemporaryDirectory(
+        prefix="reconcile-"
+    ) as folder:  # whose folder is empty: nothing of theirs comes first
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise UsageError(f"{module} was not imported within {LIMIT:g} s.") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
+        raise UsageError(f"{module} cannot be listed: {lines[-1][:300].rstrip('.')}.")
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found

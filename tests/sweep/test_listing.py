@@ -1,0 +1,205 @@
+"""What somebody names, as cells: words, packages and files, each fault in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconcile import environments
+from reconcile.errors import UsageError
+from reconcile.model_zoo.pair import Input, zoo_names
+from reconcile.sweep import listfile, listing
+from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, read, request_of
+
+THERE = environments.load(None)
+HERE = [THERE["current"]]
+PACKAGE = """
+import os
+from os import path
+from .inner import made
+
+class Big: pass
+BACKEND = os.environ["KERAS_BACKEND"]
+
+def small(weights="web", *, width=3): ...
+def anything(*args, **more): ...
+def takes(width): ...
+def _hidden(): ...
+if BACKEND == "torch":
+    def torch_alone(): ...
+print("loaded")
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text(PACKAGE)
+    (tmp_path / "nets" / "inner.py").write_text("def made(): ...\ndef other(): ...\n")
+    (tmp_path / "breaks.py").write_text("raise ValueError('not today')\n")
+    (tmp_path / "json.py").write_text("raise ValueError('not the one that is meant')\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_package_lists_what_can_be_called_without_anything() -> None:
+    """In a process of its own; neither its printing nor its neighbours disturb."""
+    cells = listing.cells_of("nets")
+    assert [cell.name for cell in cells] == ["nets.anything", "nets.made", "nets.small"]
+    assert dict(cells[0].factories) == {"tf": "nets:anything", "torch": "nets:anything"}
+    assert [cell.name for cell in listing.cells_of("torch=nets")][-1] == "nets.torch_alone"
+    assert listing.cells_of("tf=nets.inner", [Input("", (1, 2), "")]) == [
+        Cell("nets.inner.made", factories={"tf": "nets.inner:made"}, inputs=(("", (1, 2), ""),)),
+        Cell("nets.inner.other", factories={"tf": "nets.inner:other"}, inputs=(("", (1, 2), ""),)),
+    ]
+
+
+def test_factories_pairs_and_the_zoo(folder: Path) -> None:
+    (folder / "mine.py").touch()
+    assert listing.cells_of("torch=net:make") == [Cell("net.make", factories={"torch": "net:make"})]
+    assert listing.cells_of("gru_demo") == [Cell("gru_demo", model="gru_demo")]
+    assert listing.cells_of("./mine.py") == [Cell("mine", model=str(folder / "mine.py"))]
+    assert [cell.model for cell in listing.cells_of("zoo")] == zoo_names()
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("gru_dem", "unknown model 'gru_dem'. Did you mean gru_demo"),
+        ("nets.gone", "nets.gone cannot be listed: there is no module nets.gone."),
+        ("nope.gone", "nope.gone cannot be listed: there is no module nope."),
+        ("breaks", "breaks cannot be listed: ValueError: not today."),
+        ("os.path:", "the factory 'os.path:': '' is no function's name."),
+        ("a b:make", "the factory 'a b:make': 'a b' is no module's name."),
+        ("jax=net:make", "'jax=net:make' cannot be read: before = comes tf or torch"),
+        ("gone.py", "unknown model 'gone.py'"),
+        ("antigravity=1", "cannot be read"),
+    ],
+)
+def test_a_word_that_names_nothing(word: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        listing.cells_of(word)
+    assert said in str(error.value)
+
+
+def test_inputs_are_not_for_pairs() -> None:
+    with pytest.raises(UsageError, match="says itself what its inputs are"):
+        listing.cells_of("gru_demo", [Input("", (1,), "")])
+
+
+def listed(folder: Path, text: str) -> list[Cell]:
+    (folder / "list.toml").write_text(text)
+    return listfile.read(Path("list.toml"), THERE, HERE)
+
+
+def test_a_list_of_everything(folder: Path) -> None:
+    cells = listed(
+        folder,
+        """
+        [[model]]
+        package = "nets"
+        without = ["anything"]
+        arguments = { width = 5 }
+
+        [[model]]
+        factory = "nets:small"
+        name = "wide"
+        inputs = ["ids=1,8:int64"]
+        frameworks = ["torch"]
+
+        [[model]]
+        tf = "a:make"
+        torch = "b:make"
+        environments = ["current", "tf-2.3.1"]
+
+        [[model]]
+        zoo = "gru_demo"
+        set = { batch = 8 }
+        """,
+    )
+    assert [cell.name for cell in cells] == [
+        "nets.made", "nets.small", "wide", "a.make+b.make", "a.make+b.make@tf-2.3.1", "gru_demo",
+    ]  # fmt: skip
+    assert cells[1].arguments == {"width": 5}
+    assert cells[2] == Cell("wide", factories={"torch": "nets:small"}, inputs=(("ids", (1, 8), "int64"),))
+    assert dict(cells[4].factories) == {"tf": "a:make"}  # there is no PyTorch in it
+    assert cells[4].place == THERE["tf-2.3.1"]
+    assert cells[5].overrides == {"batch": "8"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no [[model]] table in it"),
+        ("[model]\nzoo = 'gru_demo'", "there is no [[model]] table in it"),
+        ("[[model]]\nname = 'x'", "number 1: it names no model: give one of zoo, package, factory, tf, torch."),
+        ("models = 3", "unknown key 'models'"),
+        ("[[model]", "is not valid TOML"),
+        ("[[model]]\nzoo = 'gru_dem'", "number 1: unknown model 'gru_dem'. Did you mean gru_demo"),
+        ("[[model]]\nzoo = 'gru_demo'\nset = { frame = 3 }", "gru_demo has no parameter 'frame'"),
+        ("[[model]]\nzoo = 'gru_demo'\n[[model]]\nfactory = 3", "number 2: factory must be a text, not 3."),
+        ("[[model]]\nfactory = 'a:b'\nset = { a = 1 }", "'set' does not go with factory; what does is frameworks"),
+        ("[[model]]\nfactory = 'a:b'\ninputs = '1,2'", "inputs must be a list of texts, not '1,2'."),
+        ("[[model]]\nfactory = 'a:b'\ninputs = ['x']", "number 1: --input 'x' cannot be read"),
+        ("[[model]]\nfactory = 'a'", "names no factory. Write MODULE:FUNCTION"),
+        ("[[model]]\nfactory = 'a:b'\nframeworks = ['jax']", "frameworks are one or both of tf, torch"),
+        ("[[model]]\nfactory = 'a:b'\nenvironments = ['tf-1']", "unknown environment 'tf-1'"),
+        ("[[model]]\ntorch = 'a:b'\nenvironments = ['tf-2.3.1']", "a.b: the environment tf-2.3.1 has none of torch."),
+        ("[[model]]\nfactory = 'a:b'\narguments = { day = 2020-01-01 }", "arguments must be texts, numbers"),
+        ("[[model]]\npackage = 'nets'\nwithout = ['smal']", "unknown model of nets 'smal'. Did you mean small"),
+    ],
+)
+def test_each_fault_of_a_list_in_a_sentence(folder: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        listed(folder, text)
+    assert said in str(error.value)
+    assert str(error.value).count("list.toml") == 1
+
+
+def test_two_models_of_one_name_are_one_or_refused() -> None:
+    one, other = Cell("a", model="gru_demo"), Cell("A", model="gru_demo", overrides={"batch": "2"})
+    assert distinct([one, one]) == [one]
+    with pytest.raises(UsageError, match="give one of them another name"):
+        distinct([one, other])
+    with pytest.raises(UsageError, match="give it another name"):
+        distinct([Cell("Readme", model="gru_demo")])
+
+
+def test_what_travels_comes_back_as_it_was() -> None:
+    import json
+
+    (cell,) = in_environments(Cell("x", factories={"tf": "a:b"}, inputs=(("", (1, 2), ""),)), [THERE["tf-2.3.1"]])
+    manner = Manner(counters=("tf.profiler@frozen",), formats=("md", "csv"), formula_texts={"0-f.py": "x = 1"})
+    assert read(json.loads(json.dumps(request_of(cell, manner, ())))) == (cell, manner)
+
+
+def test_a_key_says_what_determines_a_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, manner = Cell("n", factories={"torch": "nets:small"}), Manner()
+
+    def key(cell: Cell = cell, manner: Manner = manner) -> str:
+        found: str = request_of(cell, manner, ())["key"]
+        return found
+
+    first = key()
+    assert key() == first
+    assert key(manner=Manner(timeout=3.0)) == first  # how long it may take says nothing of what it finds
+    others = [
+        key(Cell("n", factories={"torch": "nets:made"})),
+        key(Cell("n", factories={"torch": "nets:small"}, arguments={"width": 4})),
+        key(Cell("n", factories={"torch": "nets:small"}, inputs=(("", (2,), ""),))),
+        key(in_environments(cell, [THERE["torch-1.10.1"]])[0]),
+        key(manner=Manner(convention="all")),
+        key(manner=Manner(counters=("thop",))),
+        key(manner=Manner(formats=("md", "csv"))),
+        key(manner=Manner(formula_texts={"0-f.py": "x = 1"})),
+    ]
+    for file in ("nets/inner.py", "breaks.py"):  # what its module may import lies in its package or beside it
+        with (folder / file).open("a") as source:
+            source.write("# changed\n")
+        others.append(key())
+    monkeypatch.setattr("reconcile.sweep.cells.source_digest", lambda: "another tool")
+    others.append(key())
+    monkeypatch.setattr("reconcile.sweep.cells.versions", lambda _cell: {"torch": "0"})
+    others.append(key())
+    assert len({first, *others}) == 1 + len(others)

@@ -1,0 +1,88 @@
+"""The summary of a sweep: it adds up, names stay names, and what is missing says why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
+from reconcile.sweep.engine import Finished
+from tests.sweep.fakes import counter, outcome
+
+COST = {"wall_s": 12.34, "peak_bytes": 3 << 29}
+BETWEEN = {
+    "from": "trace@tf",
+    "to": "trace@torch",
+    "state": "equal",
+    "reason": "",
+    "work": 10,
+    "residual": 0,
+    "causes": {},
+}
+CLEAN = Finished(outcome("a.Net", counter(), counter("thop", 5), between=BETWEEN), COST)
+OPEN = Finished(
+    outcome("b|Net", counter(), counter("thop", 7, residual=-3), exit_code=1, open=["thop to trace@torch: -3"]), COST
+)
+LOST = counter() | {
+    "state": "failed",
+    "reported": None,
+    "normalised": None,
+    "work": None,
+    "residual": None,
+    "reason": "died",
+}
+FAILED = Finished(outcome("c", counter("thop"), LOST, exit_code=3), COST)
+HALF = Finished(outcome("d", refused={"tf": "the factory raised ValueError."}), {}, kept=True)
+GONE = Finished(
+    {"name": "e", "refused": {"": "its process was killed"}, "exit_code": 3, "traces": [], "counters": [], "between": None,
+     "open": []}, {},
+)  # fmt: skip
+ALL = [CLEAN, OPEN, FAILED, HALF, GONE]
+
+
+def table(text: str) -> list[list[str]]:
+    rows = [re.split(r"(?<!\\) *\| *", line)[1:-1] for line in text.splitlines() if line.startswith("|")]
+    return [rows[0], *rows[2:]]
+
+
+def test_a_row_per_model_and_sums_that_add_up() -> None:
+    text = to_markdown(ALL, "reconcile sweep x")
+    head, *rows = table(text)
+    assert len(rows) == len(ALL)
+    assert all(len(row) == len(head) for row in rows)
+    total, *parts = map(int, re.findall(r"\d+", text[text.index("5 models") : text.index("totals of counters")])[:5])
+    assert (total, sum(parts)) == (5, 5)
+    assert parts == [2, 1, 1, 1]
+    counters = text[text.index("totals of counters") - 3 :]
+    total, exact, off, open_, without = map(int, re.findall(r"\d+", counters)[:5])
+    assert total == sum(len(one.outcome["counters"]) for one in ALL) == exact + off + open_ + without
+    assert (exact, off, open_, without) == (4, 1, 1, 1)
+    assert "1 models ran in both frameworks: 1 do the same work" in text
+    assert "1 of those that ran are refused beside one framework" in text
+
+
+def test_what_a_row_says() -> None:
+    _, clean, open_, failed, half, gone = table(to_markdown(ALL))
+    assert clean == ["[a.Net](a.Net.md)", "10", "1", "0.500", "0", "reconciled", "12.3", "1.50"]
+    assert open_[0] == r"[b\|Net](b_Net.md)"
+    assert open_[3:6] == ["0.700 unexplained", "-3", "not reconciled: thop to trace@torch: -3"]
+    assert failed[2:6] == ["failed", "1", "0", "a counter failed: died"]
+    assert half[5] == "reconciled; refused in TensorFlow: the factory raised ValueError."
+    assert half[6:] == ["", ""]
+    assert gone == ["e", "", "", "", "", "not run: its process was killed", "", ""]
+    assert verdict(GONE) == "not run: its process was killed"
+
+
+def test_the_tables_hold_every_total_and_every_cost_apart() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(ALL))))
+    assert len(rows) == sum(
+        len(o.outcome["traces"]) + len(o.outcome["counters"]) + len(o.outcome["refused"]) for o in ALL
+    )
+    thop = next(row for row in rows if (row["model"], row["counter"]) == ("b|Net", "thop"))
+    assert int(thop["normalised"]) + int(thop["residual"]) + 6 == int(thop["work"])
+    assert [row["reason"] for row in rows if row["state"] in ("refused", "failed")] == [
+        "died", "the factory raised ValueError.", "its process was killed",
+    ]  # fmt: skip
+    assert "12.3" not in to_csv(ALL)
+    assert [row["wall_s"] for row in csv.DictReader(io.StringIO(costs(ALL)))] == ["12.34", "12.34", "12.34", "", ""]
