@@ -17,11 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
 from . import tf_graph
 from .tf_gradients import Call
 
-LOSS_LAYER = "(loss)"
 GIVEN, TRAINED = 1, 2
 """What a value depends on: the model's inputs; a variable that is trained."""
 WEIGHT, INPUT, UNASKED = 1, 2, 4

@@ -140,7 +140,7 @@ class TrainingModel(TfModel):
             if outside.dtype != tf.resource:
                 held.append((number, inside, outside.numpy(), None))
                 continue
-            kind = _held(outside)
+            kind = _held(inside)
             value = raw.ReadVariableOp(resource=outside, dtype=kind[0]).numpy()
             held.append((number, inside, value, kind))
         assigns, values = [], {}
@@ -152,7 +152,7 @@ class TrainingModel(TfModel):
                     continue
                 handle = raw.VarHandleOp(dtype=kind[0], shape=kind[1], shared_name=name, name=name)
                 first = tf.compat.v1.placeholder(kind[0], kind[1], name=name + "_first")
-                assigns.append(raw.AssignVariableOp(resource=handle, value=first))
+                assigns.append(raw.AssignVariableOp(resource=handle, value=first, name=name + "_assigned"))
                 values[first] = value
                 handles[inside.name] = handle
             tf.import_graph_def(own.as_graph_def(), input_map=handles, name="")

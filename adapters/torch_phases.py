@@ -14,12 +14,11 @@ from typing import Any, Dict, List, Set, Tuple
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from ..records import FORWARD, INPUT_GRADIENT, LOSS, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ..records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from .torch_model import ModulePath
 from .torch_records import tensor_record, tensors_in
 from .trace_torch import Recorder, dispatched, is_work
 
-LOSS_LAYER = "(loss)"
 NESTED = (
     "a backward pass inside of the backward pass is not followed (checkpointing with use_reentrant=True does that: "
     "give use_reentrant=False)"

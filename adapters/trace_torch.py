@@ -112,10 +112,13 @@ class Recorder(TorchDispatchMode):
 
     def add(self, op):
         # type: (Op) -> None
-        """Take the op in; one that differs from an earlier one in nothing is one more call of it."""
+        """Take the op in; one that differs from an earlier one in nothing is one more call of it.
+
+        Its id is given here: an op that waits for its phase comes after others that were made later.
+        """
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
         held = self.ops.get(key)
-        self.ops[key] = op if held is None else held._replace(calls=held.calls + 1)
+        self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)
 
 
 class FusedCalls(TorchFunctionMode):

@@ -9,9 +9,9 @@ from typing import Any, Callable, List
 
 import torch
 
-from ..records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, Op, Trace
+from ..records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, Op, Trace
 from .torch_model import TorchModel, tensors_out
-from .torch_phases import LOSS_LAYER, TrainingPath, TrainingRecorder
+from .torch_phases import TrainingPath, TrainingRecorder
 from .torch_records import tensor_record
 from .trace_torch import FusedCalls, finished, recorded
 

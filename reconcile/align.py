@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .records import Layer
+from .records import LOSS_LAYER, Layer
 
 ROOT = "(model)"
 
@@ -30,6 +30,8 @@ class Alignment:
                 return found
         if not path:
             return ROOT
+        if path == LOSS_LAYER:
+            return path
         return f"{framework}:{path}" if self.names else path
 
     def order(self, found: Iterable[str]) -> tuple[str, ...]:

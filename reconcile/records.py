@@ -30,6 +30,8 @@ BACKWARD = "backward"
 
 LOSS = "loss"
 """Phase of an op of a training step's loss, both ways."""
+LOSS_LAYER = "(loss)"
+"""Layer of such an op: no layer of the model."""
 INPUT_GRADIENT = "input-gradient"
 """Phase of an op of the backward pass that a gradient with respect to an activation needs."""
 WEIGHT_GRADIENT = "weight-gradient"

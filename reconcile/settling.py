@@ -44,9 +44,17 @@ def settle(
 
 
 def _aligned(found: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
-    """How layers become rows: no convention has a say in that."""
-    traces = [trace for trace in found.traces if isinstance(trace, Trace)]
+    """How layers become rows: no convention has a say in that, and no more of a training step than the model's call."""
+    traces = [_called(trace) for trace in found.traces if isinstance(trace, Trace)]
     return alignment([Layer(*layer) for layer in found.meta["layers"]], traces, mapping)
+
+
+def _called(trace: Trace) -> Trace:
+    """What ran of a trace when the model was called."""
+    if all(op.phase != LOSS for op in trace.ops):
+        return trace
+    ops = tuple(op for op in trace.ops if op.phase == FORWARD)
+    return trace._replace(ops=ops, layers=tuple(dict.fromkeys(op.layer for op in ops)))
 
 
 def _settled(

@@ -74,8 +74,8 @@ def test_what_is_not_covered_says_so(ask):
     result = ask("steps", "3,2,4", "all", training="sgd")
     assert result.exit_code == EXIT_UNEXPLAINED
     assert "aten.gru_backward" in result.traces[0].reason
-    with pytest.raises(UsageError, match="TensorFlow's training step is not traced"):
-        runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@frozen",), training="sgd"))
+    with pytest.raises(UsageError, match="builds the model another way"):
+        runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
     with pytest.raises(UsageError, match="a model that code makes"):
         runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": {}}, training="sgd"))
     alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
