@@ -8,63 +8,18 @@
 * A gradient added to another one belongs to where both arrive.
 """
 
-import bisect
-from typing import Any, Dict, List, Set, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
 from ..records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
-from .torch_model import ModulePath
+from .torch_nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .torch_records import tensor_record, tensors_in
 from .trace_torch import Recorder, dispatched, is_work
 
-NESTED = (
-    "a backward pass inside of the backward pass is not followed (checkpointing with use_reentrant=True does that: "
-    "give use_reentrant=False)"
-)
-WEIGHT, INPUT = 1, 2
-"""What a gradient is taken with respect to; an op may serve both."""
-
-
-class Slot(object):
-    """Where one result of an autograd node goes: to a parameter's gradient or on, and the layer it arrives in."""
-
-    def __init__(self, goal, layer):
-        # type: (int, str) -> None
-        self.goal = goal
-        self.layer = layer
-
-
-class TrainingPath(ModulePath):
-    """Module paths that remember in whose forward each autograd node was made."""
-
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        super(TrainingPath, self).__init__(root)
-        self._since = [0]
-        self._layers = [""]
-
-    def mark(self, layer):
-        # type: (str) -> None
-        """From here on nodes are made in this layer."""
-        self._since.append(torch.autograd._get_sequence_nr())
-        self._layers.append(layer)
-
-    def made_in(self, node):
-        # type: (int) -> str
-        """The layer in which the node of this sequence number was made."""
-        return self._layers[bisect.bisect_right(self._since, node) - 1]
-
-    def _push(self, module, inputs):
-        # type: (torch.nn.Module, Any) -> None
-        super(TrainingPath, self)._push(module, inputs)
-        self.mark(self.current)
-
-    def _pop(self, module, inputs, outputs):
-        # type: (torch.nn.Module, Any, Any) -> None
-        super(TrainingPath, self)._pop(module, inputs, outputs)
-        self.mark(self.current)
+NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 
 
 class Pending(object):
@@ -86,14 +41,15 @@ class TrainingRecorder(Recorder):
         self.path = path  # type: TrainingPath
         self.phase = FORWARD
         self.owner = ""
-        self._newest = torch.autograd._get_sequence_nr()
+        self._newest = newest()
         self._clean = {}  # type: Dict[int, Any]  # storages that no input of the model went into, kept alive
         self._of_weights = set()  # type: Set[int]  # nodes that no input of the model went into
-        self._loss_from = None  # type: Any
+        self._loss = None  # type: Any  # numbers of the first node of the loss and of the first one after it
         self._slots = {}  # type: Dict[int, List[Slot]]
         self._pending = []  # type: List[Pending]
         self._arrived = {}  # type: Dict[int, Slot]  # results of the node that was done last
         self._done = None  # type: Any
+        self._detached = set()  # type: Set[int]  # leaves inside of a checkpoint that are what went into it
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
             self._set_clean(tensor, True)
@@ -110,10 +66,11 @@ class TrainingRecorder(Recorder):
             if self.phase == FORWARD:
                 self._follow(func, args, kwargs, out)
             self.add(op._replace(phase=self.phase))
-        elif torch.is_grad_enabled():  # only what is recomputed for the backward pass turns gradients on
-            self.add(op._replace(phase=RECOMPUTATION, layer=self.path.current or op.layer))
-        elif _is_leaf(node):  # a gradient arrives
-            self.add(op._replace(phase=WEIGHT_GRADIENT))
+        elif recomputing():
+            self._follow(func, args, kwargs, out)
+            self.add(op._replace(phase=RECOMPUTATION))
+        elif is_leaf(node):  # a gradient arrives
+            self.add(op._replace(phase=_phase(self._goal_of_leaf(node))))
         else:
             self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
         return out
@@ -122,8 +79,10 @@ class TrainingRecorder(Recorder):
         # type: () -> str
         """Layer of what runs now."""
         node = torch._C._current_autograd_node()
-        if node is not None and _is_leaf(node):
+        if node is not None and is_leaf(node):
             return self._owners.get(id(node.variable), "")
+        if recomputing():
+            return self.path.inner
         if node is not None:
             return self.path.made_in(node._sequence_nr())
         return self.path.current if self.phase == FORWARD else self.owner
@@ -132,29 +91,30 @@ class TrainingRecorder(Recorder):
         # type: (str, str) -> None
         """What follows belongs to this phase and layer."""
         self.phase, self.owner = phase, layer
-        if phase == LOSS and self._loss_from is None:
-            self._loss_from = torch.autograd._get_sequence_nr()
+        if phase == LOSS:
+            self._loss = (newest(), newest())
             self.path.mark(layer)
 
     # Forward: which nodes have nothing to do with the model's inputs.
 
     def _follow(self, func, args, kwargs, out):
         # type: (Any, Any, Any, Any) -> None
-        now = torch.autograd._get_sequence_nr()
-        clean = all(self._is_clean(t) for t in tensors_in([*args, *kwargs.values()]))
+        now = newest()
+        clean = self.of_weights(tensors_in([*args, *kwargs.values()]))
         if clean and now > self._newest:  # an op's node is made right before it is dispatched
             self._of_weights.add(now - 1)
         self._newest = now
         for tensor in tensors_in(out):
             self._set_clean(tensor, clean)
 
-    def _is_clean(self, tensor):
-        # type: (torch.Tensor) -> bool
-        return _storage(tensor)[0] in self._clean
+    def of_weights(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether all of these were computed from parameters alone."""
+        return all(storage_of(t)[0] in self._clean for t in tensors)
 
     def _set_clean(self, tensor, clean):
         # type: (torch.Tensor, bool) -> None
-        key, storage = _storage(tensor)
+        key, storage = storage_of(tensor)
         if not clean:
             self._clean.pop(key, None)
         elif key is not None:
@@ -162,28 +122,43 @@ class TrainingRecorder(Recorder):
 
     # Backward: what each op's result is needed for.
 
-    def watch(self, root):
-        # type: (Any) -> None
-        """Ask every node behind this one to say when it is done."""
-        seen = {root}
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            behind = [n for n, _ in node.next_functions]
-            self._slots[node._sequence_nr()] = [self._slot(n, node) for n in behind]
-            node.register_hook(_Done(self, node._sequence_nr()))
-            for other in behind:
-                if other is not None and other not in seen and not _is_leaf(other):
-                    seen.add(other)
-                    stack.append(other)
+    def watch(self, roots):
+        # type: (List[Any]) -> None
+        """Ask every node behind these to say when it is done; what is recomputed inside of one belongs to its layer."""
+        outermost = not self._slots
+        if self._loss is not None and outermost:
+            self._loss = (self._loss[0], newest())
+        for node in [n for root in roots for n in behind(root)]:
+            number = node._sequence_nr()
+            if number in self._slots:
+                continue
+            if not outermost:
+                leaves = [n.variable for n, _ in node.next_functions if n is not None and is_leaf(n)]
+                self._detached.update(id(leaf) for leaf in leaves if id(leaf) not in self._owners)
+            self._slots[number] = [self._slot(n, node) for n, _ in node.next_functions]
+            node.register_hook(_Done(self, number))
+            if isinstance(node, BackwardCFunction):
+                node.register_prehook(_Begun(self.path, number))
+
+    @contextmanager
+    def inside(self):
+        # type: () -> Iterator[None]
+        """Within this, a backward pass runs inside of a node of another: each settles its own."""
+        held, self._pending, self._done = self._pending, [], None
+        yield
+        self._pending, self._done = held, None
 
     def _slot(self, node, source):
         # type: (Any, Any) -> Slot
         here = self.path.made_in(source._sequence_nr())
-        if node is None or _is_leaf(node):
-            return Slot(WEIGHT, here)
+        if node is None or is_leaf(node):
+            return Slot(WEIGHT if node is None else self._goal_of_leaf(node), here)
         goal = WEIGHT if self._only_weights(node._sequence_nr(), node) else INPUT
         return Slot(goal, self.path.made_in(node._sequence_nr()))
+
+    def _goal_of_leaf(self, node):
+        # type: (Any) -> int
+        return INPUT if id(node.variable) in self._detached else WEIGHT
 
     def _only_weights(self, number, node):
         # type: (int, Any) -> bool
@@ -255,7 +230,7 @@ class TrainingRecorder(Recorder):
 
     def _phase_of(self, node, goal):
         # type: (int, int) -> str
-        if self._loss_from is not None and node >= self._loss_from:
+        if self._loss is not None and self._loss[0] <= node < self._loss[1]:
             return LOSS
         return _phase(WEIGHT if node in self._of_weights and goal != INPUT else goal)
 
@@ -272,20 +247,18 @@ class _Done(object):
         self.recorder.done(self.node, gradients)
 
 
+class _Begun(object):
+    """Hook before a node of Python code, which may compute again: what it makes is made in its own layer."""
+
+    def __init__(self, path, node):
+        # type: (TrainingPath, int) -> None
+        self.path, self.node = path, node
+
+    def __call__(self, gradients):
+        # type: (Any) -> None
+        self.path.mark(self.path.made_in(self.node))
+
+
 def _phase(goal):
     # type: (int) -> str
     return INPUT_GRADIENT if goal & INPUT else WEIGHT_GRADIENT
-
-
-def _is_leaf(node):
-    # type: (Any) -> bool
-    return hasattr(node, "variable")  # AccumulateGrad
-
-
-def _storage(tensor):
-    # type: (torch.Tensor) -> Tuple[Any, Any]
-    try:
-        storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # sparse and wrapped tensors have none
-        return None, None
-    return storage._cdata, storage

@@ -57,7 +57,7 @@ def recurrent(name, args, out, id, layer):
     tensors = [args[0]] + ([args[1]] if packed else [])
     tensors += tensors_in(args[2] if packed else args[1])
     weights = tensors_in(args[3] if packed else args[2])
-    attrs = {
+    attrs = {  # type: Dict[str, Any]
         "has_biases": bool(rest[0]),
         "num_layers": int(rest[1]),
         "bidirectional": bool(rest[4]),
@@ -65,6 +65,10 @@ def recurrent(name, args, out, id, layer):
         "packed": packed,
         "weights_at": len(tensors),
     }
+    if rest[2] and rest[3] and rest[1] > 1:  # between layers, in training
+        attrs["dropout"] = float(rest[2])
+    if packed and rest[4]:
+        attrs["last_batch"] = int(args[1][-1])  # how many sequences are as long as the longest: reversed, they begin
     inputs = tuple(tensor_record(t) for t in tensors + weights)
     return Op(id, "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 
@@ -153,9 +157,10 @@ class FusedCalls(TorchFunctionMode):
         self.recorder.paused = True
         try:
             out = compute()
+            made = record(out)
         finally:
             self.recorder.paused = False
-        self.recorder.add(record(out))
+        self.recorder.add(made)
         return out
 
     def recurrent_call(self, name, func, args):

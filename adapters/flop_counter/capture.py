@@ -60,7 +60,8 @@ def _called(model):
 
 def _trained(model):
     # type: (TorchModel) -> Tuple[Recorder, Watched]
-    from ..torch_phases import TrainingPath, TrainingRecorder
+    from ..torch_nodes import TrainingPath
+    from ..torch_phases import TrainingRecorder
     from ..trace_torch_training import step
 
     module = model.build(model.device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import (  # noqa: F401
     aten_elementwise,
+    aten_fused_gradients,
     aten_gradients,
     aten_layers,
     aten_moves,

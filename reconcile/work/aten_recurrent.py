@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..records import Op
+from .elementwise import ATEN
 from .recurrent import gates_alone, layers
 from .shapes import attr, n_in, n_out, shape
 from .types import UnknownWork, Work, formula, prod
@@ -17,17 +18,23 @@ def _rows(op: Op) -> int:
 
 
 def _directions(op: Op) -> int:
-    """Layer-directions. Raises UnknownWork for dropout between layers in training."""
-    if attr(op, "train", False) and attr(op, "dropout", 0) and int(attr(op, "num_layers")) > 1:
-        raise UnknownWork(f"{op.op} with dropout between layers in training: no formula")
+    """Layer-directions."""
     return int(attr(op, "num_layers")) * (2 if attr(op, "bidirectional") else 1)
+
+
+def _dropout(op: Op, weights: list[tuple[int, ...]]) -> Work:
+    """Between layers, in training: every element of what goes into each layer but the first."""
+    if not op.attrs.get("train", True) or not op.attrs.get("dropout"):
+        return Work()
+    each = len(weights) // int(attr(op, "num_layers"))
+    return ATEN["dropout"][0] * (_rows(op) * sum(weights[i][-1] for i in range(each, len(weights), each)))
 
 
 @formula(*(f"aten.{kind}" for kind in _KINDS), source=_SOURCE)
 def _layer(op: Op) -> Work:
     # data (T, B, I), (B, T, I), (T, I) or packed (rows, I); weights from index weights_at in torch's order
     weights = [shape(op, i) for i in range(int(attr(op, "weights_at")), len(op.inputs))]
-    return layers(op.op[len("aten.") :], _rows(op), _directions(op), weights)
+    return layers(op.op[len("aten.") :], _rows(op), _directions(op), weights) + _dropout(op, weights)
 
 
 @formula(*(f"aten.{cell}_cell" for cell in ("gru", "lstm", "rnn_tanh", "rnn_relu")), source=_SOURCE)
@@ -61,7 +68,7 @@ def _cudnn_layers(op: Op) -> Work:
     # input, then weight_stride0 weights per layer-direction, then buffers and states
     directions = _directions(op)
     weights = [shape(op, 1 + i) for i in range(int(attr(op, "weight_stride0")) * directions)]
-    return layers(_mode(op), _rows(op), directions, weights)
+    return layers(_mode(op), _rows(op), directions, weights) + _dropout(op, weights)
 
 
 @formula(

@@ -7,7 +7,7 @@ does not change its work with the backend. A test holds it against the ops that 
 
 from __future__ import annotations
 
-from . import normalization
+from . import gradients, normalization
 from .contraction import dense, dots
 from .types import UnknownWork, Work, prod
 
@@ -41,6 +41,44 @@ def sdpa(
     work += normalization.safe_softmax(batch * sq, sk)
     work += Work(div=scores, mul=scores) if dropout else Work()
     return work + dots(batch * sq * dv, sk)
+
+
+SCORES, VALUE, QUERY, KEY, MASK = "scores", "value", "query", "key", "mask"
+"""Parts of the gradient: what query, key and mask need together, and each tensor's own."""
+
+
+def sdpa_gradient(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    mask: tuple[int, ...] | None = None,
+    *,
+    dropout: bool = False,
+) -> dict[str, Work]:
+    """Part -> work of the gradients of :func:`sdpa`, whose attention was kept; g is what arrives at the result.
+
+    Raises UnknownWork as it does.
+
+    - value: attention^T @ g: B*Hq*Sk*Dv dot products of Sq; repeated heads' are added: their elements less the value's
+    - scores, for query, key and mask: g @ v^T: B*Hq*Sq*Sk dot products of Dv; dropout: * noise: mul; softmax's
+      derivative (gradients.softmax): mul 2, add 1 per score, and the sums of B*Hq*Sq rows: add Sk - 1 each
+    - query: ds @ k: B*Hq*Sq*D dot products of Sk; * sqrt(scale): mul
+    - key: ds^T @ q: B*Hq*Sk*D dot products of Sq; * sqrt(scale): mul; repeated heads' are added
+    - mask: ds, summed over what the mask was repeated for
+
+    Kernels that keep no attention (flash, memory efficient) compute it again: that is their own, and no part of this.
+    """
+    sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
+    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    scores, keys, values = batch * sq * sk, batch * sk * d, batch * sk * dv
+    softmax = gradients.softmax(batch * sq, sk)
+    return {
+        SCORES: dots(scores, dv) + Work(mul=scores if dropout else 0) + softmax,
+        VALUE: dots(values, sq) + Work(add=values - prod(value)),
+        QUERY: dots(batch * sq * d, sk) + Work(mul=batch * sq * d),
+        KEY: dots(keys, sq) + Work(mul=keys, add=keys - prod(key)),
+        MASK: Work(add=scores - prod(mask)) if mask is not None else Work(),
+    }
 
 
 def multi_head(

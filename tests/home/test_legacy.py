@@ -27,6 +27,8 @@ def ruff_files() -> list[str]:
 def test_the_two_lists_of_legacy_files_agree() -> None:
     modern = [
         "adapters/trace_torch.py",
+        "adapters/torch_fused.py",
+        "adapters/torch_nodes.py",
         "adapters/torch_phases.py",
         "adapters/torch_watch.py",
         "adapters/trace_torch_training.py",

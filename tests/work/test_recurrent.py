@@ -143,12 +143,23 @@ def test_cudnn_rnn_is_the_layer():
     assert got
 
 
+@pytest.mark.parametrize("kind", sorted(LAYERS))
+def test_dropout_between_layers(kind):
+    """In training; its random bits are no work."""
+    options = {"nonlinearity": kind[4:]} if kind.startswith("rnn") else {}
+    module = LAYERS[kind](3, 4, 3, bidirectional=True, dropout=0.5, **options).double().train()
+    data = torch.randn(5, 2, 3, dtype=torch.float64)
+    op = one_op(module, data)
+    trained = op._replace(attrs={**op.attrs, "dropout": 0.5})
+    assert work_of(trained) == work_dispatched(module, data)
+    assert work_of(trained) - work_of(op) == Work(div=2 * 5 * 2 * 8, mul=2 * 5 * 2 * 8)
+    assert work_of(trained._replace(attrs={**trained.attrs, "train": False})) == work_of(op)
+
+
 def test_weights_that_do_not_fit_are_unknown():
     module = torch.nn.GRU(3, 4)
     op = one_op(module, torch.zeros(5, 2, 3))
     with pytest.raises(UnknownWork, match="layer-directions"):
         work_of(op._replace(attrs={**op.attrs, "num_layers": 3}))
-    with pytest.raises(UnknownWork, match="dropout between layers"):
-        work_of(op._replace(attrs={**op.attrs, "num_layers": 2, "train": True, "dropout": 0.5}))
     with pytest.raises(UnknownWork, match="recurrent mode"):
         work_of(make("aten.mkldnn_rnn_layer", [(5, 2, 3), (12, 3), (12, 4)], [(5, 2, 4)], mode=7, has_biases=False))

@@ -1,0 +1,80 @@
+"""Gradients of recurrent layers and of attention: fused calls, which the trace has as one op each way.
+
+Such a record has the inputs of its forward op, ``needs``, which of them need a gradient, and the ``part`` of the work that
+it stands for, since parts belong to different phases; without a part it is all of it.
+"""
+
+from __future__ import annotations
+
+from ..records import Op
+from . import attention
+from .recurrent_gradients import Asked, Rows, gradients
+from .shapes import attr, shape
+from .types import UnknownWork, Work, formula, prod
+
+ACTIVATIONS, WEIGHTS = "activations", "weights"
+"""Parts of a recurrent layer's gradient."""
+
+
+def _needs(op: Op) -> list[bool]:
+    needs = attr(op, "needs")
+    if not isinstance(needs, (list, tuple)) or len(needs) != len(op.inputs):
+        raise UnknownWork(f"{op.op}: needs is {needs!r}, not a flag for each of {len(op.inputs)} inputs")
+    return [bool(wanted) for wanted in needs]
+
+
+@formula(
+    *(f"aten.{kind}_backward" for kind in ("gru", "lstm", "rnn_tanh", "rnn_relu")),
+    source="recurrent_gradients.py: autograd of ATen native/RNN.cpp",
+)
+def _recurrent(op: Op) -> Work:
+    # data (T, B, I), (B, T, I) or packed (rows, I)[, batch_sizes], h0 (L*D, B, P)[, c0 (L*D, B, H)], weights
+    kind = op.op[len("aten.") : -len("_backward")]
+    needs, at, packed = _needs(op), int(attr(op, "weights_at")), bool(attr(op, "packed"))
+    states = needs[2 if packed else 1 : at]
+    asked = Asked(needs[0], states[0], any(states[1:]), tuple(needs[at:]), tuple(map(bool, attr(op, "arrived"))))
+    sequences = shape(op, 2 if packed else 1)[-2]
+    first: tuple[int, ...] = (sequences,)
+    if attr(op, "bidirectional"):
+        first += (int(attr(op, "last_batch")) if packed else sequences,)
+    rows = Rows(prod(shape(op)[:-1]), sequences, first)
+    weights = [shape(op, i) for i in range(at, len(op.inputs))]
+    dropout = float(attr(op, "dropout", 0))
+    both = dict(
+        zip(
+            (ACTIVATIONS, WEIGHTS),
+            gradients(kind, rows, int(attr(op, "num_layers")), weights, asked, dropout),
+            strict=True,
+        )
+    )
+    part = op.attrs.get("part")
+    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
+
+
+@formula("aten.scaled_dot_product_attention_backward", source="attention.sdpa_gradient: autograd of ATen's math path")
+def _attention(op: Op) -> Work:
+    # query, key, value[, mask]
+    needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
+    mask = shape(op, 3) if needs.get(attention.MASK) else None
+    query, key, value = (shape(op, i) for i in range(3))
+    parts = attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")))
+    wanted = {name for name, need in needs.items() if need}
+    if wanted - {attention.VALUE}:
+        wanted.add(attention.SCORES)
+    part = op.attrs.get("part")
+    return sum((work for name, work in parts.items() if name in wanted and part in (None, name)), Work())
+
+
+@formula(
+    *(f"aten._scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")),
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward",
+    source="attention.sdpa_gradient, one definition for every kernel: native/transformers/attention.cpp",
+)
+def _attention_kernel(op: Op) -> Work:
+    # gradient, query, key, value, ...; a mask's gradient is asked of the memory efficient kernel alone
+    mask = attr(op, "grad_input_mask", None)
+    if mask is not None and len(mask) > 3 and mask[3]:
+        raise UnknownWork(f"{op.op} with the gradient of a mask")
+    query, key, value = (shape(op, i) for i in (1, 2, 3))
+    parts = attention.sdpa_gradient(query, key, value, dropout=bool(op.attrs.get("dropout_p")))
+    return sum(parts.values(), Work())
