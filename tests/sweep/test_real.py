@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from reconcile import environments
 from reconcile.endings import MARK as WORKER
+from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +221,24 @@ def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict
         assert process.returncode == 2
         assert workers[1].poll() is None
     assert written(folder, "dask-out") == reference
+
+
+def test_what_the_document_shows(tmp_path: Path) -> None:
+    """Its list names what there is, and its program runs with an executor of the reader's own."""
+    text = (ROOT / "docs" / "sweep.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (listed,) = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "list.toml").write_text(listed)
+    there = environments.load(None)
+    cells = listfile.read(tmp_path / "list.toml", there, [there["current"]])
+    assert [cell.name for cell in cells[-4:]] == [
+        "MobileNetV2 at 96", "net_tf.make+net.make", "gru_demo", "gru_demo@tf-2.3.1",
+    ]  # fmt: skip
+    assert len(cells) == len(listing.public("keras.applications", listing.BOTH, ())) - 1 + 4
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environ(), capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (done.stdout, done.returncode) == ("gru_demo 0 0\n", 0), done.stderr
 
 
 def test_a_cluster_that_is_not_there(folder: Path) -> None:
