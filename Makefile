@@ -55,7 +55,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix zoo browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test matrix zoo sweep browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -71,6 +71,10 @@ matrix: $(VENV)/.installed
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m zoo -p tests.matrix.noskip -n $(JOBS) --dist load
+
+# Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
+sweep: $(VENV)/.dask
+	$(BIN)/python -m pytest -m sweep -p tests.matrix.noskip tests/sweep
 
 # The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
 # installs the browser where it is missing and apt can.
@@ -140,6 +144,11 @@ $(VENV)/.installed: $(VENV)/.deps $(SOURCES)
 
 $(VENV)/.browser: $(VENV)/.installed
 	$(PIP) install --no-build-isolation --constraint requirements.lock '.[browser]'
+	@rm -rf build flop_reconcile.egg-info
+	@touch $@
+
+$(VENV)/.dask: $(VENV)/.installed
+	$(PIP) install --no-build-isolation --constraint requirements.lock '.[dask]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 

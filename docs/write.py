@@ -1,7 +1,7 @@
 """Writes the generated part of docs/: ``make docs``. A test holds what is committed to what this writes.
 
 The pages of causes, conventions and counters come from ``reconcile/pages``, the commands from click, the models from
-the zoo; docs/decode.md, docs/files.md, docs/environments.md, docs/alignment.md, docs/api.md and the
+the zoo; docs/decode.md, docs/files.md, docs/environments.md, docs/sweep.md, docs/alignment.md, docs/api.md and the
 files of conventions are written by hand.
 """
 
@@ -100,6 +100,7 @@ def _index() -> Iterator[str]:
     yield "- [decode](decode.md): which readings of a published number are tried."
     yield "- [Files](files.md): models in files: which kinds, what each can show, what is refused."
     yield "- [Environments](environments.md): where a run takes place, and what your own code meets there."
+    yield "- [Sweeps](sweep.md): every model of a package or a list at once, resumed after an interruption, on a cluster."
     yield "- [Alignment](alignment.md): which layer of one model is which of the other, where no pair says so."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
     yield ""

@@ -56,15 +56,6 @@ def documented(sizes, doc):
     return None
 
 
-def parameters_of(function):
-    # type: (Any) -> List[str]
-    """Names of a function's parameters, none where it does not say."""
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
-
-
 def weightless(factory):
     # type: (Any) -> Dict[str, Any]
     """The parameters by which an installed package's factory loads weights if it is told nothing, with their defaults.

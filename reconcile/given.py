@@ -49,7 +49,6 @@ class Given(object):
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
         self.given = given or None  # type: Optional[List[pairs.Input]]
         self.named = request.get("arguments", {})  # type: Dict[str, Any]
-        self.untrained = request.get("untrained", False)  # type: bool
         self.folder = os.getcwd()
         self.paths = request.get("paths", [])  # type: List[str]
         self.doing = lambda _what: None  # type: Callable[[str], None]
@@ -114,14 +113,10 @@ class Given(object):
 
     def _arguments_for(self, factory):
         # type: (Any) -> Dict[str, Any]
-        """What the factory is called with; no weights are fetched for a model that is only to be counted, where so asked, or
-        where an installed package would do so if it were told nothing."""
+        """What the factory is called with; none of an installed package fetches weights for a model that is only counted."""
         unloaded = {name: default for name, default in declared.weightless(factory).items() if name not in self.named}
         self.notes = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
-        found = dict(dict.fromkeys(unloaded), **self.named)
-        if self.untrained and "weights" in declared.parameters_of(factory):
-            found.setdefault("weights", None)
-        return found
+        return dict(dict.fromkeys(unloaded), **self.named)
 
     def _from_the_start(self):
         # type: () -> None

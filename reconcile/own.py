@@ -144,7 +144,7 @@ def body(
     what the others' factories are called with."""
     said = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
     if inputs:
-        said["inputs"] = "; ".join(_text(i) for i in inputs)
+        said["inputs"] = "; ".join(text_of(i) for i in inputs)
     return {
         "factories": {name: factories[name] for name in PACKAGES if name in factories},
         "arguments": dict(arguments or {}),
@@ -155,6 +155,7 @@ def body(
     }
 
 
-def _text(given: Input) -> str:
+def text_of(given: Input) -> str:
+    """An input as ``read_input`` takes it."""
     shape = ",".join(map(str, given.shape)) or "()"
     return (f"{given.name}=" if given.name else "") + shape + (f":{given.dtype}" if given.dtype else "")

@@ -32,8 +32,8 @@ class RunRequest:
     """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
     per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
     of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
-    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name, and
-    ``untrained`` ones get None for a parameter called weights; ``formulas`` are Python files that register work formulas;
+    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name;
+    ``formulas`` are Python files that register work formulas;
     ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
     ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
     held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
@@ -54,7 +54,6 @@ class RunRequest:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     inputs: tuple[pairs.Input, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    untrained: bool = False
     paths: tuple[str, ...] = ()
     every_convention: bool = False
     mapping: Path | None = None
@@ -103,7 +102,7 @@ def _what(request: RunRequest) -> dict[str, Any]:
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if request.factories:
         said = own.body(request.factories, request.inputs, request.files, request.arguments)
-        return {**said, "untrained": request.untrained, "paths": [*request.paths, *paths]}
+        return {**said, "paths": [*request.paths, *paths]}
     file = pair_file(request.model)
     ours = request.model in pairs.zoo_names()
     paths = [] if ours else [os.path.dirname(file), *paths]

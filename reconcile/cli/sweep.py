@@ -64,7 +64,7 @@ def sweep(
     fresh: bool,
     quiet: bool,
 ) -> None:
-    """Run many models, and write a page that shows them all.
+    """Run every model of a package or a list, and write a page that shows them.
 
     \b
     WHAT is any number of:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import own
+from ..conventions import MATMUL
 from ..elsewhere import collect_in
 from ..endings import death_of
 from ..errors import EXIT_FAILED, EXIT_USAGE, Refused, UsageError
@@ -116,7 +119,7 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         found, refusals = _either(cell, _request(cell, manner, request["paths"], folder))
         outcome = outcome_of(cell.name, found, refusals)
         if found is not None:
-            texts = write.render(found, manner.formats, None, command_of(cell))
+            texts = write.render(found, manner.formats, None, command_of(cell, manner))
             interrupted = _interrupted(found)
     except (UsageError, OSError) as error:
         sentence = error.sentence if isinstance(error, Refused) else str(error)
@@ -132,12 +135,19 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def command_of(cell: cells.Cell) -> str:
-    """What somebody types to get this cell again, as far as a line can say it."""
-    if cell.model:
-        words = " ".join(f"--set {name}={value}" for name, value in cell.overrides.items())
-        return f"reconcile run --model {cell.model} {words}".strip()
-    return ""
+def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
+    """What somebody types to get this cell again; '' where a line of ``reconcile run`` cannot say it."""
+    if cell.arguments or manner.convention_texts or manner.formula_texts or cell.model.endswith(".py"):
+        return ""
+    words = ["reconcile", "run", *(["--model", cell.model] if cell.model else [])]
+    words += [word for name, where in cell.factories.items() for word in (f"--{name}", where)]
+    words += [word for given in cells.inputs_of(cell) for word in ("--input", own.text_of(given))]
+    words += [word for name, value in cell.overrides.items() for word in ("--set", f"{name}={value}")]
+    words += ["--environment", cell.environment["name"]] if cell.environment else []
+    words += ["--convention", manner.convention] if manner.convention != MATMUL.name else []
+    words += [word for name in manner.counters for word in ("--counter", name)]
+    words += ["--device", manner.device] if manner.device != "cpu" else []
+    return shlex.join(words)
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
@@ -174,7 +184,6 @@ def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: P
         formulas=laid(manner.formula_texts, "formulas"),
         factories=cell.factories,
         arguments=cell.arguments,
-        untrained=True,
         inputs=cells.inputs_of(cell),
         paths=tuple(paths),
         every_convention="html" in manner.formats,

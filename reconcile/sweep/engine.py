@@ -79,10 +79,12 @@ def sweep(
     fresh: bool = False,
     begun: Callable[[str], None] = lambda _name: None,
     each: Callable[[Finished], None] = lambda _finished: None,
-    run: Callable[[str], str] = cell.run_cell,
+    run: Callable[[str], str] | None = None,
 ) -> list[Finished]:
-    """Run these cells (cells.request_of), ``run`` being what the executor is handed; those that lie finished in ``folder``
-    are not run again unless ``fresh``.  ``each`` hears of every one as it is finished.  They come in the order given.
+    """Run these cells (cells.request_of); ``run`` is what the executor is handed, cell.run_cell unless another is given.
+
+    Those that lie finished in ``folder`` are not run again unless ``fresh``; ``begun`` hears of every one that starts, as far
+    as the executor tells, ``each`` of every one as it is finished.  They come in the order given.
 
     Raises UsageError if another sweep writes to the folder, if it cannot be written, and if the executor is gone.
     """
@@ -96,7 +98,7 @@ def sweep(
                 each(held)
         rest = [request for request in requests if name_of(request) not in done]
         try:
-            for request, answer in _answers(rest, executor, begun, run):
+            for request, answer in _answers(rest, executor, begun, run or cell.run_cell):
                 finished = Finished(answer["outcome"], answer["cost"])
                 _keep(folder, places[finished.name], request["key"], finished, answer["texts"])
                 done[finished.name] = finished

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from reconcile import environments
 from reconcile.endings import MARK as WORKER
+from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,13 +41,11 @@ def _net(shape, *layers):
     return keras.Model(inputs, outputs)
 
 
-def dense(weights="imagenet"):
-    if weights is not None:
-        raise OSError("no download today")
-    return _net((6,), keras.layers.Dense(5), keras.layers.Dense(4))
+def dense(width=5):
+    return _net((6,), keras.layers.Dense(width), keras.layers.Dense(4))
 
 
-def conv(weights="imagenet", input_shape=None):
+def conv(input_shape=None):
     """A network for images of any size. `input_shape` is (12, 12, 3) unless given."""
     return _net((None, None, 3), keras.layers.Conv2D(4, 3), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(2))
 
@@ -57,11 +58,17 @@ def picky():
 
 def crash():
     os.abort()
+
+
+def two():
+    a, b = keras.Input((6,)), keras.Input((7,))
+    return keras.Model([a, b], keras.layers.Dense(2)(keras.layers.concatenate([a, b])))
 '''
 WORK = {
     "tiny.dense": 2 * (6 * 5 + 5 * 4),
     "tiny.conv": 2 * (10 * 10 * 4 * 3 * 3 * 3 + 4 * 2),
     "tiny.picky": 2 * 6 * 3,
+    "tiny.two": 2 * 13 * 2,
 }
 NAMES = sorted([*WORK, "tiny.crash"])
 COUNTERS = ("tf.profiler@frozen", "thop", "fvcore", "flop_counter")
@@ -142,7 +149,7 @@ def test_every_model_of_a_package_in_both_frameworks(folder: Path, reference: di
     both.pop(("tiny.picky", "torch"))
     assert traced == both
     counted = [row for row in rows if row["counter"] in COUNTERS]
-    assert len(counted) == 3 * len(COUNTERS) - 3  # PyTorch's three of the one that it refuses
+    assert len(counted) == 4 * len(COUNTERS) - 3  # PyTorch's three of the one that it refuses
     assert {row["residual"] for row in counted} == {"0"}
     refused = {(row["model"], row["framework"]): row["reason"] for row in rows if row["state"] in ("refused", "failed")}
     assert set(refused) == {("tiny.picky", "torch"), ("tiny.crash", "")}
@@ -152,7 +159,7 @@ def test_every_model_of_a_package_in_both_frameworks(folder: Path, reference: di
     kept = {path.stem for path in (folder / "undisturbed" / "cells").glob("*.json")}
     assert kept == set(WORK)  # what crashed is tried again next time
     page = (folder / "undisturbed" / "README.md").read_text()
-    assert "4 models: 3 reconciled" in page
+    assert "5 models: 4 reconciled" in page
     assert "(1, 12, 12, 3)" in reference["tiny.conv.md"]
     for row in table(folder / "undisturbed" / "costs.csv"):
         assert float(row["wall_s"]) > 0
@@ -218,6 +225,24 @@ def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict
         assert process.returncode == 2
         assert workers[1].poll() is None
     assert written(folder, "dask-out") == reference
+
+
+def test_what_the_document_shows(tmp_path: Path) -> None:
+    """Its list names what there is, and its program runs with an executor of the reader's own."""
+    text = (ROOT / "docs" / "sweep.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (listed,) = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "list.toml").write_text(listed)
+    there = environments.load(None)
+    cells = listfile.read(tmp_path / "list.toml", there, [there["current"]])
+    assert [cell.name for cell in cells[-4:]] == [
+        "MobileNetV2 at 96", "net_tf.make+net.make", "gru_demo", "gru_demo@tf-2.3.1",
+    ]  # fmt: skip
+    assert len(cells) == len(listing.public("keras.applications", listing.BOTH, ())) - 1 + 4
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environ(), capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (done.stdout, done.returncode) == ("gru_demo 0 0\n", 0), done.stderr
 
 
 def test_a_cluster_that_is_not_there(folder: Path) -> None:
