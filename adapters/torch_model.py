@@ -54,6 +54,7 @@ class ModulePath(object):
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
+        self.root = root
         self._names = module_paths(root)
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
         self._stack = [""]

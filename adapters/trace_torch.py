@@ -231,7 +231,7 @@ def finished(recorder, device, notes):
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    return Trace("torch", versions(), device, ops, (), (), layers, notes)
+    return Trace("torch", versions(recorder.path.root), device, ops, (), (), layers, notes)
 
 
 FAST_PATH = (

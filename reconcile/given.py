@@ -100,7 +100,12 @@ class Given(object):
             raise FactoryError(
                 "the factory %s made a Keras model on the backend %s, not on %s: leave %s as it is where Keras is imported, and "
                 "it runs on the framework that is asked for."
-                % (self.where, keras_model.backend() or "tensorflow", TITLES[self.framework], keras_model.VARIABLE)
+                % (
+                    self.where,
+                    keras_model.backend() or "tensorflow",
+                    keras_model.BACKENDS[self.framework],
+                    keras_model.VARIABLE,
+                )
             )
         if not is_model(self.framework, model):
             what = "a tuple that starts with %s" % kind(model) if inputs is not None else kind(made)

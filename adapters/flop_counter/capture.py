@@ -89,4 +89,15 @@ def capture(counter, model):
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
         raise RuntimeError("flop_counter's ops add up to %d, its total is %d" % (sum(e.value for e in entries), total))
-    return Ledger(COUNTER, "torch", FLOP, model.device, versions(), total, tuple(entries), tuple(sightings), {}, ())
+    return Ledger(
+        COUNTER,
+        "torch",
+        FLOP,
+        model.device,
+        versions(recorder.path.root),
+        total,
+        tuple(entries),
+        tuple(sightings),
+        {},
+        (),
+    )

@@ -61,13 +61,19 @@ def elements(value):
 
 def constant(value):
     # type: (Any) -> Any
-    """A graph value as a plain argument: constants and lists of constants, else None."""
+    """A graph value as a plain argument: constants, lists of them and sizes of tensors whose shape is known, else None."""
     node = value.node()
     if node.kind() == "prim::Constant":
         found = value.toIValue()
         return plain(found)
     if node.kind() == "prim::ListConstruct":
         return [constant(v) for v in node.inputs()]
+    if node.kind() in ("aten::Int", "prim::NumToTensor"):  # what a size goes through on its way into an argument
+        return constant(next(node.inputs()))
+    if node.kind() == "aten::size":
+        tensor, axis = node.inputs()
+        sizes, place = tensor.type().sizes(), constant(axis)
+        return sizes[place] if sizes is not None and place is not None else None
     return None
 
 
@@ -260,7 +266,7 @@ def capture(counter, model):
     ]
     if sum(e.value for e in entries) != total:
         raise RuntimeError("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
-    found = versions()
+    found = versions(module)
     found["fvcore"] = distribution_version("fvcore")
     unsupported = dict(analysis.unsupported_ops())
     notes = (HIDDEN,) if scopes.hidden else ()

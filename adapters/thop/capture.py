@@ -153,7 +153,7 @@ def capture(counter, model):
     for m in module.modules():
         if not hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
-    found = versions()
+    found = versions(module)
     found["thop"] = distribution_version("thop")
     return Ledger(
         COUNTER, "torch", MAC, model.device, found, int(total), tuple(entries), tuple(sightings), unsupported, ()

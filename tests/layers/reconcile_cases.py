@@ -1,6 +1,7 @@
 """Runs in a process of its own beside one framework: every case traced, counted and reconciled; problems as JSON.
 
-``python reconcile_cases.py torch|tf``: prints {case: {"problems": [...], "failed": {...}, "totals": {...}, "notes": [...]}}.
+``python reconcile_cases.py torch|tf``: prints {"torch": cases, "keras_torch": cases}, those of Keras on that framework apart,
+where cases are {name: {"problems": [...], "failed": {...}, "totals": {...}, "notes": [...]}}.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import warnings
 from pathlib import Path
 
 from reconcile import conventions, engine
+from reconcile.adapters import keras_model
 from reconcile.align import Alignment
 from reconcile.causes import State
 from reconcile.engine import Missing
@@ -23,9 +25,14 @@ from reconcile.model_zoo.pair import Input, Params
 class OneModel:
     """A pair module in memory."""
 
-    def __init__(self, framework, build, inputs):
+    def __init__(self, framework, build, inputs, names):
         self._inputs = [Input(f"x{i}", *spec) for i, spec in enumerate(inputs)]
-        setattr(self, f"build_{framework}", lambda _p: build())
+        self._build, self._names = build, names
+        setattr(self, f"build_{framework}", self._made)
+
+    def _made(self, _p):
+        keras_model.rename(self._names)  # Keras numbers layers through, whatever model they are for
+        return self._build()
 
     def inputs(self, _p):
         return self._inputs
@@ -77,21 +84,27 @@ def examine(trace, ledgers):
     return {"problems": problems, "failed": failed, "totals": dict(books.traces[0].totals), "notes": list(trace.notes)}
 
 
-def main(framework):
-    warnings.simplefilter("ignore")
-    spec = importlib.util.spec_from_file_location("cases", Path(__file__).parent / f"{framework}_cases.py")
+def examined(cases, framework):
+    """Every case of a file."""
+    spec = importlib.util.spec_from_file_location("cases", Path(__file__).parent / f"{cases}_cases.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     capture = {"torch": capture_torch, "tf": capture_tf}[framework]
+    names = keras_model.names()
     found = {}
     for name, (make, *spec) in module.CASES.items():
-        build = make if framework == "torch" else functools.partial(make, spec[0])
-        inputs = spec if framework == "torch" else [tuple(spec)]
+        build = make if cases == "torch" else functools.partial(make, spec[0])
+        inputs = spec if cases == "torch" else [tuple(spec)]
         try:
-            found[name] = examine(*capture(OneModel(framework, build, inputs)))
+            found[name] = examine(*capture(OneModel(framework, build, inputs, names)))
         except Exception as error:
             found[name] = {"problems": [f"{type(error).__name__}: {error}"], "failed": {}, "totals": {}, "notes": []}
-    print(json.dumps(found))
+    return found
+
+
+def main(framework):
+    warnings.simplefilter("ignore")
+    print(json.dumps({framework: examined(framework, framework), f"keras_{framework}": examined("keras", framework)}))
 
 
 if __name__ == "__main__":

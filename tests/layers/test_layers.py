@@ -29,9 +29,13 @@ FAILS = {
 }
 
 
-def cases(framework):
+BACKENDS = {"tf": "tensorflow", "torch": "torch"}
+GROUPS = ("tf", "torch", "keras_tf", "keras_torch")
+
+
+def cases(group):
     """Names of the cases, read without importing a framework."""
-    tree = ast.parse((HERE / f"{framework}_cases.py").read_text())
+    tree = ast.parse((HERE / f"{group.partition('_')[0]}_cases.py").read_text())
     table = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "CASES")
     names = []
     for key, value in zip(table.keys, table.values, strict=True):
@@ -44,27 +48,27 @@ def cases(framework):
 
 @pytest.fixture(scope="module")
 def examined():
-    """Both frameworks' cases, each in a process of its own, side by side."""
+    """Both frameworks' cases and Keras' on either, each framework in a process of its own, side by side."""
     env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    running = {
-        name: subprocess.Popen(
+    running = [
+        subprocess.Popen(
             [sys.executable, str(HERE / "reconcile_cases.py"), name],
-            env=env,
+            env={**env, "KERAS_BACKEND": backend},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for name in ("tf", "torch")
-    }
+        for name, backend in BACKENDS.items()
+    ]
     found = {}
-    for name, process in running.items():
+    for process in running:
         out, err = process.communicate()
         assert process.returncode == 0, err[-3000:]
-        found[name] = json.loads(out.splitlines()[-1])
+        found.update(json.loads(out.splitlines()[-1]))
     return found
 
 
-@pytest.mark.parametrize(("framework", "name"), [(f, n) for f in ("tf", "torch") for n in cases(f)])
+@pytest.mark.parametrize(("framework", "name"), [(f, n) for f in GROUPS for n in cases(f)])
 def test_case_reconciles(examined, framework, name):
     result = examined[framework][name]
     known = KNOWN.get((framework, name))

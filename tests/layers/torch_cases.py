@@ -90,6 +90,7 @@ CASES = {
     "ln": (lambda: nn.LayerNorm(5), ((2, 3, 5),)),
     "ln_na": (lambda: nn.LayerNorm(5, elementwise_affine=False), ((2, 3, 5),)),
     "ln_nb": (lambda: nn.LayerNorm(5, bias=False), ((2, 3, 5),)),
+    "ln_size": (lambda: Fn(lambda x: F.layer_norm(x, x.shape[-1:])), ((2, 3, 5),)),
     "gn": (lambda: nn.GroupNorm(2, 4), ((2, 4, 5, 5),)),
     "in": (lambda: nn.InstanceNorm2d(4), ((2, 4, 5, 5),)),
     "in_a": (lambda: nn.InstanceNorm2d(4, affine=True), ((2, 4, 5, 5),)),

@@ -1,0 +1,100 @@
+"""One Keras factory for both frameworks: the same layers by the same names, the same work, every counter to residual 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.own.conftest import Repository
+
+pytestmark = pytest.mark.frameworks
+
+KERAS = """
+    import keras
+    from keras import layers
+
+    class Gate(layers.Layer):
+        def __init__(self):
+            super().__init__(name="gate")
+            self.attribute = layers.Dense(5, name="by_its_own_name")
+
+        def call(self, x):
+            return keras.ops.sigmoid(self.attribute(x)) * x
+
+    def block():
+        x = i = keras.Input((9, 7, 4))
+        x = layers.Conv2D(6, 3, name="plain")(x)
+        x = layers.Conv2D(6, 3, groups=2, name="grouped")(x)
+        x = layers.DepthwiseConv2D(3, name="depthwise")(x)
+        return keras.Model(i, x, name="block")
+
+    def net():
+        image, words = keras.Input((9, 7, 4), name="image"), keras.Input((5,), name="words")
+        x = block()(image)
+        x = layers.BatchNormalization(name="norm")(x)
+        x = layers.GlobalAveragePooling2D()(x)
+        again = layers.Dense(5, name="again")
+        x = Gate()(again(layers.Dense(5, name="first")(x)) + again(words))
+        return keras.Model([image, words], [x, layers.Softmax()(x)])
+"""
+
+LAZY = """
+    def net():
+        import keras
+        return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+"""
+
+OTHER = """
+    import os
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    import keras
+
+    def net():
+        return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+"""
+
+# (1, 9, 7, 4): 7 x 5 places, then 5 x 3, then 3 x 1; two multiply-adds' worth of FLOP each
+PLAIN, GROUPED, DEPTHWISE = 2 * 7 * 5 * 6 * 3 * 3 * 4, 2 * 5 * 3 * 6 * 3 * 3 * 3, 2 * 3 * 1 * 6 * 3 * 3
+WORK = {
+    "block.plain": PLAIN,
+    "block.grouped": GROUPED,
+    "block.depthwise": DEPTHWISE,
+    "first": 2 * 6 * 5,
+    "again": 2 * (2 * 5 * 5),  # called twice
+    "gate.by_its_own_name": 2 * 5 * 5,
+}
+
+
+def test_a_keras_factory_for_both(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")  # whatever this machine's Keras runs on
+    repository.write(net=KERAS)
+    data = repository.report("net.net", "--tf", "net:net", "--torch", "net:net")
+    work = sum(WORK.values())
+    assert {t["name"]: t["totals"]["matmul"] for t in data["traces"]} == {"trace@tf": work, "trace@torch": work}
+    assert {t["device"] for t in data["traces"]} == {"graph", "meta"}
+    assert all("keras" in item["versions"] for item in (*data["traces"], *data["ledgers"]))
+    layers = {row["layer"]: row for row in data["layers"] if row["layer"] in WORK}
+    assert {name: row["work_by_framework"] for name, row in layers.items()} == {
+        n: {"tf": w, "torch": w} for n, w in WORK.items()
+    }
+    for counter in ("fvcore", "flop_counter"):
+        assert {name: row["counters"][counter] for name, row in layers.items()} == WORK
+    assert all(row["tf"] == row["torch"] for row in data["alignment"])
+    assert {row["by"].partition("+")[0] for row in data["alignment"]} == {"name"}
+    causes = {c["counter"]: {x["cause"]: x["amount"] for x in c["causes"]} for c in data["verdict"]["counters"]}
+    assert causes["thop"] == {"call-not-seen": work}
+    for counter in ("function", "frozen", "runmeta"):  # Keras puts a grouped convolution into a jit-compiled function
+        assert causes[f"tf.profiler@{counter}"]["body-not-entered"] == GROUPED
+
+
+def test_keras_imported_when_the_model_is_made(repository: Repository) -> None:
+    repository.write(lazy=LAZY)
+    data = repository.report("lazy.net", "--torch", "lazy:net", "--counter", "flop_counter")
+    assert [(t["device"], t["totals"]["matmul"]) for t in data["traces"]] == [("meta", 2 * 3 * 2)]
+
+
+def test_a_model_on_another_backend_is_refused(repository: Repository) -> None:
+    repository.write(other=OTHER)
+    assert repository.refusal("--torch", "other:net", "--counter", "flop_counter") == (
+        "the factory other:net made a Keras model on the backend tensorflow, not on torch: leave KERAS_BACKEND as it is "
+        "where Keras is imported, and it runs on the framework that is asked for."
+    )
