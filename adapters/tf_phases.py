@@ -147,7 +147,7 @@ class Goals:
         self.flow = Flow(step)
         self.found: dict[tuple[int, str], int] = {}
         self.recomputed: set[tuple[int, str]] = set()
-        self.owners: dict[tuple[int, str], Call] = {}
+        self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
         self.arrivals: dict[Key, Call] = {}
         self._bounds: dict[Key, int] = {}
         self._calls: dict[int, list[Call]] = {}
@@ -181,7 +181,9 @@ class Goals:
         for call in reversed(self._calls.get(here, [])):  # the ones inside of another come before it
             for op in every[call.start : call.end]:
                 owner[op.name] = call
-                self.owners[here, op.name] = call
+                held = self.owners.setdefault((here, op.name), [])
+                if call not in held:
+                    held.append(call)
         self._recomputed(here, owner, places)
         users: dict[Key, list[Any]] = {}
         for op in ops:
@@ -263,19 +265,24 @@ class Places:
             elif index >= step.backward:
                 yield op.name, (updated.get(index, ""), OPTIMIZER)
             else:
-                call = self.goals.owners.get((here, op.name))
-                if call is None:
-                    arrived = [self.goals.arrivals[key(t)] for t in op.outputs if key(t) in self.goals.arrivals]
-                    call = arrived[0] if arrived else None
-                if call is not None and call.forward in lossy:
+                calls = self.goals.owners.get((here, op.name), [])
+                if not calls:
+                    calls = [self.goals.arrivals[key(t)] for t in op.outputs if key(t) in self.goals.arrivals][:1]
+                if calls and calls[-1].forward in lossy:
                     yield op.name, (LOSS_LAYER, LOSS)
                     continue
-                if call is None:
-                    layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
+                if calls:
+                    layer = self._layer(here, op.name, calls)
                 else:
-                    layer = self.scopes.layer(call.forward)
+                    layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
                 layers[op.name] = layer
                 yield op.name, (layer, self._phase(here, op.name))
+
+    def _layer(self, here: int, name: str, calls: Sequence[Call]) -> str:
+        """The forward op's layer; of what is computed forward again, its own."""
+        own = [name] if (here, name) in self.goals.recomputed else []
+        names = [*own, *(call.forward for call in reversed(calls))]
+        return next((layer for layer in map(self.scopes.layer, names) if layer), "")
 
     def _phase(self, here: int, name: str) -> str:
         if (here, name) in self.goals.recomputed:
@@ -288,8 +295,8 @@ class Places:
     def inner(self, graph: Any, name: str, phase: str) -> Place:
         """Of an op in the body of a call that is of this phase."""
         here = identity(graph)
-        call = self.goals.owners.get((here, name))
-        layer = self.scopes.layer(call.forward) if call is not None else self.scopes.layer(name)
+        calls = self.goals.owners.get((here, name), [])
+        layer = self._layer(here, name, calls) if calls else self.scopes.layer(name)
         if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.found:
             return layer or None, phase
         return layer or None, self._phase(here, name)

@@ -17,6 +17,7 @@ from . import nested, tf_graph
 from .keras_model import keras_of, layer_paths
 from .tf_gradients import noted_gradients, parts, size
 from .tf_model import TfModel, _dtype_name, is_leaf, recorded_scopes
+from .tf_own_graph import own_graph
 from .tf_phases import Places, Step
 from .trace_tf import Fetch, Tracer, finished
 
@@ -32,16 +33,25 @@ class TrainingModel(TfModel):
     def __init__(self, pair: Any, params: Any, training: str) -> None:
         super().__init__(pair, params)
         self.training = training
+        self.optimizer: Any = None
+        self._step: Step | None = None
         self._places: Places | None = None
 
     @property
     def concrete(self) -> Any:
         """The concrete function of one training step. Raises ValueError where there is nothing to train."""
         if self._concrete is None:
-            self._build_step()
+            self._step = self._built()
         return self._concrete
 
-    def _build_step(self) -> None:
+    @property
+    def step(self) -> Step:
+        """The parts of the step's graph."""
+        if self._step is None:
+            self._step = self._built()
+        return self._step
+
+    def _built(self) -> Step:
         import tensorflow as tf
 
         model = self.build() if self._model is None else self._model
@@ -50,7 +60,7 @@ class TrainingModel(TfModel):
         variables = list(getattr(model, "trainable_variables", ()))
         if not variables:
             raise ValueError(NOTHING)
-        optimizer = _optimizer(model, self.training)
+        optimizer = self.optimizer = _optimizer(model, self.training)  # kept, as its variables live as long as it does
         optimizer.build(variables)
         tensors = nested.leaves(self.arguments, is_leaf)
         specs = [
@@ -63,9 +73,9 @@ class TrainingModel(TfModel):
         def step(*inputs: Any) -> Any:
             graph = tf.compat.v1.get_default_graph()
             with tf.GradientTape() as tape:
-                outputs = [t for t in tf.nest.flatten(self.invoke(inputs, training=True)) if _is_float(t)]
+                outputs = tf.nest.flatten(self.invoke(inputs, training=True))
                 trained = _handles(graph, variables)
-                learned = [t for t in outputs if _depends(t, trained)]
+                learned = [t for t in outputs if _is_float(t) and _depends(t, trained)]
                 built.update(forward=size(graph), inputs=inputs, trained=trained)
                 if not learned:
                     raise ValueError(NOTHING)
@@ -79,17 +89,18 @@ class TrainingModel(TfModel):
             with _noted_updates(optimizer, owners, graph) as updates:
                 optimizer.apply_gradients(pairs)
             built["updates"] = tuple(updates)
-            return loss
+            return loss, [
+                t for t in outputs if hasattr(t, "op")
+            ]  # the model's call is whole, whatever the loss needs of it
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
-        self._optimizer = optimizer  # kept: its variables live as long as it does
-        self._step = Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+        return Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
 
     def places(self) -> Any:
         """Where the ops of the step belong."""
         if self._places is None:
-            self._places = Places(_built(self), tf_graph.Scopes(self.scopes))
+            self._places = Places(self.step, tf_graph.Scopes(self.scopes))
         return self._places
 
     def layers(self) -> Any:
@@ -102,84 +113,22 @@ class TrainingModel(TfModel):
         raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
 
     def traced_run(self) -> tuple[Any, list[Any], Any]:
-        """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU.
-
-        Grappler's meta optimizer is off: it would fuse and rename nodes.
-        """
+        """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU."""
         import tensorflow as tf
 
-        v1 = tf.compat.v1
-        config = v1.ConfigProto()
-        config.graph_options.rewrite_options.disable_meta_optimizer = True
-        run_meta = v1.RunMetadata()
-        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        graph, start, feeds = self._with_variables()
-        wanted = [graph.as_graph_element(_name(t)) for t in tf_graph.graph_outputs(self.concrete.graph)]
-        with v1.Session(graph=graph, config=config) as session:
-            session.run(*start)
-            session.run(wanted, feeds, options=options, run_metadata=run_meta)
-        return graph, wanted, run_meta
+        run_meta = tf.compat.v1.RunMetadata()
+        held = own_graph(self.concrete)
+        wanted = [held.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
+        held.run(wanted, self._feeds(), run_meta)
+        return held.graph, wanted, run_meta
 
     def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
         """Values of tensors of the step's graph, from one run of it."""
-        import tensorflow as tf
-
-        graph, start, feeds = self._with_variables()
-        with tf.compat.v1.Session(graph=graph) as session:
-            session.run(*start)
-            values = session.run([f"{name}:{index}" for name, index in wanted], feeds)
+        values = own_graph(self.concrete).run([f"{name}:{index}" for name, index in wanted], self._feeds())
         return dict(zip(wanted, values, strict=True))
 
-    def _with_variables(self) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
-        """The step's graph with variables of its own: the graph, what gives them their values, what feeds the step."""
-        import tensorflow as tf
-
-        raw, own = tf.raw_ops, self.concrete.graph
-        graph, handles, held = tf.Graph(), {}, []
-        for number, (outside, inside) in enumerate(own.captures):
-            if outside.dtype != tf.resource:
-                held.append((number, inside, outside.numpy(), None))
-                continue
-            kind = _held(inside)
-            value = raw.ReadVariableOp(resource=outside, dtype=kind[0]).numpy()
-            held.append((number, inside, value, kind))
-        assigns, values = [], {}
-        with graph.as_default():
-            for number, inside, value, kind in held:
-                name = f"own_variables/v{number}"
-                if kind is None:
-                    handles[inside.name] = tf.constant(value, name=name)
-                    continue
-                handle = raw.VarHandleOp(dtype=kind[0], shape=kind[1], shared_name=name, name=name)
-                first = tf.compat.v1.placeholder(kind[0], kind[1], name=name + "_first")
-                assigns.append(raw.AssignVariableOp(resource=handle, value=first, name=name + "_assigned"))
-                values[first] = value
-                handles[inside.name] = handle
-            tf.import_graph_def(own.as_graph_def(), input_map=handles, name="")
-        feeds = {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}
-        return graph, (assigns, values), feeds
-
-
-def _built(model: TrainingModel) -> Step:
-    return model._step if model.concrete is not None else model._step
-
-
-def _name(item: Any) -> str:
-    return str(item.name)
-
-
-def _held(handle: Any) -> tuple[Any, Any]:
-    """dtype and shape of the variable behind a handle."""
-    import tensorflow as tf
-    from tensorflow.python.ops import handle_data_util
-
-    data = handle_data_util.get_resource_handle_data(handle)
-    if data is None or not data.is_set or len(data.shape_and_type) != 1:
-        raise ValueError(
-            f"the step reads {handle.name}, which is no variable: it cannot be run in a session of its own"
-        )
-    (held,) = data.shape_and_type
-    return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)
+    def _feeds(self) -> dict[str, Any]:
+        return {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}  # then what it captured
 
 
 def _is_float(value: Any) -> bool:
@@ -259,10 +208,7 @@ class TrainingTracer(Tracer):
 
     def place(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
         """Layer and phase of an op."""
-        if not within:
-            found = self.places.outer[name]
-        else:
-            found = self.places.inner(graph, name, self._phases[within[-1]])
+        found = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
         self._phases[id] = found[1]
         return found[0] or layer, found[1]
 
@@ -280,5 +226,5 @@ def note(model: TrainingModel) -> str:
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
         "with respect to the trained variables (none with respect to the model's input); one step of "
-        f"{type(model._optimizer).__module__.partition('.')[0]}.optimizers.{OPTIMIZERS[model.training]}"
+        f"{type(model.optimizer).__module__.partition('.')[0]}.optimizers.{OPTIMIZERS[model.training]}"
     )
