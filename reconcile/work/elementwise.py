@@ -66,6 +66,12 @@ TENSORFLOW: dict[str, tuple[Work, str]] = {
     "InvGrad": (MUL * 2 + ADD, "-dy * y * y, kernels/cwise_ops_gradients.h"),
     "ReluGrad": (CMP, "x > 0 ? dy : 0, kernels/relu_op_functor.h"),
     "Relu6Grad": (CMP * 2, "0 < x < 6 ? dy : 0, kernels/relu_op_functor.h"),
+    "LeakyReluGrad": (CMP + MUL, "x > 0 ? dy : dy * slope, kernels/relu_op_functor.h"),
+    "EluGrad": (CMP + ADD + MUL, "y < 0 ? dy * (y + 1) : dy, kernels/relu_op_functor.h"),
+    "SeluGrad": (CMP + ADD + MUL, "y < 0 ? dy * (y + sa) : dy * s, kernels/relu_op_functor.h"),
+    "SoftplusGrad": (ADD * 2 + SPECIAL + DIV, "dy / (exp(-x) + 1), kernels/softplus_op.h"),
+    "SoftsignGrad": (CMP + ADD + MUL + DIV, "dy / (1 + |x|)^2, kernels/softsign_op.h"),
+    "ReciprocalGrad": (MUL * 2 + ADD, "-dy * y * y, kernels/cwise_ops_gradients.h"),
 }
 
 POWER: dict[float, tuple[Work, str]] = {

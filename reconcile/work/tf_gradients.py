@@ -1,32 +1,13 @@
-"""TensorFlow ops of the backward pass and of the optimiser's step; those of convolutions and norms are in tf_layers.py."""
+"""TensorFlow ops of the backward pass and of the optimiser's step; those of convolutions and norms are in tf_layers.py,
+elementwise ones in elementwise.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..records import Op
 from . import gradients, pooling
-from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
+from .elementwise import ADD, MUL
 from .shapes import ints, n_in, n_out
 from .types import Work, formula, no_arithmetic, prod
-
-_EACH: dict[str, tuple[Work, str]] = {
-    "LeakyReluGrad": (CMP + MUL, "x > 0 ? dy : dy * slope, kernels/relu_op_functor.h"),
-    "EluGrad": (CMP + ADD + MUL, "y < 0 ? dy * (y + 1) : dy, kernels/relu_op_functor.h"),
-    "SeluGrad": (CMP + ADD + MUL, "y < 0 ? dy * (y + sa) : dy * s, kernels/relu_op_functor.h"),
-    "SoftplusGrad": (ADD * 2 + SPECIAL + DIV, "dy / (exp(-x) + 1), kernels/softplus_op.h"),
-    "SoftsignGrad": (CMP + ADD + MUL + DIV, "dy / (1 + |x|)^2, kernels/softsign_op.h"),
-    "ReciprocalGrad": (MUL * 2 + ADD, "-dy * y * y, kernels/cwise_ops_gradients.h"),
-}
-"""Op -> (work per element, the expression it counts)."""
-
-
-def _per_element(each: Work) -> Callable[[Op], Work]:
-    return lambda op: each * n_out(op)
-
-
-for _name, (_work, _expression) in _EACH.items():
-    formula(_name, source=_expression)(_per_element(_work))
 
 
 @formula("AvgPool3DGrad", source="gradients.avg_pool, dense windows: core/kernels/pooling_ops_3d.cc")

@@ -238,6 +238,17 @@ def test_a_recurrent_layer(kind, gates):
     assert sums == steps * (gates * hidden * (width + hidden) + biases)
 
 
+def test_a_recurrent_layer_on_the_input():
+    """Nobody asks for the gradient with respect to the input, step by step neither; that of the state is needed."""
+    batch, steps, width, hidden = 2, 5, 4, 3
+    found = macs(ran(chain((batch, steps, width), L.GRU(hidden, name="steps")), batch, steps, width))
+    assert {phase: amount for (_, phase), amount in found.items()} == {
+        F: steps * batch * 3 * hidden * (width + hidden),
+        I: steps * batch * 3 * hidden * hidden,
+        W: steps * batch * 3 * hidden * (width + hidden),
+    }
+
+
 class Attention(tf.keras.layers.Layer):
     """Products of activations: both gradients are with respect to inputs."""
 

@@ -108,6 +108,24 @@ TENSORFLOW = {
         lambda dy, x: select(True, select(0 < x.value < 6, dy, 0.0), 0.0),
         lambda dy, x: dy * ((x > 0) & (x < 6)),
     ),
+    "LeakyReluGrad": (
+        lambda dy, x: select(x.value <= 0, dy * 0.01, dy.value),
+        lambda dy, x: torch.where(x > 0, dy, dy * 0.01),
+    ),
+    "EluGrad": (
+        lambda dy, y: select(y.value < 0, dy * (y + 1.0), dy.value),
+        lambda dy, y: torch.where(y < 0, dy * (y + 1), dy),
+    ),
+    "SeluGrad": (
+        lambda dy, y: select(y.value < 0, dy * (y + 2.0), dy.value * 3.0),
+        lambda dy, y: torch.where(y < 0, dy * (y + 2), dy * 3),
+    ),
+    "SoftplusGrad": (lambda dy, x: dy / (exp(-x) + 1.0), lambda dy, x: dy * torch.sigmoid(x)),
+    "SoftsignGrad": (
+        lambda dy, x: dy / counting.square(absolute(x) + 1.0),
+        lambda dy, x: dy / (1 + x.abs()) ** 2,
+    ),
+    "ReciprocalGrad": (lambda y, dy: -dy * y * y, lambda y, dy: -dy * y * y),
 }
 
 POWER = {
