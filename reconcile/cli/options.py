@@ -210,7 +210,7 @@ OPTIONS: dict[str, Callable[[F], F]] = {
         type=click.Choice(("forward", "training")),
         default="forward",
         show_default=True,
-        help="What to count: a call of the model, or a training step (PyTorch).",
+        help="What to count: a call of the model, or a training step.",
     ),
     "optimizer": click.option(
         "--optimizer",

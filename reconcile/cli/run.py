@@ -59,8 +59,8 @@ def run(
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
 
-    With --pass training it is a training step of the PyTorch side: forward, loss (mean of squares of the outputs),
-    gradients with respect to inputs and weights, optimiser.
+    With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
+    to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
     from .. import files, own, runner
     from ..elsewhere import collect_in
