@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..records import Op
 from .elementwise import ADD, ATEN, CMP, DIV, MUL, SPECIAL, reduction
 from .shapes import attr, n_in, n_out
@@ -34,34 +36,38 @@ GRADIENTS: dict[str, tuple[Work, str]] = {
 }
 
 
-def _loss(name: str, op: Op) -> Work:
-    # x, y[, weight][, pos_weight]
-    each, n = LOSSES[name][0], n_in(op)
-    weighted = len(op.inputs) > 2 and op.given("weight")
-    work = (each + MUL if weighted else each) * n
-    if name.endswith("logits") and op.given("pos_weight") and len(op.inputs) > 2 + weighted:
-        work += ADD * n_in(op, len(op.inputs) - 1) + (MUL * 2 + ADD) * n  # * ((w - 1) * y + 1)
-    if attr(op, "reduction") == 0:
-        return work
-    return work + reduction(n, n_out(op), ADD) + Work(div=1 if attr(op, "reduction") == 1 else 0)
+def _loss(name: str) -> Callable[[Op], Work]:
+    def compute(op: Op) -> Work:
+        # x, y[, weight][, pos_weight]
+        each, n = LOSSES[name][0], n_in(op)
+        weighted = len(op.inputs) > 2 and op.given("weight")
+        work = (each + MUL if weighted else each) * n
+        if name.endswith("logits") and op.given("pos_weight") and len(op.inputs) > 2 + weighted:
+            work += ADD * n_in(op, len(op.inputs) - 1) + (MUL * 2 + ADD) * n  # * ((w - 1) * y + 1)
+        if attr(op, "reduction") == 0:
+            return work
+        return work + reduction(n, n_out(op), ADD) + Work(div=1 if attr(op, "reduction") == 1 else 0)
+
+    return compute
 
 
-def _gradient(name: str, op: Op) -> Work:
-    # g, x, y[, weight]
-    each, n = GRADIENTS[name][0], n_out(op)
-    if name == "binary_cross_entropy":  # the mean is taken of what is there
-        weighted = len(op.inputs) > 3
-        return (each + MUL if weighted else each) * n + Work(div=n if attr(op, "reduction") == 1 else 0)
-    return each * n
+def _gradient(name: str) -> Callable[[Op], Work]:
+    def compute(op: Op) -> Work:
+        # g, x, y[, weight]
+        each, n = GRADIENTS[name][0], n_out(op)
+        if name == "binary_cross_entropy":  # the mean is taken of what is there
+            weighted = len(op.inputs) > 3
+            return (each + MUL if weighted else each) * n + Work(div=n if attr(op, "reduction") == 1 else 0)
+        return each * n
+
+    return compute
 
 
 for _name, (_, _expression) in LOSSES.items():
-    formula(f"aten.{_name}", source=f"{_expression}: {_KERNELS}")(lambda op, name=_name: _loss(name, op))  # type: ignore[misc]
+    formula(f"aten.{_name}", source=f"{_expression}: {_KERNELS}")(_loss(_name))
 
 for _name, (_, _expression) in GRADIENTS.items():
-    formula(f"aten.{_name}_backward", source=f"{_expression}: {_KERNELS}")(  # type: ignore[misc]
-        lambda op, name=_name: _gradient(name, op)
-    )
+    formula(f"aten.{_name}_backward", source=f"{_expression}: {_KERNELS}")(_gradient(_name))
 
 
 @formula(

@@ -176,7 +176,7 @@ def linear_interpolation(g: int, axes: int) -> Work:
 
     Source: ATen native/cpu/UpSampleMoreKernel.cpp (cpu_upsample_linear_backward).
     """
-    return (MUL * axes + ADD) * (2**axes * g)
+    return (MUL * axes + ADD) * (g << axes)
 
 
 def cubic_interpolation(g: int) -> Work:
