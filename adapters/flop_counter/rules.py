@@ -78,3 +78,15 @@ def _convolution_backward(op: Op) -> Work:
 def _attention(op: Op) -> Work:
     (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[:3])
     return Work(mac=b * heads * queries * keys * (width + values))
+
+
+@rule(
+    "aten._scaled_dot_product_efficient_attention_backward",
+    "aten._scaled_dot_product_flash_attention_backward",
+    "aten._scaled_dot_product_cudnn_attention_backward",
+    source="T:505, T:542",
+    formula="2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products",
+)
+def _attention_backward(op: Op) -> Work:
+    (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[1:4])
+    return Work(mac=b * heads * queries * keys * (3 * width + 2 * values))

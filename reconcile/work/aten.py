@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     aten_fused_gradients,
     aten_gradients,
     aten_layers,
+    aten_losses,
     aten_moves,
     aten_products,
     aten_recurrent,

@@ -59,6 +59,9 @@ for _name, _row in {
     "log_sigmoid_forward": "log_sigmoid",
     "softshrink": "softshrink",
     "lerp": "lerp",
+    "logit": "logit",
+    "linalg_cross": "cross",
+    "rrelu_with_noise": "rrelu",
 }.items():
     _work, _expression = elementwise.ATEN[_row]
     formula(f"aten.{_name}", source=_expression)(per_output(_work))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..records import Op
 from . import gradients, pooling
-from .elementwise import ADD
+from .elementwise import ADD, MUL
 from .gradients import Mask
 from .shapes import attr, ints, n_in, n_out, out_shape, shape
 from .types import UnknownWork, Work, formula, no_arithmetic, prod
@@ -27,6 +27,12 @@ _LAST = {
     "hardswish_backward": "hardswish",
     "hardsigmoid_backward": "hardsigmoid",
     "native_dropout_backward": "native_dropout",
+    "_prelu_kernel_backward": "prelu",
+    "log_sigmoid_backward": "log_sigmoid",
+    "softshrink_backward": "shrink",
+    "hardshrink_backward": "shrink",
+    "mish_backward": "mish",
+    "logit_backward": "logit",
 }
 
 
@@ -36,6 +42,20 @@ def _each(row: str) -> Callable[[Op], Work]:
 
 for _name, _row in _LAST.items():
     formula(f"aten.{_name}", source=gradients.ELEMENTWISE[_row][1])(_each(_row))
+
+
+@formula("aten.glu_backward", source=gradients.ELEMENTWISE["glu"][1])
+def _glu(op: Op) -> Work:
+    return gradients.ELEMENTWISE["glu"][0] * n_in(op)
+
+
+@formula(
+    "aten.rrelu_with_noise_backward",
+    source="g * noise in training, else gradients.ELEMENTWISE leaky_relu: ATen native/Activation.cpp",
+)
+def _rrelu(op: Op) -> Work:
+    random = bool(attr(op, "training")) and float(attr(op, "upper")) - float(attr(op, "lower")) > 1e-6
+    return (MUL if random else gradients.ELEMENTWISE["leaky_relu"][0]) * n_out(op)
 
 
 @formula("aten.elu_backward", source="gradients.ELEMENTWISE elu, elu_result (celu and selu too)")
@@ -70,8 +90,8 @@ def by_part(whole: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
 
     def compute(op: Op) -> Work:
         mask = attr(op, "output_mask")
-        if not isinstance(mask, (list, tuple)) or len(mask) != 3:
-            raise UnknownWork(f"{op.op}: output_mask is {mask!r}, not three flags")
+        if not isinstance(mask, (list, tuple)) or len(mask) not in (2, 3):
+            raise UnknownWork(f"{op.op}: output_mask is {mask!r}, not two or three flags")
         part = op.attrs.get("part")
         if part is None:
             return whole(op, _first(mask, 3))
@@ -82,7 +102,7 @@ def by_part(whole: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
 
 def _first(mask: list[bool] | tuple[bool, ...], count: int) -> Mask:
     """The mask without what comes after its first ``count`` gradients."""
-    a, b, c = (bool(wanted) and index < count for index, wanted in enumerate(mask))
+    a, b, c = (bool(wanted) and index < count for index, wanted in enumerate((*mask, False)[:3]))
     return a, b, c
 
 
@@ -119,9 +139,18 @@ def _group_norm(op: Op, mask: Mask) -> Work:
     return gradients.layer_norm(rows, n, shape(op)[1], op.given("weight"), mask)
 
 
+@formula("aten._fused_rms_norm_backward", source="gradients.rms_norm: torch._decomp.decompositions")
+@by_part
+def _rms_norm(op: Op, mask: Mask) -> Work:
+    # g, x (..., *normalized), rstd, weight
+    n = prod(ints(op, "normalized_shape"))
+    return gradients.rms_norm(n_in(op) // n if n else 0, n, op.given("weight"), mask[:2])
+
+
 @formula(
     *("aten.max_pool2d_with_indices_backward", "aten.max_pool3d_with_indices_backward"),
     *("aten.adaptive_max_pool2d_backward", "aten.adaptive_max_pool3d_backward"),
+    *("aten.fractional_max_pool2d_backward", "aten.fractional_max_pool3d_backward"),
     source="each element added where its maximum was, whose index is kept: ATen native/cpu/MaxPoolKernel.cpp",
 )
 def _max_pool(op: Op) -> Work:
@@ -149,9 +178,9 @@ for _axes in (2, 3):
 
 
 @formula(
-    *(f"aten.upsample_nearest{axes}d_backward" for axes in (1, 2, 3)),
+    *(f"aten.{kind}{axes}d_backward" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
     *(f"aten.{kind}_pad{axes}d_backward" for kind in ("reflection", "replication") for axes in (1, 2, 3)),
-    "aten.embedding_dense_backward",
+    *("aten.embedding_dense_backward", "aten.unfold_backward"),
     source="each element added to what it was a copy of, from 0: ATen native/cpu/UpSampleKernel.cpp, PaddingKernel.cpp, "
     "native/Embedding.cpp",
 )
@@ -161,5 +190,40 @@ def _added_back(op: Op) -> Work:
 
 no_arithmetic(
     "puts the values back where they were taken from; the rest is 0",
-    *(f"aten.{name}" for name in ("select_backward", "slice_backward", "diagonal_backward")),
+    *(f"aten.{name}" for name in ("select_backward", "slice_backward", "diagonal_backward", "masked_scatter_backward")),
 )
+
+
+@formula(
+    *("aten.upsample_linear1d_backward", "aten.upsample_bilinear2d_backward", "aten.upsample_trilinear3d_backward"),
+    source="gradients.linear_interpolation: ATen native/cpu/UpSampleMoreKernel.cpp",
+)
+def _upsample(op: Op) -> Work:
+    return gradients.linear_interpolation(n_in(op), len(shape(op)) - 2)
+
+
+@formula("aten.upsample_bicubic2d_backward", source="gradients.cubic_interpolation: ATen native/UpSampleBicubic2d.cpp")
+def _bicubic(op: Op) -> Work:
+    return gradients.cubic_interpolation(n_in(op))
+
+
+@formula("aten._weight_norm_interface_backward", source="gradients.weight_norm: ATen native/cpu/WeightNormKernel.cpp")
+def _weight_norm(op: Op) -> Work:
+    # dw (*), v (*), g with one element per norm
+    return gradients.weight_norm(n_in(op), n_in(op, 2))
+
+
+@formula(
+    "aten._embedding_bag_backward",
+    "aten._embedding_bag_dense_backward",
+    source="each row added to its word's: ATen native/EmbeddingBag.cpp; a mean's share by its bag's size, a weight's by it",
+)
+def _embedding_bag(op: Op) -> Work:
+    # g (bags, D), indices (L,); mode 0 sum: add L D; 1 mean: 1 / size: div L, mul L D, add L D; 2 max: add bags D
+    (_, width), rows, mode = shape(op), n_in(op, 1), attr(op, "mode")
+    if attr(op, "scale_grad_by_freq"):
+        raise UnknownWork(f"{op.op} with scale_grad_by_freq: how often a word occurs is not recorded")
+    if mode == 2:
+        return ADD * n_in(op)
+    scaled = mode == 1 or op.attrs.get("per_sample_weights", 0) is not None
+    return Work(add=rows * width, mul=rows * width if scaled else 0, div=rows if mode == 1 else 0)

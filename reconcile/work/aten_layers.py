@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..records import Op
 from . import attention, normalization, pooling
-from .contraction import dense
-from .elementwise import SHARED
+from .contraction import dense, dots
+from .elementwise import ADD, CMP, SHARED, reduction
 from .shapes import attr, ints, n_in, n_out, out_shape, shape
 from .types import UnknownWork, Work, formula, prod
 
@@ -143,6 +143,33 @@ def _reads(op: Op, axes: int) -> int:
 )
 def _upsample(op: Op) -> Work:
     return pooling.linear_interpolation(n_out(op), len(shape(op)) - 2)
+
+
+@formula(
+    *("aten.fractional_max_pool2d", "aten.fractional_max_pool3d"),
+    source="pooling.max_pool, windows at random places: ATen native/FractionalMaxPool2d.cpp",
+)
+def _fractional(op: Op) -> Work:
+    return pooling.max_pool(n_out(op), _window(op, len(shape(op)) - 2))
+
+
+@formula("aten.affine_grid_generator", source="base points @ theta^T: ATen native/AffineGridGenerator.cpp")
+def _affine_grid(op: Op) -> Work:
+    # theta (B, axes, axes + 1) -> (B, *positions, axes)
+    return dots(n_out(op), shape(op)[-1])
+
+
+@formula(
+    "aten._embedding_bag",
+    "aten._embedding_bag_forward_only",
+    source="a reduction per bag, each of at least one row: ATen native/EmbeddingBag.cpp",
+)
+def _embedding_bag(op: Op) -> Work:
+    # words (V, D), indices (L,), offsets -> (bags, D); sum: add (L - bags) D; mean: div bags D more; max: cmp instead
+    rows, width, out, mode = n_in(op, 1), shape(op)[-1], n_out(op), attr(op, "mode")
+    step = reduction(rows * width, out, CMP if mode == 2 else ADD)
+    weighted = op.attrs.get("per_sample_weights", 0) is not None
+    return step + Work(div=out if mode == 1 else 0, mul=rows * width if weighted else 0)
 
 
 @formula("aten.upsample_bicubic2d", source="pooling.cubic_interpolation: ATen native/cpu/UpSampleKernel.cpp")

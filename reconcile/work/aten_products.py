@@ -6,7 +6,7 @@ from ..records import Op
 from .contraction import dots, einsum, scaled
 from .convolution import convolution, taps_torch, transposed
 from .shapes import attr, ints, n_in, n_out, shape
-from .types import UnknownWork, Work, formula, prod
+from .types import Work, formula, prod
 
 _BLAS = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
 
@@ -78,22 +78,42 @@ def _einsum(op: Op) -> Work:
     return einsum(str(attr(op, "equation")), [shape(op, i) for i in range(len(op.inputs))])
 
 
-@formula(
-    "aten._trilinear",
-    "aten.bilinear",
-    source="x1^T W x2 as ATen native/Linear.cpp (_trilinear, unrolled over output features) runs it",
-)
+@formula("aten.bilinear", source="x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features")
 def _bilinear(op: Op) -> Work:
     # x1 (..., I), W (O, I, J), x2 (..., J), rows R: x1 @ W[o]: R*O*J dot products of I; . x2: R*O dot products of J;
     # each added to the zeroed output: add R*O; bias: add R*O
-    if op.op == "aten.bilinear":
-        x1, weight, bias = shape(op, 0), shape(op, 2), len(op.inputs) > 3
-    else:
-        x1, weight, bias = shape(op, 0), shape(op, 1), False
-        if [attr(op, name) for name in ("expand1", "expand2", "expand3", "sumdim")] != [[1, 3], [0], [1, 2], [2, 3]]:
-            raise UnknownWork("aten._trilinear in another pattern than bilinear's")
-    rows, (o, i, j) = prod(x1[:-1]), weight
-    return dots(rows * o * j, i) + dots(rows * o, j) + Work(add=rows * o * (2 if bias else 1))
+    rows, (o, i, j) = prod(shape(op, 0)[:-1]), shape(op, 2)
+    return dots(rows * o * j, i) + dots(rows * o, j) + Work(add=rows * o * (2 if len(op.inputs) > 3 else 1))
+
+
+@formula("aten._trilinear", source="of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)")
+def _trilinear(op: Op) -> Work:
+    # one tensor of each three without the dimensions of expand1, 2, 3; for every index of unroll_dim: the first two,
+    # summed over what the third lacks of sumdim, then with the third, summed over the rest, then added to the output
+    unrolled, summed = int(attr(op, "unroll_dim", 1)), set(ints(op, "sumdim"))
+    sizes: dict[int, int] = {}
+    dims: list[list[int]] = []
+    for index in range(3):
+        lacks = ints(op, f"expand{index + 1}")
+        dims.append([d for d in range(len(shape(op, index)) + len(lacks)) if d not in lacks])
+        sizes.update(zip(dims[index], shape(op, index), strict=True))
+    first, second, third = ([d for d in mine if d != unrolled] for mine in dims)
+    both = [d for d in sizes if d in {*first, *second} and (d in third or d not in summed)]
+    result = [d for d in sizes if d != unrolled and d not in summed]
+    each = _pair(first, second, both, sizes) + _pair(both, third, result, sizes)
+    return (each + Work(add=prod([sizes[d] for d in result]))) * sizes[unrolled]
+
+
+def _pair(a: list[int], b: list[int], out: list[int], sizes: dict[int, int]) -> Work:
+    """A product of two tensors of these dimensions, summed over those that do not come out."""
+    equation = "".join(
+        [*map(_letter, a), ",", *map(_letter, b), "->", *map(_letter, [d for d in out if d in {*a, *b}])]
+    )
+    return einsum(equation, [tuple(sizes[d] for d in mine) for mine in (a, b)])
+
+
+def _letter(dimension: int) -> str:
+    return chr(ord("a") + dimension)
 
 
 _CONV = "dense convolution, convolution.py: ATen native/Convolution.cpp"

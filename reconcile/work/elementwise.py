@@ -49,6 +49,9 @@ ATEN: dict[str, tuple[Work, str]] = {
     "lerp": (ADD * 2 + MUL, "x + w * (y - x), native/Lerp.h"),
     "dropout": (DIV + MUL, "x * (noise / (1 - p)), native/Dropout.cpp (_dropout_impl)"),
     "native_dropout": (MUL * 2, "x * mask * scale, native/Dropout.cpp (native_dropout_cpu)"),
+    "logit": (CMP * 2 + ADD + DIV + SPECIAL, "log(x / (1 - x)), x clamped before, native/cpu/UnaryOpsKernel.cpp"),
+    "cross": (MUL * 2 + ADD, "a * b - c * d, per result, native/cpu/CrossKernel.cpp"),
+    "rrelu": (CMP + MUL, "x > 0 ? x : x * noise, native/Activation.cpp"),
 }
 
 TENSORFLOW: dict[str, tuple[Work, str]] = {

@@ -43,6 +43,21 @@ ELEMENTWISE: dict[str, tuple[Work, str]] = {
     ),
     "hardsigmoid": (CMP * 2 + MUL, "-3 < x < 3 ? g * (1/6) : 0, native/cpu/Activation.cpp"),
     "native_dropout": (MUL * 2, "g * mask * scale, native/Dropout.cpp"),
+    "prelu": (CMP + MUL * 2, "x > 0 ? g : g * w and x > 0 ? 0 : g * x, native/cpu/Activation.cpp"),
+    "log_sigmoid": (
+        CMP + ADD * 2 + MUL * 2 + DIV,
+        "((x < 0) - sign * (z / (1 + z))) * g, z = exp(-|x|) kept, native/cpu/Activation.cpp",
+    ),
+    "shrink": (CMP * 2, "-l <= x <= l ? 0 : g, native/cpu/Activation.cpp (hardshrink and softshrink)"),
+    "glu": (
+        SPECIAL + ADD + MUL * 4,
+        "s = sigmoid(b): g * s and (1 - s) * s * a * g, per result of the forward pass, native/GatedLinearUnit.cpp",
+    ),
+    "mish": (
+        SPECIAL * 4 + MUL * 4 + ADD * 2,
+        "g * (t + x * sigmoid(x) * (1 - t * t)), t = tanh(log1p(exp(x))), native/cpu/Activation.cpp",
+    ),
+    "logit": (CMP * 2 + ADD + MUL + DIV, "x < low or x > high ? 0 : g / (x * (1 - x)), native/cpu/BinaryOpsKernel.cpp"),
 }
 """Name -> (work per element, the expression it counts)."""
 
@@ -137,3 +152,45 @@ def convolution_gradient(x: int, g: int, weights: int, taps: int, channels: int,
 def avg_pool(g: int, reads: int) -> Work:
     """Each element by its window's size: div g; added to every element of the window: add ``reads``."""
     return Work(div=g, add=reads)
+
+
+def rms_norm(rows: int, n: int, weight: bool, mask: tuple[bool, bool]) -> Work:
+    """Of x^ = x * rstd, times weight; rstd is that of the forward pass. Input or weight: x^: mul Rn. Input: a = g *
+    weight: mul Rn (none without weight); a * x^: mul Rn, summed: add R(n-1), by n: div R; (a - x^ * that) * rstd: mul
+    2Rn, add Rn. Weight: g * x^: mul Rn; summed: add Rn - n.
+
+    Source: the derivation; the layer norm's without its mean (torch._decomp.decompositions._fused_rms_norm_backward).
+    """
+    size = rows * n
+    for_weight = mask[1] and weight
+    work = Work(mul=size if mask[0] or for_weight else 0)
+    if size and mask[0]:
+        work += Work(mul=3 * size + (size if weight else 0), add=size - rows + size, div=rows)
+    if size and for_weight:
+        work += Work(mul=size, add=size - n)
+    return work
+
+
+def linear_interpolation(g: int, axes: int) -> Work:
+    """Each element onto 2^axes corners, each the product of one weight per axis and of g: mul axes, and added: add 1.
+
+    Source: ATen native/cpu/UpSampleMoreKernel.cpp (cpu_upsample_linear_backward).
+    """
+    return (MUL * axes + ADD) * (g << axes)
+
+
+def cubic_interpolation(g: int) -> Work:
+    """Each element onto 16 places: g * wy * wx: mul 2, added: add 1.
+
+    Source: ATen native/UpSampleBicubic2d.cpp (upsample_bicubic2d_backward_out_frame).
+    """
+    return (MUL * 2 + ADD) * (16 * g)
+
+
+def weight_norm(elements: int, norms: int) -> Work:
+    """Of v * (g / |v|), R norms of n elements each: s = sum(dw * v): mul N, add N - R; dg = s / |v|: div R;
+    a = g / |v|: div R; b = a * dg / |v|: mul R, div R; dv = a * dw - b * v: mul 2N, add N.
+
+    Source: ATen native/cpu/WeightNormKernel.cpp (weight_norm_backward_first_dim_kernel).
+    """
+    return Work(mul=3 * elements + norms, add=2 * elements - norms, div=3 * norms)

@@ -81,6 +81,12 @@ ATEN = {
     "lerp": (lambda x, y: x + 0.3 * (y - x), lambda x, y: torch.lerp(x, y, 0.3)),
     "dropout": (lambda x: x * (Num(1.0, x.tally) / 0.5), lambda x: x * 2),
     "native_dropout": (lambda x: x * 1.0 * 2.0, lambda x: x * 2),
+    "logit": (
+        lambda x: (lambda p: (p / (1 - p)).special(math.log))(x.max(0.2).min(0.8)),
+        lambda x: torch.logit(x, 0.2),
+    ),
+    "cross": (lambda x, y, z: x * y - z * y, lambda x, y, z: x * y - z * y),
+    "rrelu": (lambda x: select(x.value <= 0, x * 0.01, x.value), F.leaky_relu),
 }
 
 
@@ -292,12 +298,6 @@ def test_closed_form(case):
         ("aten.einsum", [X], {"equation": "ij,jk->ik"}, "2 terms for 1 operands"),
         ("aten.einsum", [X], {"equation": "ij->k"}, "no operand has"),
         ("aten.scatter", [X, X, X], {"reduce": "amax"}, "reduce='amax'"),
-        (
-            "aten._trilinear",
-            [X, X, X],
-            {"expand1": [0], "expand2": [1], "expand3": [2], "sumdim": [1]},
-            "another pattern",
-        ),
         ("aten.softmax", [X], {"dim": None}, "one dimension"),
         ("aten.alpha_dropout", [X], {"train": True, "p": 0.5}, "plain dropout"),
         ("aten.scaled_dot_product_attention", [(1, 2, 3)] * 5, {}, "dropout mask"),
