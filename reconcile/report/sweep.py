@@ -86,7 +86,8 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     same = sum(not b["causes"] and b["residual"] == 0 for b in both)
     if both:
         yield ""
-        yield f"{_models(len(both))} ran in both frameworks: {same} with the same work in either, {len(both) - same} with another."
+        rest = f"{same} with the same work in either, {len(both) - same} with another."
+        yield f"{_models(len(both))} ran in both frameworks: {rest}"
 
 
 def _models(number_: int) -> str:
