@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LIST = ".toml"
 SUMMARY, TOTALS, COSTS = "README", "sweep", "costs"
-PATIENCE = 30
+PATIENCE = 15
 """Seconds that a Dask scheduler may take to answer."""
 
 

@@ -70,11 +70,11 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     clean = [one for one in ran if one.exit_code == EXIT_OK]
     open_ = [one for one in ran if one.exit_code == EXIT_UNEXPLAINED]
     failed = [one for one in ran if one.exit_code == EXIT_FAILED]
-    yield f"{len(finished)} models: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed, "
+    yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed, "
     yield f"{len(finished) - len(ran)} that could not be run."
     partly = [one for one in ran if one.outcome["refused"]]
     if partly:
-        yield f"{len(partly)} of those that ran are refused beside one framework by their own code."
+        yield f"Of those that ran, {len(partly)} are refused in one framework by their own code."
     counters = [c for one in ran for c in one.outcome["counters"]]
     settled = [c for c in counters if c["residual"] is not None]
     exact = sum(c["normalised"] == c["work"] for c in settled)
@@ -86,7 +86,12 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     same = sum(not b["causes"] and b["residual"] == 0 for b in both)
     if both:
         yield ""
-        yield f"{len(both)} models ran in both frameworks: {same} do the same work in either, and {len(both) - same} do not."
+        rest = f"{same} with the same work in either, {len(both) - same} with another."
+        yield f"{_models(len(both))} ran in both frameworks: {rest}"
+
+
+def _models(number_: int) -> str:
+    return f"{number(number_)} model{'' if number_ == 1 else 's'}"
 
 
 def _row(one: Finished, counters: Sequence[str], reports: bool) -> Iterator[str]:

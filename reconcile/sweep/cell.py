@@ -167,7 +167,7 @@ def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
 def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: Path) -> RunRequest:
     def laid(texts: Mapping[str, str], kind: str) -> tuple[Path, ...]:
         place = folder / kind
-        place.mkdir()
+        place.mkdir(exist_ok=True)
         files = {place / name: text for name, text in texts.items()}
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")

@@ -58,8 +58,8 @@ def test_a_row_per_model_and_sums_that_add_up() -> None:
     total, exact, off, open_, without = map(int, re.findall(r"\d+", counters)[:5])
     assert total == sum(len(one.outcome["counters"]) for one in ALL) == exact + off + open_ + without
     assert (exact, off, open_, without) == (4, 1, 1, 1)
-    assert "1 models ran in both frameworks: 1 do the same work" in text
-    assert "1 of those that ran are refused beside one framework" in text
+    assert "1 model ran in both frameworks: 1 with the same work in either, 0 with another." in text
+    assert "Of those that ran, 1 are refused in one framework" in text
 
 
 def test_what_a_row_says() -> None:

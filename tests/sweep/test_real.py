@@ -209,7 +209,10 @@ def cluster(folder: Path, marks: list[str]) -> Iterator[tuple[str, list[subproce
         until(file.is_file, "there is no scheduler")
         shared = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder / "dask"))
         address: str = json.loads(file.read_text())["address"]
-        yield address, [start("worker", address, *shared, mark=mark) for mark in marks]
+        workers = [start("worker", address, *shared, mark=mark) for mark in marks]
+        ready = f"from distributed import Client; Client({address!r}).wait_for_workers({len(marks)}, {LIMIT})"
+        subprocess.run([sys.executable, "-c", ready], cwd=folder, env=environ(), check=True, timeout=LIMIT)
+        yield address, workers
 
 
 def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict[str, str]) -> None:
