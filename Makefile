@@ -27,6 +27,7 @@ LEGACY := \
 	adapters/tf_loops.py \
 	adapters/tf_shapes.py \
 	adapters/tf_frames.py \
+	adapters/tf_freezing.py \
 	adapters/tf_model.py \
 	adapters/tf_session.py \
 	adapters/torch_model.py \

@@ -7,7 +7,7 @@ own.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
-from . import nested
+from . import nested, tf_freezing
 from .keras_model import as_taken, keras_of, layer_paths
 from .tf_graph import Scopes, canonical
 from .trace_tf import Fetch
@@ -176,12 +176,10 @@ class TfModel(object):
 
     @property
     def frozen(self):
-        # type: () -> Tuple[Any, Any]
-        """Frozen concrete function (control flow lowered) and its GraphDef, by TensorFlow's own converter."""
+        # type: () -> tf_freezing.Frozen
+        """The frozen concrete function (control flow lowered), by TensorFlow's own converter."""
         if self._frozen is None:
-            from tensorflow.python.framework import convert_to_constants as convert
-
-            self._frozen = convert.convert_variables_to_constants_v2_as_graph(self.concrete)
+            self._frozen = tf_freezing.freeze(self.concrete)
         return self._frozen
 
     def versions(self):
@@ -216,22 +214,24 @@ class TfModel(object):
         # type: () -> Tuple[Any, List[Any], Any]
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
 
+        What ran is the graph with its weights; the one that comes back is the same without them.
         Grappler's meta optimizer is off: it would fuse and rename nodes, and the profiler matches run counts by name.
         """
         import tensorflow as tf
 
         v1 = tf.compat.v1
-        function, graph_def = self.frozen
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.import_graph_def(graph_def, name="")
+        function = self.frozen.function
+        graph, running = tf.Graph(), tf.Graph()
+        for place, graph_def in ((graph, self.frozen.hollow), (running, self.frozen.whole())):
+            with place.as_default():
+                tf.import_graph_def(graph_def, name="")
         config = v1.ConfigProto()
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         run_meta = v1.RunMetadata()
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        with v1.Session(graph=graph, config=config) as session:
+        with v1.Session(graph=running, config=config) as session:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 

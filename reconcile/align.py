@@ -36,8 +36,8 @@ class Alignment:
 
     def order(self, found: Iterable[str]) -> tuple[str, ...]:
         """Layers that occur: the pair's in their order, then the others as they came."""
-        seen = list(dict.fromkeys(found))
-        known = [name for name in self.names if name in seen]
+        seen = dict.fromkeys(found)
+        known = dict.fromkeys(name for name in self.names if name in seen)
         return (*known, *(name for name in seen if name not in known))
 
 

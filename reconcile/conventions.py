@@ -32,7 +32,7 @@ class Convention:
 
     def flops(self, work: Work) -> int:
         """FLOPs of this work under the convention."""
-        return sum(self.weight(name) * count for name, count in work.items())
+        return sum(self.weight(name) * count for name, count in work.items() if count)
 
 
 _ONES = {"add": 1, "mul": 1, "div": 1, "cmp": 1, "special": 1}

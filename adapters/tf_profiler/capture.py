@@ -99,7 +99,7 @@ def function(model):
 def frozen(model):
     # type: (TfModel) -> Ledger
     """Ledger of tf.profiler on the frozen function's graph."""
-    graph = model.frozen[0].graph
+    graph = model.frozen.function.graph
     return _ledger("tf.profiler@frozen", graph, tf_graph.graph_outputs(graph), tf_graph.Scopes(model.scopes))
 
 

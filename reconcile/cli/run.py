@@ -115,6 +115,8 @@ def run(
         formats = write.with_pictures(out, stem, formats)
     texts = write.render(result, formats, statement, again(ctx))
     kept = write.write(out, stem, texts)
+    if said := write.left_out(result, formats):
+        click.echo(said, err=True)
     if write_mapping is not None and result.alignment:
         kept.append(write.one(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:

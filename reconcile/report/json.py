@@ -7,31 +7,81 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..conventions import Convention
 from ..phases import PhaseRow, phase_table
 from ..records import PHASES, Op, Tensor
-from ..results import Adjustment, Evidence, LayerRow, LedgerResult, Match, RunResult, Statement, TraceResult, TraceRow
+from ..results import (
+    Adjustment,
+    EntryResult,
+    Evidence,
+    LayerRow,
+    LedgerResult,
+    Match,
+    Mismatch,
+    Residual,
+    RunResult,
+    Statement,
+    TraceResult,
+    TraceRow,
+    Unknown,
+)
 from ..verdict import CounterVerdict, Figure, Verdict, verdict
 from ..work.types import COMPONENTS
 from .view import reason
 
 _quoted = json.encoder.encode_basestring_ascii
+_encoded = json.JSONEncoder(allow_nan=False).encode
 
 SCHEMA = 1
 WIDTH = 200
 
 
 def to_json(result: RunResult) -> str:
-    """The report as JSON text, one record per line where it fits."""
-    return _write(to_dict(result), 0) + "\n"
+    """The report as JSON text, one record per line where it fits. Rows are made, written and dropped one by one."""
+    return layout(_tree(result, _made_late))
+
+
+def layout(value: Any) -> str:
+    """JSON data as the text of a report."""
+    return "".join(_pieces(value, 0)) + "\n"
 
 
 def to_dict(result: RunResult) -> dict[str, Any]:
     """The report as plain dicts, lists, strings and ints."""
+    return _tree(result, _listed)
+
+
+T = TypeVar("T")
+
+
+def _listed(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
+    return [make(item) for item in items]
+
+
+class _Rows(Generic[T]):
+    """A list of records that are made as they are written."""
+
+    def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
+        self.make = make
+        self.items = items
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(self.make, self.items)
+
+
+def _made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
+    """Rows where there are so many that they cannot fit on a line, else a list."""
+    return _Rows(make, items) if len(items) > WIDTH else _listed(make, items)
+
+
+Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
+
+
+def _tree(result: RunResult, listed: Listed = _listed) -> dict[str, Any]:
     convention = result.convention
     first = [t.framework for t in result.traces if t.complete]
     return {
@@ -48,11 +98,11 @@ def to_dict(result: RunResult) -> dict[str, Any]:
         "description": result.description,
         "notes": list(result.notes),
         "verdict": _verdict(verdict(result)),
-        "ledgers": [_ledger(x) for x in result.ledgers],
-        "traces": [_trace(x, convention) for x in result.traces],
-        "alignment": [_match(x) for x in result.alignment],
-        "layers": [_layer(x, first) for x in result.layers],
-        "statements": [_statement(x) for x in result.statements],
+        "ledgers": [_ledger(x, listed) for x in result.ledgers],
+        "traces": [_trace(x, convention, listed) for x in result.traces],
+        "alignment": listed(_match, result.alignment),
+        "layers": listed(lambda x: _layer(x, first), result.layers),
+        "statements": [_statement(x, listed) for x in result.statements],
     }
 
 
@@ -96,7 +146,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _ledger(ledger: LedgerResult) -> dict[str, Any]:
+def _ledger(ledger: LedgerResult, listed: Listed = _listed) -> dict[str, Any]:
     return {
         "counter": ledger.counter,
         "framework": ledger.framework,
@@ -110,27 +160,30 @@ def _ledger(ledger: LedgerResult) -> dict[str, Any]:
         "checked": ledger.checked,
         "unchecked": ledger.unchecked,
         "rule_mismatches": len(ledger.mismatches),
-        "mismatches": [
-            {
-                "entry": m.entry,
-                "layer": m.layer,
-                "op": m.op,
-                "rule": m.rule,
-                "source": m.source,
-                "expected": m.expected,
-                "reported": m.reported,
-            }
-            for m in ledger.mismatches
-        ],
+        "mismatches": listed(_mismatch, ledger.mismatches),
         "unsupported": _sorted(ledger.unsupported),
         "notes": list(ledger.notes),
-        "entries": [
-            {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls} for e in ledger.entries
-        ],
+        "entries": listed(_entry, ledger.entries),
     }
 
 
-def _trace(trace: TraceResult, convention: Convention) -> dict[str, Any]:
+def _mismatch(m: Mismatch) -> dict[str, Any]:
+    return {
+        "entry": m.entry,
+        "layer": m.layer,
+        "op": m.op,
+        "rule": m.rule,
+        "source": m.source,
+        "expected": m.expected,
+        "reported": m.reported,
+    }
+
+
+def _entry(e: EntryResult) -> dict[str, Any]:
+    return {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls}
+
+
+def _trace(trace: TraceResult, convention: Convention, listed: Listed = _listed) -> dict[str, Any]:
     table = phase_table(trace, convention)
     return {
         "name": trace.name,
@@ -141,13 +194,17 @@ def _trace(trace: TraceResult, convention: Convention) -> dict[str, Any]:
         "device": trace.device,
         "versions": _sorted(trace.versions),
         "totals": dict(trace.totals),
-        "unknown": [{"layer": u.layer, "op": u.op, "id": u.id, "reason": u.reason} for u in trace.unknown],
+        "unknown": listed(_unknown, trace.unknown),
         "no_arithmetic": _sorted(trace.no_arithmetic),
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
-        "phases": [_phases(row) for row in table.rows] if table is not None else [],
-        "rows": [_row(row) for row in trace.rows],
+        "phases": listed(_phases, table.rows if table is not None else ()),
+        "rows": listed(_row, trace.rows),
     }
+
+
+def _unknown(u: Unknown) -> dict[str, Any]:
+    return {"layer": u.layer, "op": u.op, "id": u.id, "reason": u.reason}
 
 
 def _phases(row: PhaseRow) -> dict[str, Any]:
@@ -191,7 +248,7 @@ def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:
     }
 
 
-def _statement(statement: Statement) -> dict[str, Any]:
+def _statement(statement: Statement, listed: Listed = _listed) -> dict[str, Any]:
     return {
         "from": statement.from_,
         "to": statement.to,
@@ -199,10 +256,14 @@ def _statement(statement: Statement) -> dict[str, Any]:
         "reason": statement.reason,
         "from_total": statement.from_total,
         "to_total": statement.to_total,
-        "adjustments": [_adjustment(a) for a in statement.adjustments],
+        "adjustments": listed(_adjustment, statement.adjustments),
         "residual": statement.residual,
-        "residuals": [{"layer": r.layer, "amount": r.amount, "reason": r.reason} for r in statement.residuals],
+        "residuals": listed(_residual, statement.residuals),
     }
+
+
+def _residual(r: Residual) -> dict[str, Any]:
+    return {"layer": r.layer, "amount": r.amount, "reason": r.reason}
 
 
 def _adjustment(line: Adjustment) -> dict[str, Any]:
@@ -276,29 +337,46 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def _write(value: Any, depth: int) -> str:
-    """JSON text; what does not fit on a line is opened up."""
-    return _lay(value, depth)[0]
-
-
-def _lay(value: Any, depth: int) -> tuple[str, bool]:
-    """The text of a value, and whether it is a single line. Every value is written once: linear in the size."""
-    if isinstance(value, dict):
-        laid = [(f"{_quoted(k)}: ", *_lay(v, depth + 1)) for k, v in value.items()]
-        start, end = "{", "}"
-    elif isinstance(value, list):
-        laid = [("", *_lay(v, depth + 1)) for v in value]
-        start, end = "[", "]"
-    elif type(value) is int:
-        return str(value), True
-    elif isinstance(value, str):
-        return _quoted(value), True
-    else:
-        return json.dumps(value, allow_nan=False), True
-    parts = [key + text for key, text, _ in laid]
-    if all(flat for *_, flat in laid) and (depth or not parts):
-        line = start + ", ".join(parts) + end
-        if len(line) + depth <= WIDTH:
-            return line, True
+def _pieces(value: Any, depth: int) -> Iterator[str]:
+    """JSON text in parts, a record in one; what does not fit on a line is opened up."""
+    if not _has_rows(value):
+        yield _text(value, depth)
+        return
     pad = "\n" + " " * (depth + 1)
-    return start + pad + ("," + pad).join(parts) + "\n" + " " * depth + end, False
+    if isinstance(value, _Rows):
+        before = "[" + pad
+        for row in value:
+            yield before + _text(row, depth + 1)
+            before = "," + pad
+    else:
+        before = ("{" if isinstance(value, dict) else "[") + pad
+        children = value.items() if isinstance(value, dict) else (("", child) for child in value)
+        for key, child in children:
+            yield f"{before}{_quoted(key)}: " if isinstance(value, dict) else before
+            yield from _pieces(child, depth + 1)
+            before = "," + pad
+    yield "\n" + " " * depth + ("}" if isinstance(value, dict) else "]")
+
+
+def _text(value: Any, depth: int) -> str:
+    """JSON text of a value without rows; the whole report is opened up, whatever its size."""
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int:
+        return str(value)
+    line = _encoded(value)
+    if not value or kind not in (dict, list) or (depth and len(line) + depth <= WIDTH):
+        return line
+    pad = "\n" + " " * (depth + 1)
+    if kind is dict:
+        parts = [f"{_quoted(key)}: {_text(child, depth + 1)}" for key, child in value.items()]
+        return "{" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "}"
+    return "[" + pad + ("," + pad).join([_text(child, depth + 1) for child in value]) + "\n" + " " * depth + "]"
+
+
+def _has_rows(value: Any) -> bool:
+    """Whether there are rows that are still to be made."""
+    if type(value) is dict:
+        return any(map(_has_rows, value.values()))
+    return any(map(_has_rows, value)) if type(value) is list else type(value) is _Rows

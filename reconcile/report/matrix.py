@@ -191,7 +191,7 @@ def _notes(result: MatrixResult) -> Iterator[str]:
 
 def to_json(result: MatrixResult) -> str:
     """The report as JSON text; ledgers and statements are those of a run's JSON."""
-    return json._write(to_dict(result), 0) + "\n"
+    return json.layout(to_dict(result))
 
 
 def to_dict(result: MatrixResult) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fractions import Fraction
+from functools import lru_cache
 
 # Marks that make a terminal or a browser show text in another order than it is written (overrides, isolates).
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -108,6 +109,7 @@ _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;"}
 
 
+@lru_cache(maxsize=4096)  # ops, rules and layers come again in every row
 def markdown(text: str) -> str:
     """Escape a name for one Markdown table cell: it shows as written and does nothing else."""
     text = clean(text)

@@ -15,6 +15,9 @@ from . import foot
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
+PART = 1 << 20
+PAGE_OPS = 200_000
+"""Ops of traces beyond which there is no HTML page: a browser would take minutes over it and run out of memory."""
 
 
 def prepare(folder: Path) -> None:
@@ -35,9 +38,12 @@ def render(
 ) -> dict[str, str | bytes]:
     """The reports by what ends their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
 
-    Raises ValueError if the books do not add up, UsageError where pictures are asked for and cannot be drawn.
+    A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
+    UsageError where pictures are asked for and cannot be drawn.
     """
     foot.check(result)
+    if left_out(result, formats):
+        formats = tuple(name for name in formats if name != "html")
     drawn = _drawn(result, statement, formats)
     makers: dict[str, Callable[[], str]] = {
         "md": lambda: _markdown(result, statement, command, tuple(drawn)),
@@ -46,6 +52,17 @@ def render(
         "html": lambda: _html(result, statement, command),
     }
     return {**{name: makers[name]() for name in FORMATS if name in formats}, **drawn}
+
+
+def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
+    """A sentence where a page is asked for that no browser could show; '' where all can be written."""
+    ops = sum(len(trace.rows) for trace in result.traces)
+    if "html" not in formats or ops <= PAGE_OPS:
+        return ""
+    return (
+        f"There is no HTML page of {ops:,} ops: a browser takes up to {PAGE_OPS:,}. Everything is in the other formats "
+        "(--format md,csv,json)."
+    )
 
 
 def lying(folder: Path, stem: str) -> tuple[str, ...]:
@@ -96,7 +113,9 @@ def _place(targets: Mapping[Path, str | bytes]) -> None:
         for target, text in targets.items():
             waiting[target] = _beside(target)
             with waiting[target].open("xb") as file:
-                file.write(text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"))
+                for start in range(0, len(text), PART):  # a text and all of its bytes at once are twice the memory
+                    part = text[start : start + PART]
+                    file.write(part if isinstance(part, bytes) else part.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
         for target, temporary in waiting.items():

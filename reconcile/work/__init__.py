@@ -5,6 +5,8 @@ One registry, exact op names; an op without a formula is unknown, never 0.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..records import Op
 from .types import (
     COMPONENTS,
@@ -36,6 +38,7 @@ def load() -> None:
 _FLOATING = ("float", "bfloat", "double", "half")
 
 
+@lru_cache(maxsize=64)
 def is_floating(dtype: str) -> bool:
     """float16/32/64, bfloat16, float8_*; complex counts as floating too (and has no formula)."""
     return dtype.startswith((*_FLOATING, "complex"))

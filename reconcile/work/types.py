@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from operator import add, attrgetter, sub
 from typing import NamedTuple
 
 from ..records import Op, Shape
@@ -26,26 +27,28 @@ class Work:
     special: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(*(a + b for a, b in zip(self, other, strict=True)))
+        return Work(*map(add, self, other)) if self else other
 
     def __sub__(self, other: Work) -> Work:
-        return Work(*(a - b for a, b in zip(self, other, strict=True)))
+        return Work(*map(sub, self, other))
 
     def __mul__(self, times: int) -> Work:
-        return Work(*(a * times for a in self))
+        return self if times == 1 or not self else Work(*(a * times for a in self))
 
     __rmul__ = __mul__
 
     def __iter__(self) -> Iterator[int]:
-        return (getattr(self, f.name) for f in fields(self))
+        return iter(_counts(self))
 
     def __bool__(self) -> bool:
-        return any(self)
+        return any(_counts(self))
 
     def items(self) -> Iterator[tuple[str, int]]:
         """Component name and count, in the order of COMPONENTS."""
         return zip(COMPONENTS, self, strict=True)
 
+
+_counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
 
 ZERO = Work()
 

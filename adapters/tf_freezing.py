@@ -1,0 +1,70 @@
+"""Freezing a concrete function by TensorFlow's own converter, with its weights put in only where it is run.
+
+A counter reads the frozen graph's shapes, not its weights; but a graph with a hundred megabytes in its constants is written
+out and read back half a dozen times on the way to a function and to the profiler.  So every large constant that stands for a
+variable holds one value, repeated, and the real ones wait beside it.  Python 3.6, TensorFlow 2.x.
+"""
+
+from typing import Any, Dict, NamedTuple
+
+LARGE = 4096
+"""Elements from which on a variable's value is left out: what could be a shape or a bound never is."""
+
+
+class Frozen(NamedTuple):
+    """The frozen function (control flow lowered), its GraphDef with one repeated value for each large weight, and the real
+    values by the name of the node."""
+
+    function: Any
+    hollow: Any
+    weights: Dict[str, Any]
+
+    def whole(self):
+        # type: () -> Any
+        """The GraphDef with its weights, to be run."""
+        found = type(self.hollow)()
+        found.CopyFrom(self.hollow)
+        for node in found.node:
+            if node.name in self.weights:
+                node.attr["value"].tensor.CopyFrom(self.weights[node.name])
+        return found
+
+
+def freeze(concrete):
+    # type: (Any) -> Frozen
+    """The same steps as convert_variables_to_constants_v2_as_graph (tensorflow/python/framework/convert_to_constants.py)."""
+    from tensorflow.python.framework import convert_to_constants as convert
+
+    made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
+    if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
+        return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
+    data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
+    graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
+    weights = {}  # type: Dict[str, Any]
+    for node in graph_def.node:
+        if node.op == "Const" and node.name in data.tensor_data:
+            held = hollowed(node.attr["value"].tensor)
+            if held is not None:
+                weights[node.name] = held
+    return Frozen(convert._construct_concrete_function(concrete, graph_def, converted), graph_def, weights)
+
+
+def hollowed(tensor):
+    # type: (Any) -> Any
+    """Leave one value in a large floating tensor, for all of its elements; what it was, None if it stays."""
+    import tensorflow as tf
+
+    count = 1
+    for dim in tensor.tensor_shape.dim:
+        count *= dim.size
+    values = {"float32": "float_val", "float64": "double_val", "float16": "half_val", "bfloat16": "half_val"}
+    field = values.get(tf.as_dtype(tensor.dtype).name)
+    if count < LARGE or field is None:
+        return None
+    held = type(tensor)()
+    held.CopyFrom(tensor)
+    tensor.ClearField("tensor_content")
+    for name in values.values():
+        tensor.ClearField(name)
+    getattr(tensor, field).append(0)
+    return held

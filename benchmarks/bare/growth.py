@@ -1,0 +1,91 @@
+"""The engine and one report on a made-up trace and ledger of N ops: ``growth.py N none|md|csv|json|html``.
+
+Prints {ops, records, engine, report (seconds), before, engine_peak, peak (bytes), size} as JSON.  The ops are of four kinds,
+a matrix product, an activation, a view and a product of two tensors, in a layer of their own for every four.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from reconcile.conventions import BUILT_IN
+from reconcile.records import Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.report.write import render, write
+from reconcile.settling import Collected, settle
+
+VERSIONS = {"torch": "2.13.0"}
+
+
+def tensor(*shape: int) -> Tensor:
+    return Tensor(shape, "float32")
+
+
+def op(index: int) -> Op:
+    layer = f"block{index // 20}.part{index // 4 % 5}"
+    inputs, outputs = (tensor(8, 16),), (tensor(8, 16),)
+    if index % 4 == 0:
+        inputs = (tensor(16), tensor(8, 32), tensor(32, 16))
+        return Op(f"op{index}", "aten.addmm", layer, inputs, outputs, {"beta": 1, "alpha": 1})
+    if index % 4 == 1:
+        return Op(f"op{index}", "aten.relu", layer, inputs, outputs, {})
+    if index % 4 == 2:
+        return Op(f"op{index}", "aten.view", layer, inputs, (tensor(4, 32),), {"size": [4, 32]})
+    return Op(f"op{index}", "aten.mul", layer, (*inputs, *inputs), outputs, {})
+
+
+def made(count: int) -> tuple[Trace, Ledger]:
+    """A trace, and what flop_counter would say of it."""
+    ops = [op(index) for index in range(count)]
+    sightings = tuple(Sighting(o, f"{o.layer}|{o.op}") for o in ops)
+    layers = tuple(dict.fromkeys(o.layer for o in ops))
+    entries = tuple(
+        Entry(s.entry, s.op.layer, s.op.op, 2 * 8 * 32 * 16, 1) for s in sightings if s.op.op == "aten.addmm"
+    )
+    total = sum(entry.value for entry in entries)
+    trace = Trace("torch", VERSIONS, "meta", tuple(ops), (), (), layers, ())
+    return trace, Ledger("flop_counter", "torch", "FLOP", "cpu", VERSIONS, total, entries, sightings, {}, ())
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main() -> None:
+    count, format_ = int(sys.argv[1]), sys.argv[2]
+    start = time.perf_counter()
+    trace, ledger = made(count)
+    meta = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": [], "frameworks": ["torch"]}
+    at_hand, before = time.perf_counter(), peak()
+    result = settle(Collected(meta, (trace,), (ledger,)), BUILT_IN["all"], BUILT_IN)
+    settled, engine_peak = time.perf_counter(), peak()
+    if result.exit_code:
+        sys.exit("the books of the made-up run do not close")
+    size = 0
+    if format_ != "none":
+        with TemporaryDirectory() as folder:
+            (path,) = write(Path(folder), "growth", render(result, (format_,)))
+            size = path.stat().st_size
+    report = time.perf_counter() - settled
+    print(
+        json.dumps(
+            {
+                "ops": count,
+                "records": at_hand - start,
+                "engine": settled - at_hand,
+                "report": report,
+                "before": before,
+                "engine_peak": engine_peak,
+                "peak": peak(),
+                "size": size,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

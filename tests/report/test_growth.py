@@ -1,0 +1,79 @@
+"""Growth of the engine and the reports, in calls rather than in seconds: four times the ops, four times the work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.bare.growth import made
+from reconcile.conventions import BUILT_IN
+from reconcile.report import write
+from reconcile.report.json import to_dict, to_json
+from reconcile.results import RunResult
+from reconcile.settling import Collected, settle
+
+META: dict[str, Any] = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": []}
+
+
+def settled(count: int) -> RunResult:
+    trace, ledger = made(count)
+    return settle(Collected(META, (trace,), (ledger,)), BUILT_IN["all"], BUILT_IN)
+
+
+def calls(function: Callable[[], object]) -> int:
+    """How many Python functions and built-in ones it calls."""
+    count = 0
+
+    def note(_frame: object, event: str, _given: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("what", ["engine", "md", "csv", "json", "html"])
+def test_four_times_the_ops_take_four_times_the_calls(what: str) -> None:
+    results = {count: settled(count) for count in (500, 2000)}
+
+    def run(count: int) -> object:
+        return settled(count) if what == "engine" else write.render(results[count], (what,))
+
+    run(500)  # templates and formulas are loaded once
+    small, large = calls(lambda: run(500)), calls(lambda: run(2000))
+    assert large < 4.4 * small
+    assert large < 2000 * 600  # per op: a tenth of a millisecond
+
+
+def test_rows_that_are_made_late_are_the_same_rows() -> None:
+    for count in (3, 2000):
+        result = settled(count)
+        assert json.loads(to_json(result)) == to_dict(result)
+
+
+def test_a_page_that_no_browser_shows_is_left_out_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result = settled(12)
+    ops = len(result.traces[0].rows)
+    assert ops == 9
+    assert not write.left_out(result, ("html",))
+    monkeypatch.setattr(write, "PAGE_OPS", ops - 1)
+    assert write.left_out(result, ("md", "html")).startswith(f"There is no HTML page of {ops:,} ops")
+    assert set(write.render(result, ("md", "html"))) == {"md"}
+    assert not write.left_out(result, ("md",))
+
+
+def test_long_texts_are_written_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(write, "PART", 3)
+    write.write(tmp_path, "x", {"md": "aé\ud800bcdefg", "png": b"1234567"})
+    assert (tmp_path / "x.md").read_bytes() == "aé\\ud800bcdefg".encode()
+    assert (tmp_path / "x.png").read_bytes() == b"1234567"
