@@ -22,12 +22,13 @@ class Parity(NamedTuple):
 class Both:
     """A pair's two models with the same weights."""
 
-    def __init__(self, pair: Any, params: Any) -> None:
+    def __init__(self, pair: Any, params: Any, *, double: bool = False) -> None:
         import tensorflow as tf
         import torch
 
         self.pair = pair
         self.params = params
+        self.double = double
         tf.keras.utils.set_random_seed(2)  # a proof that holds once holds again
         self.tf_model = pair.build_tf(params)
         torch.manual_seed(0)
@@ -42,7 +43,7 @@ class Both:
         found = []
         for spec in self.pair.inputs(self.params):
             if spec.dtype.startswith("float"):
-                found.append(generator.standard_normal(spec.shape).astype(spec.dtype))
+                found.append(generator.standard_normal(spec.shape).astype("float64" if self.double else spec.dtype))
             else:
                 found.append(generator.randint(0, 2, spec.shape).astype(spec.dtype))
         return found
