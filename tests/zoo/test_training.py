@@ -1,0 +1,66 @@
+"""A training step of every pair reconciles under every convention, and both frameworks' steps multiply the same matrices."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.causes import Cause, State
+from reconcile.conventions import BUILT_IN
+from reconcile.model_zoo import pair as pairs
+from reconcile.recompute import recompute
+from reconcile.report.view import phases
+from reconcile.runner import RunRequest, collect
+from reconcile.settling import settle
+from tests.zoo.choice import chosen
+
+pytestmark = pytest.mark.frameworks
+
+UNTRAINED = {"family_pooling", "matmul_init"}
+"""Pairs without a weight."""
+
+OTHERWISE = {
+    "crnn",  # TensorFlow takes a recurrent layer's gradient with respect to its first state, too
+    "gru_demo",
+    "lstm_lm",
+    "family_recurrent",
+    "family_control",  # a branch or a loop in TensorFlow has a gradient with respect to all it reads
+    "family_convolution",  # its dilated and grouped convolutions, in the forward pass already
+    "moe",
+}
+"""Pairs whose frameworks multiply otherwise; all others' steps are equal under matmul."""
+
+QUICK = ("lstm_lm",)
+
+
+def settings(name):
+    """The pair's settings for proofs, with two samples: a batch norm in train mode needs more than one value."""
+    module = pairs.load_pair(pairs.pair_path(name))
+    batch = {"batch": "2"} if "batch" in module.PAIR.params else {}
+    return {**getattr(module, "PROOF", {}), **batch}
+
+
+@pytest.mark.parametrize("name", chosen([n for n in pairs.zoo_names() if n not in UNTRAINED], QUICK))
+def test_a_training_step_reconciles(name):
+    found = collect(RunRequest(name, settings(name), training="adam"))
+    ops = {f"{t.framework}:{op.id}": op for t in found.traces for op in t.ops}
+    assert len(ops) == sum(len(t.ops) for t in found.traces)  # no two of them share a name
+    versions = {x.counter: x.versions for x in found.ledgers if hasattr(x, "versions")}
+    for convention in BUILT_IN.values():
+        result = settle(found, convention, BUILT_IN)
+        assert result.exit_code == 0
+        seen = [x for x in result.ledgers if x.total is not None]
+        assert {x.counter for x in seen} == {"tf.profiler@function", "tf.profiler@runmeta", "flop_counter"}
+        assert all((x.unchecked, x.mismatches) == (0, ()) for x in seen)
+        between = [s for s in result.statements if s.state is not State.NOT_COMPARABLE]
+        assert [s.residual for s in between] == [0] * len(between)
+        for statement in between:
+            for line in statement.adjustments:
+                assert recompute(line, ops, versions, convention) == line.amount, (statement.from_, statement.to, line)
+    same = settle(found, BUILT_IN["matmul"], BUILT_IN)
+    tf, torch = (phases(trace, same.convention) for trace in same.traces)
+    (bridge,) = (s for s in same.statements if (s.from_, s.to) == ("trace@tf", "trace@torch"))
+    if name in OTHERWISE:
+        assert {line.cause for line in bridge.adjustments} == {Cause.REAL_WORK_DIFFERS}
+    else:
+        assert bridge.adjustments == ()
+        assert {p: n for p, n in tf.items() if n} == {p: n for p, n in torch.items() if n}
