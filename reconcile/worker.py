@@ -258,6 +258,8 @@ class Worker(object):
     def _tf_model(self, params):
         # type: (pairs.Params) -> Any
         if self.request.get("training"):
+            if sys.version_info < (3, 10):
+                raise RuntimeError("a training step of TensorFlow is traced in Python 3.10 or later alone")
             from .adapters import tf_training
 
             return tf_training.TrainingModel(self.pair, params, self.request["training"])

@@ -29,6 +29,9 @@ OTHERWISE = {
 }
 """Pairs whose frameworks multiply otherwise; all others' steps are equal under matmul."""
 
+ON_META = {"family_norm"}
+"""torch 2.13's group norm dies (SIGSEGV) on the CPU where its input lies channels last and needs no gradient."""
+
 QUICK = ("lstm_lm",)
 
 
@@ -41,7 +44,7 @@ def settings(name):
 
 @pytest.mark.parametrize("name", chosen([n for n in pairs.zoo_names() if n not in UNTRAINED], QUICK))
 def test_a_training_step_reconciles(name):
-    found = collect(RunRequest(name, settings(name), training="adam"))
+    found = collect(RunRequest(name, settings(name), training="adam", device="meta" if name in ON_META else "cpu"))
     ops = {f"{t.framework}:{op.id}": op for t in found.traces for op in t.ops}
     assert len(ops) == sum(len(t.ops) for t in found.traces)  # no two of them share a name
     versions = {x.counter: x.versions for x in found.ledgers if hasattr(x, "versions")}
