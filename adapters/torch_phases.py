@@ -41,6 +41,7 @@ class TrainingRecorder(Recorder):
         self.path = path  # type: TrainingPath
         self.phase = FORWARD
         self.owner = ""
+        self.trains = True  # whether anything requires a gradient
         self._newest = newest()
         self._clean = {}  # type: Dict[int, Any]  # storages that no input of the model went into, kept alive
         self._of_weights = set()  # type: Set[int]  # nodes that no input of the model went into

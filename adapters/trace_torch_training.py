@@ -10,6 +10,7 @@ from typing import Any, Iterator, List, Optional
 
 import torch
 
+from ..given import FactoryError
 from ..records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from .torch_fused import TrainedFusedCalls
 from .torch_model import TorchModel, tensors_out
@@ -26,26 +27,47 @@ def step(module, inputs, optimizer, recorder, calls=None):
     # type: (torch.nn.Module, List[Any], str, TrainingRecorder, Optional[TrainedFusedCalls]) -> None
     """One training step of a module in train mode; ``calls`` is the function mode around it, if there is one.
 
-    Raises ValueError where there is nothing to train, or where the model takes gradients itself.
+    Of a model that has nothing to train it is the forward pass and the loss.  Raises FactoryError where the model cannot
+    be trained on its input, and where it takes gradients itself.
     """
     with followed(recorder, calls):
-        outputs = [t for t in tensors_out(module(*inputs)) if t.is_floating_point()]
+        outputs = [t for t in tensors_out(_called(module, inputs, recorder)) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
-        losses = [torch.square(t).mean() for t in outputs if t.requires_grad]
-        if not losses:
-            raise ValueError(NOTHING)
-        loss = losses[0]
+        trained = [t for t in outputs if t.requires_grad]
+        losses = [torch.square(t).mean() for t in trained or outputs]
+        loss = losses[0] if losses else None
         for other in losses[1:]:
             loss = loss + other
-        loss.backward()
+        recorder.trains = bool(trained)
+        if loss is not None and trained:
+            loss.backward()
     for name, weight in module.named_parameters():
         if weight.grad is not None:
             recorder.begin(OPTIMIZER, name.rpartition(".")[0])
             OPTIMIZERS[optimizer]([weight]).step()
 
 
-NOTHING = "no floating output depends on a parameter that requires a gradient: there is nothing to train"
-SECOND = "the model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced"
+def _called(module, inputs, recorder):
+    # type: (torch.nn.Module, List[Any], TrainingRecorder) -> Any
+    try:
+        return module(*inputs)
+    except ValueError as error:
+        if ONE_VALUE not in str(error):
+            raise
+        size = str(error).partition("got input size torch.Size(")[2].rstrip(")")
+        raise FactoryError(ALONE % (recorder.path.current or "its batch norm", size)) from error
+
+
+NOTHING = (
+    "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
+    "and the loss"
+)
+SECOND = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
+ONE_VALUE = "Expected more than 1 value per channel when training"
+ALONE = (
+    "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
+    "%s: give a larger batch, or a larger input."
+)
 ENGINE = "_engine_run_backward"
 """Of torch.autograd: what Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
 
@@ -60,7 +82,7 @@ def followed(recorder, calls):
     def watched(roots, *args, **kwargs):
         # type: (Any, *Any, **Any) -> Any
         if recorder.phase == FORWARD:
-            raise ValueError(SECOND)
+            raise FactoryError(SECOND)
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
         with recorder.inside(), nullcontext() if calls is None else calls:
             return run(roots, *args, **kwargs)
@@ -79,7 +101,7 @@ def trace(model, died=""):
     ``died`` says how an earlier process ended when the model ran on meta, if one did.
     """
     recorder, device, notes = recorded(record, model, died)
-    return finished(recorder, device, (note(model.training),) + notes)
+    return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)
 
 
 def note(optimizer):

@@ -17,6 +17,7 @@ from reconcile.align import Alignment  # noqa: E402
 from reconcile.bridging import reconcile_ledger  # noqa: E402
 from reconcile.causes import Cause  # noqa: E402
 from reconcile.conventions import BUILT_IN  # noqa: E402
+from reconcile.given import FactoryError  # noqa: E402
 from reconcile.records import (  # noqa: E402
     FORWARD,
     INPUT_GRADIENT,
@@ -298,9 +299,31 @@ def test_a_recurrent_layer_is_one_op_forward_and_two_back(kind, name, device):
     assert rest["after", I] == rest["after", W] == 3 * 2 * 10
 
 
-def test_nothing_to_train():
-    with pytest.raises(ValueError, match="nothing to train"):
-        training.record(Model(nn.ReLU, 2, 2), "meta")
+def test_nothing_to_train_is_forward_and_loss():
+    trace = training.trace(Model(nn.ReLU, 2, 3))
+    assert work(trace.ops) == {("", F): Work(cmp=6), ("(loss)", LOSS): Work(mul=6, add=5, div=1)}
+    assert any(note.startswith("nothing to train") for note in trace.notes)
+    assert not any(note.startswith("nothing to train") for note in training.trace(Model(Net, *SHAPE)).notes)
+    assert explained(Model(nn.ReLU, 2, 3)) == set()
+
+
+def test_a_batch_norm_of_one_value_names_the_layer_and_the_way_out():
+    make = lambda: nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5))  # noqa: E731
+    said = r"1 normalises by its batch's statistics and gets one value per channel, \[1, 5\]: give a larger batch"
+    with pytest.raises(FactoryError, match=said):
+        training.record(Model(make, 1, 3), "meta")
+    assert macs(ran(make, 2, 3))["0", W] == 2 * 15
+
+
+def test_a_model_that_takes_gradients_itself_is_refused():
+    class Own(Saved):
+        def forward(self, x):
+            x = self.outer(x)
+            return torch.autograd.grad(self.inner(x).sum(), x, create_graph=True)[0]
+
+    with pytest.raises(FactoryError, match="gradients of gradients are not traced"):
+        training.record(Model(Own, 5, 4), "meta")
+    training.record(Model(Saved, 5, 4), "meta")  # and PyTorch's own engine is back in its place
 
 
 @pytest.mark.parametrize("device", ["meta", "cpu"])
