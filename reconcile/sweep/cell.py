@@ -36,6 +36,15 @@ from .outcome import outcome_of, refused
 
 START = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; from reconcile.sweep.cell import main; main()"
 """Takes this very package, and nothing from the working directory."""
+CLEAR = """
+import os, shutil, sys, time
+for _ in range(100):
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    if not os.path.exists(sys.argv[1]):
+        break
+    time.sleep(0.05)
+"""
+"""Takes a folder away, also where workers that are about to end still write to it."""
 HERE = str(Path(__file__).resolve().parents[2])
 TAIL = 1 << 14
 """Bytes of what a process printed that are worth keeping."""
@@ -52,9 +61,10 @@ def run_cell(text: str) -> str:
     """
     request = json.loads(text)
     began = time.monotonic()
+    folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", START, HERE],
+            [sys.executable, "-c", START, HERE, folder],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
         )  # fmt: skip
         RUNNING.add(process)
@@ -65,9 +75,13 @@ def run_cell(text: str) -> str:
                 process.stdin.write(text.encode() + b"\n")
                 process.stdin.flush()  # and stays open: its end tells the process that this one is gone
             said = process.stdout.read()
-            status = process.wait()
+            process.wait()
         finally:
             end(process)
+            if status := process.returncode:
+                subprocess.run([sys.executable, "-I", "-c", CLEAR, folder], check=False)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
         log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
         printed = log.read().decode("utf-8", errors="replace")
     if status:
@@ -93,19 +107,17 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)  # what anybody prints is no answer
         request = json.loads(sys.stdin.buffer.readline())
-        with tempfile.TemporaryDirectory(prefix="reconcile-cell-") as folder:
-            tempfile.tempdir = folder
-            threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-            found = answer(request, Path(folder))
-        json.dump(found, out)
+        tempfile.tempdir = folder = sys.argv[2]
+        threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+        json.dump(answer(request, Path(folder)), out)
 
 
 def _end_with_parent(folder: str) -> None:
-    """Leave nothing behind when whoever started this process is gone; the workers hear of it as this process does."""
+    """When whoever started this process is gone, become one that takes its folder away: no thread of this one goes on, and
+    the workers end as their standard input does."""
     while os.read(0, 1024):
         pass
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(1)
+    os.execv(sys.executable, [sys.executable, "-I", "-c", CLEAR, folder])
 
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:

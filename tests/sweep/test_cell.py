@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -76,7 +77,12 @@ def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) ->
     assert not said["interrupted"]
 
 
-def test_a_process_that_is_killed_says_so(hangs: Path) -> None:
+def test_a_process_that_is_killed_says_so_and_leaves_nothing(
+    hangs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(cell.run_cell, request(str(hangs)))
         until((hangs.parent / "there").exists)
@@ -85,6 +91,7 @@ def test_a_process_that_is_killed_says_so(hangs: Path) -> None:
         said = json.loads(future.result(LIMIT))
     assert said["died"] == "its process was killed (signal 9: out of memory?)"
     assert not cell.RUNNING
+    assert not list(temporary.iterdir())
 
 
 def test_everything_ends_with_whoever_started_it(hangs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
