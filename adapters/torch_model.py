@@ -11,9 +11,9 @@ from . import keras_model, nested, torch_room
 
 def versions(module=None):
     # type: (Any) -> Dict[str, str]
-    """Version of PyTorch, without the build's local part, and of the Keras that made the module, if one did."""
+    """Version of PyTorch, without the build's local part, and of the Keras that made the module or a part of it, if one did."""
     found = {"torch": torch.__version__.split("+")[0]}
-    if keras_model.keras_of(module, "Layer"):
+    if module is not None and any(keras_model.keras_of(part, "Layer") for part in module.modules()):
         found["keras"] = str(sys.modules["keras"].__version__)
     return found
 
@@ -23,7 +23,7 @@ def module_paths(root):
     """Every module with its path, of a shared one the first; '' for the root.
 
     A Keras layer holds others in lists, where PyTorch does not find them; below it, they go by the names that Keras gives
-    them, as they do in TensorFlow.
+    them, as they do in TensorFlow. One that Keras does not list (a sequential model's functional one) is part of it.
     """
     found = {}  # type: Dict[torch.nn.Module, str]
     stack = [("", root)]
@@ -34,9 +34,9 @@ def module_paths(root):
         found[module] = path
         below = list(module.named_children())
         if keras_model.keras_of(module, "Layer"):
-            named = [(sub.name, sub) for sub in keras_model.children(module)]
-            below = named + [(name, sub) for name, sub in below if not keras_model.keras_of(sub, "Layer")]
-        stack.extend((path + "." + name if path else name, sub) for name, sub in reversed(below))
+            listed = [(sub.name, sub) for sub in keras_model.children(module)]
+            below = listed + [("" if keras_model.keras_of(sub, "Layer") else name, sub) for name, sub in below]
+        stack.extend((".".join(filter(None, (path, name))), sub) for name, sub in reversed(below))
     return found
 
 
@@ -153,6 +153,10 @@ class TorchModel(object):
         self.arguments = nested.arguments_of(self.pair, self.params)
         if hasattr(self.pair, "arguments"):
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
+        if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
+            call(
+                module, self.example(device)
+            )  # Keras makes weights at the first call, which is no work of any later one
         return module
 
     def _made(self, device):

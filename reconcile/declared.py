@@ -27,12 +27,15 @@ def inputs_of(model, doc):
     if not keras_model.keras_of(model):
         return None
     try:
-        tensors = list(model.inputs or ())
+        tensors, held = list(model.inputs or ()), getattr(model, "input", None)
     except (AttributeError, TypeError, ValueError):
         return None
-    found = [_input(tensor, doc) for tensor in tensors]
+    by_name = held if isinstance(held, dict) and len(held) == len(tensors) else None
+    found = [_input(tensor, doc) for tensor in (tensors if by_name is None else by_name.values())]
     if not found or None in found:
         return None
+    if by_name is not None:
+        return (dict(zip(by_name, found)),)
     return (found[0],) if len(found) == 1 else (found,)
 
 

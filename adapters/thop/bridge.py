@@ -62,7 +62,10 @@ def _without_hook(op: Op, classes: dict[str, Op], view: View) -> list[Item]:
 
 def _why(module: Op | None, view: View) -> tuple[Cause, str]:
     if module is None:
-        return Cause.CALL_NOT_SEEN, "no hook of thop was run there: the module is none that it walks, or was called past its hooks"
+        return (
+            Cause.CALL_NOT_SEEN,
+            "no hook of thop was run there: it does not walk to this module, or the call went past its hooks",
+        )
     base = next((b for b in module.attrs["bases"] if BOOK.find(b, view.versions) is not None), None)
     if base is not None and base not in CONTAINERS:
         return Cause.CALL_NOT_SEEN, f"{module.op} is a subclass of {base}: thop matches exact classes"

@@ -40,7 +40,18 @@ KERAS = """
 LAZY = """
     def net():
         import keras
-        return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        a, b = keras.Input((3,)), keras.Input((4,))
+        unbuilt = keras.Sequential([keras.layers.Dense(2), keras.layers.LSTM(3)])
+
+        class Named(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.inner = keras.Model({"b": b, "a": a}, keras.layers.Dense(5)(a) + keras.layers.Dense(5)(b))
+                self.unbuilt = unbuilt
+
+            def call(self, one, two):
+                return self.unbuilt(self.inner({"a": one, "b": two})[:, None])
+        return Named()
 """
 
 OTHER = """
@@ -86,10 +97,15 @@ def test_a_keras_factory_for_both(repository: Repository, monkeypatch: pytest.Mo
         assert causes[f"tf.profiler@{counter}"]["body-not-entered"] == GROUPED
 
 
-def test_keras_imported_when_the_model_is_made(repository: Repository) -> None:
+def test_what_keras_makes_only_when_it_is_called(repository: Repository) -> None:
+    """Keras is imported when the model is made, and weights are made when it is first called: neither is work of a call."""
     repository.write(lazy=LAZY)
-    data = repository.report("lazy.net", "--torch", "lazy:net", "--counter", "flop_counter")
-    assert [(t["device"], t["totals"]["matmul"]) for t in data["traces"]] == [("meta", 2 * 3 * 2)]
+    data = repository.report("lazy.net", "--torch", "lazy:net", "--input", "1,3", "--input", "1,4")
+    (trace,) = data["traces"]
+    work = 2 * (3 * 5 + 4 * 5) + 2 * 5 * 2 + 2 * 4 * 3 * (2 + 3)
+    assert (trace["device"], trace["complete"], trace["totals"]["matmul"]) == ("meta", True, work)
+    exact = {c["counter"]: c["exact"] for c in data["verdict"]["counters"]}
+    assert exact == {"thop": False, "fvcore": True, "flop_counter": True}
 
 
 def test_a_model_on_another_backend_is_refused(repository: Repository) -> None:

@@ -1,0 +1,57 @@
+"""Runs in a process of its own, Keras on PyTorch: every model of keras.applications traced on meta, as JSON.
+
+Prints {name: {"device", "macs", "unknown"} or {"refused"}}: multiply-adds of one image, ops of unknown work, or what Keras
+says where it does not make the model.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import keras
+
+from reconcile.adapters import keras_model, torch_model, trace_torch
+from reconcile.declared import inputs_of
+from reconcile.work import UnknownWork, load, work_of
+
+
+class Application:
+    """A pair's PyTorch side: one model of keras.applications."""
+
+    def __init__(self, name):
+        self.factory = getattr(keras.applications, name)
+        self.model = None
+
+    def build_torch(self, _params):
+        keras_model.rename({})
+        self.model = self.factory(weights=None)
+        return self.model
+
+    def arguments(self):
+        return inputs_of(self.model, self.factory.__doc__), {}
+
+
+def traced(name):
+    try:
+        trace = trace_torch.trace(torch_model.TorchModel(Application(name), {}))
+    except ValueError as error:
+        return {"refused": str(error)}
+    macs, unknown = 0, []
+    for op in trace.ops:
+        try:
+            macs += work_of(op).mac * op.calls
+        except UnknownWork:
+            unknown.append(op.op)
+    return {"device": trace.device, "macs": macs, "unknown": unknown}
+
+
+def main():
+    warnings.simplefilter("ignore")
+    load()
+    names = [name for name in dir(keras.applications) if callable(getattr(keras.applications, name))]
+    print(json.dumps({name: traced(name) for name in names}))
+
+
+if __name__ == "__main__":
+    main()
