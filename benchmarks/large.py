@@ -10,7 +10,7 @@ from measure import BARE, MODELS, PYTHON, RECONCILE, Section, measured, median, 
 
 COUNTERS = ("thop", "fvcore", "flop_counter")
 ENCODER_LIMIT, ENCODER_MEMORY = 1.5, 1 << 30
-SHORT, LONG, STEPS_RUNS, STEPS_LIMIT = 100, 100_000, 5, 1.5
+SHORT, LONG, STEPS_RUNS, STEPS_LIMIT = 100, 100_000, 3, 1.5
 CAPTURE_RUNS, CAPTURE_LIMIT = 3, 2.5
 
 
