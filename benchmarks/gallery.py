@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench import HERE, PYTHON, busy, machine, row, run
+from measure import HERE, PYTHON, Others, machine, run, table
 
 from reconcile.gallery import read
 from reconcile.model_zoo.pair import zoo_names
@@ -39,11 +39,9 @@ def counted(model: str) -> tuple[float, float]:
 def rebuild() -> tuple[float, float]:
     """(seconds, cores that other processes kept busy meanwhile) of the gallery's one command."""
     command = [PYTHON, "-m", "reconcile", "gallery", "--out", "reports", "--data", str(DATA), "--quiet"]
-    began, (machine_then, own_then) = time.perf_counter(), busy()
+    began, others = time.perf_counter(), Others()
     run(command)
-    seconds = time.perf_counter() - began
-    machine_now, own_now = busy()
-    return seconds, max((machine_now - machine_then - own_now + own_then) / seconds, 0.0)
+    return time.perf_counter() - began, others.cores()
 
 
 def alone() -> dict[str, tuple[float, float]]:
@@ -57,7 +55,7 @@ def page(rebuilt: float, others: float, times: dict[str, tuple[float, float]]) -
     lines = [
         "# What the gallery costs",
         "",
-        f"Written by `make bench-gallery`, one run of each. {machine()[0]}",
+        f"Written by `make bench-gallery`, one run of each. {machine()}",
         "",
         f"Rebuilding it ({len(times)} pairs, six counters each, both traces, three conventions, both models on one "
         f"input, the reports): **{rebuilt:.0f} s** on {os.cpu_count()} cores "
@@ -67,9 +65,10 @@ def page(rebuilt: float, others: float, times: dict[str, tuple[float, float]]) -
         f"model included), {whole:.0f} s with their processes' start: the gallery takes **{rebuilt / whole:.2f}** times as "
         "long.",
         "",
-        row("model", "its counters, s", "with their processes, s"),
-        row("---", "---:", "---:"),
-        *(row(name, f"{t[1]:.1f}", f"{t[0]:.1f}") for name, t in times.items()),
+        *table(
+            ("model", "its counters, s", "with their processes, s"),
+            ((name, f"{t[1]:.1f}", f"{t[0]:.1f}") for name, t in times.items()),
+        ),
         "",
     ]
     return "\n".join(lines)

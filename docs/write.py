@@ -100,6 +100,7 @@ def _index() -> Iterator[str]:
     yield "- [decode](decode.md): which readings of a published number are tried."
     yield "- [Files](files.md): models in files: which kinds, what each can show, what is refused."
     yield "- [Environments](environments.md): where a run takes place, and what your own code meets there."
+    yield "- [Large models](large.md): what does not fit into memory, long sequences, many ops."
     yield "- [Sweeps](sweep.md): every model of a package or a list at once, resumed after an interruption, on a cluster."
     yield "- [Alignment](alignment.md): which layer of one model is which of the other, where no pair says so."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."

@@ -1,6 +1,7 @@
-"""The engine and one report on a made-up trace and ledger of N ops: ``growth.py N none|md|csv|json|html``.
+"""The engine and reports on a made-up trace and ledger of N ops: ``growth.py N csv,md,json``.
 
-Prints {ops, records, engine, report (seconds), before, engine_peak, peak (bytes), size} as JSON.  The ops are of four kinds,
+Prints {records, engine, <format>...: [seconds, bytes]} as JSON: how long each took, and the peak of resident memory
+after it.  The ops are of four kinds,
 a matrix product, an activation, a view and a product of two tensors, in a layer of their own for every four.
 """
 
@@ -56,35 +57,22 @@ def peak() -> int:
 
 
 def main() -> None:
-    count, format_ = int(sys.argv[1]), sys.argv[2]
+    count, formats = int(sys.argv[1]), sys.argv[2].split(",")
     start = time.perf_counter()
     trace, ledger = made(count)
+    found = {"records": [time.perf_counter() - start, peak()]}
     meta = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": [], "frameworks": ["torch"]}
-    at_hand, before = time.perf_counter(), peak()
+    start = time.perf_counter()
     result = settle(Collected(meta, (trace,), (ledger,)), BUILT_IN["all"], BUILT_IN)
-    settled, engine_peak = time.perf_counter(), peak()
+    found["engine"] = [time.perf_counter() - start, peak()]
     if result.exit_code:
         sys.exit("the books of the made-up run do not close")
-    size = 0
-    if format_ != "none":
-        with TemporaryDirectory() as folder:
-            (path,) = write(Path(folder), "growth", render(result, (format_,)))
-            size = path.stat().st_size
-    report = time.perf_counter() - settled
-    print(
-        json.dumps(
-            {
-                "ops": count,
-                "records": at_hand - start,
-                "engine": settled - at_hand,
-                "report": report,
-                "before": before,
-                "engine_peak": engine_peak,
-                "peak": peak(),
-                "size": size,
-            }
-        )
-    )
+    with TemporaryDirectory() as folder:
+        for name in formats:
+            start = time.perf_counter()
+            write(Path(folder), "growth", render(result, (name,)))
+            found[name] = [time.perf_counter() - start, peak()]
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""Run statistics that stopped before the run did: what they miss has a cause of its own, and no number is taken for whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.adapters.tf_profiler import capture
+from reconcile.align import Alignment
+from reconcile.causes import Cause, State
+from reconcile.conventions import BUILT_IN
+from reconcile.engine import reconcile
+from reconcile.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
+
+STEPS, UNITS = 100_000, 32
+ONE = 2 * UNITS * UNITS  # a row of as many times a square of as many
+
+
+def product(calls: int) -> Op:
+    row, square = Tensor((1, UNITS), "float32"), Tensor((UNITS, UNITS), "float32")
+    attrs = {"transpose_a": False, "transpose_b": False, "T": 1}
+    return Op("gru/while/body/MatMul", "MatMul", "gru", (row, square), (row,), attrs, calls)
+
+
+def held(recorded: int, *notes: str) -> tuple[Trace, Ledger]:
+    """A loop of ``STEPS`` products, and the ledger of statistics in which so many are recorded."""
+    trace = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (product(STEPS),), (), (), ("gru",), ())
+    op = product(recorded)
+    entry = Entry(op.id, "gru", "MatMul", ONE * recorded, recorded)
+    sighting = Sighting(op, op.id)
+    versions = {"tensorflow": "2.21.0"}
+    ledger = Ledger(
+        "tf.profiler@runmeta", "tf", "FLOP", "graph", versions, entry.value, (entry,), (sighting,), {}, notes
+    )
+    return trace, ledger
+
+
+@pytest.mark.parametrize("recorded", [1, 30_000])  # a node without a record keeps its static count: one
+def test_what_is_missing_has_its_cause(recorded: int) -> None:
+    trace, ledger = held(recorded, RUN_STATS_TRUNCATED)
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    assert statement.state is State.EXPLAINED
+    assert statement.residual == 0
+    assert statement.to_total == ONE * STEPS
+    assert statement.by_cause() == {Cause.RUN_STATS_TRUNCATED: ONE * (STEPS - recorded)}
+
+
+def test_it_is_that_cause_only_where_they_stopped() -> None:
+    trace, ledger = held(1)
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    assert statement.by_cause() == {Cause.LOOP_COUNTED_ONCE: ONE * (STEPS - 1)}
+
+
+def test_the_cap_is_that_of_the_collector() -> None:
+    """core/common_runtime/step_stats_collector.cc: static const uint64_t kMaxCollectedNodes = 1 << 20."""
+    assert capture.STEP_STATS_CAP == 2**20
