@@ -65,7 +65,6 @@ def run(
     from .. import files, own, runner
     from ..elsewhere import collect_in
     from ..environments import CURRENT
-    from ..errors import UsageError
     from ..mapping import check, written
     from ..report import write
     from .again import again
@@ -74,8 +73,6 @@ def run(
     from .progress import progress
     from .screen import show
 
-    if optimizer and pass_ != "training":
-        raise UsageError("--optimizer is that of a training step: give --pass training.")
     given = {"tf": tf, "torch": torch, "onnx": onnx}
     factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
@@ -101,7 +98,7 @@ def run(
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
         mapping=mapping,
-        training=(optimizer or "sgd") if pass_ == "training" else "",
+        training=runner.training(pass_, optimizer),
     )
     wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
