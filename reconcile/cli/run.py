@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
+from .decode import BASELINES
 from .options import options
+
+if TYPE_CHECKING:
+    from ..process import Event
+    from ..settling import Collected
 
 
 @click.command()
@@ -63,6 +71,7 @@ def run(
     to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
     from .. import files, own, runner
+    from ..decode import claims
     from ..elsewhere import collect_in
     from ..environments import CURRENT
     from ..mapping import check, written
@@ -104,8 +113,16 @@ def run(
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
+    taken: list[Collected] = []
+
+    def keeping(asked: runner.RunRequest, tell: Callable[[Event], None]) -> Collected:
+        taken.append((take or runner.collect)(asked, tell))
+        return taken[-1]
+
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = runner.run(request, tell, take)
+        result = runner.run(request, tell, keeping if request.training and model else take)
+    if taken:
+        result = replace(result, published=claims(model or "", taken[0], BASELINES))
     statement = choose(result, wanted)
     stem = write.stem(result.model, training=pass_ == "training")
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
