@@ -61,6 +61,7 @@ PAIR = Pair(
     published=(
         Published("51,112,224", "forward, tf.profiler, TF 2.x, session graph with batch None", "the post"),
         Published("102,224,449", "forward and backward, tf.profiler, TF 2.x, session graph", "the post"),
+        Published("51,112,225", "backward: the second of these less the first", "the post"),
         Published(
             "3.8e9", "FLOPs (multiply-adds) of the 50-layer network", "He et al. 2015, table 1, arXiv:1512.03385"
         ),

@@ -103,6 +103,18 @@ class Run:
         return causes(self.result)
 
     @property
+    def phases(self) -> pandas.DataFrame:
+        """A row per framework and layer of a training step: FLOPs by phase, then ``backward`` and ``ratio``; the whole
+        step last, as layer ``""``.
+
+        ``backward`` are the gradients with respect to activations and weights; ``ratio`` is an exact Fraction. A cell is None
+        where nothing runs, a ratio where it is not known. No rows for a call of the model.
+        """
+        from .frames import phases
+
+        return phases(self.result)
+
+    @property
     def statement(self) -> pandas.DataFrame:
         """The statement that the reports show first; ``between`` has the others. Raises NotInResult if there is none."""
         from .errors import NotInResult
@@ -178,6 +190,8 @@ def run(
     python: str | Path | None = None,
     progress: Callable[[Event], None] | None = None,
     mapping: str | Path | None = None,
+    pass_: str = "forward",
+    optimizer: str | None = None,
 ) -> Run:
     """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
 
@@ -185,6 +199,9 @@ def run(
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
     them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are. ``mapping`` is a
     file that says which layers of the two belong together, where their names and work do not.
+
+    ``pass_="training"`` counts a training step with ``optimizer`` (``"sgd"``, unless ``"adam"`` is given): forward in train
+    mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer.
 
     ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
     classes of modules, or their names (``"net:make"``), or model files (``"net.pt2"``); names are always run so. ``timeout``
@@ -198,7 +215,7 @@ def run(
     Raises UsageError, with one sentence, for what cannot be used.
     """
     from .errors import UsageError
-    from .runner import RunRequest
+    from .runner import RunRequest, training
 
     models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
     if not models:
@@ -225,6 +242,7 @@ def run(
         formulas=tuple(map(Path, formulas)),
         python="" if python is None else str(python),
         mapping=None if mapping is None else Path(mapping),
+        training=training(pass_, optimizer),
     )
     tell = progress or (lambda _event: None)
     return Run((_apart if apart else _here)(request, models, inputs, tell))
@@ -248,4 +266,4 @@ def _here(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callab
     from . import runner
     from .live import collect_live
 
-    return runner.run(request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t))
+    return runner.run(request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training))

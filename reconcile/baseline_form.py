@@ -45,7 +45,8 @@ def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
     _is(data.get("schema"), WHOLE, "schema")
     if data["schema"] != schema:
         raise Malformed(f"schema is {data['schema']}, and there is no such format")
-    _fields(data, _TOP, "", extra=("kind", "schema"))
+    _fields(data, _TOP, "", extra=("kind", "schema", "training"))
+    _is(data.get("training", ""), TEXT, "training")
     for index, layer in enumerate(data["layers"]):
         where = f"layers[{index}]"
         if not isinstance(layer, list) or len(layer) != 3:

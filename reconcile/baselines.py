@@ -1,6 +1,7 @@
 """Baselines: what one model's counters and tracers said, raw, as a file that later runs are held against.
 
-One JSON file per model and environment, ``<folder>/<model>/<environment>.json``.  It holds the records as the workers left
+One JSON file per model and environment, ``<folder>/<model>/<environment>.json``; of a training step,
+``<folder>/<model>-training-<optimizer>/<environment>.json``.  It holds the records as the workers left
 them, and nothing that tells where or when: taken twice on the same versions it is the same file.
 """
 
@@ -59,11 +60,18 @@ def versions(found: Collected) -> dict[str, str]:
     return dict(sorted(held.items()))
 
 
-def file_of(folder: Path, model: str, environment: str = CURRENT) -> Path:
-    """Where a model's baseline lies. ``model`` is a zoo name or a pair file."""
+def file_of(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
+    """Where a model's baseline lies. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
     from .report.write import safe
 
-    return folder / safe(Path(model).stem if model.endswith(".py") else model) / f"{safe(environment)}.json"
+    name = Path(model).stem if model.endswith(".py") else model
+    return folder / safe(f"{name}-training-{training}" if training else name) / f"{safe(environment)}.json"
+
+
+def pass_of(found: Collected) -> str:
+    """What was counted, in words."""
+    training = found.meta.get("training", "")
+    return f"a training step with {training}" if training else "a call of the model"
 
 
 def dumps(found: Collected, environment: str = CURRENT) -> str:
@@ -76,6 +84,7 @@ def dumps(found: Collected, environment: str = CURRENT) -> str:
         "tool": __version__,
         "model": meta["name"],
         "environment": environment,
+        **({"training": meta["training"]} if meta.get("training") else {}),
         "params": meta["params"],
         "layers": meta["layers"],
         "frameworks": meta["frameworks"],
@@ -137,7 +146,7 @@ def load(path: Path) -> Baseline:
     traces = [from_json(json.dumps(t)) for t in data["traces"]]
     ledgers = [from_json(json.dumps(led)) for led in data["ledgers"]]
     meta = {name: data[name] for name in ("params", "layers", "frameworks", "source")}
-    meta.update(name=model, doc="", notes=[], published=[])
+    meta.update(name=model, doc="", notes=[], published=[], training=data.get("training", ""))
     found = Collected(
         meta,
         (*traces, *(m for m in missing if m.name == "trace")),
@@ -208,6 +217,11 @@ def held_against(baseline: Baseline, path: Path, found: Collected, *, params: bo
     name = found.meta["name"]
     if baseline.model != name:
         raise UsageError(f"{path} is a baseline of {baseline.model}, not of {name}. Give the one of {name}.")
+    if pass_of(baseline.found) != pass_of(found):
+        raise UsageError(
+            f"{path} is a baseline of {pass_of(baseline.found)}, this run is {pass_of(found)}. "
+            f"Give the one of the same pass and optimizer (--pass, --optimizer, --against)."
+        )
     before, now = baseline.found.meta["params"], found.meta["params"]
     if not params:
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .adapters import COUNTERS
-from .baselines import CURRENT, Baseline, held_against, load, load_any, save, versions
+from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
 from .causes import State
 from .conventions import choose
 from .drift import compare
@@ -97,6 +97,11 @@ def between(
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two of the same model.")
+    if old.model and new.model and pass_of(old.found) != pass_of(new.found):
+        raise UsageError(
+            f"{older} is of {pass_of(old.found)} and {newer} of {pass_of(new.found)}: two different amounts of work. Give two of "
+            f"the same pass and optimizer."
+        )
     if not set(old.counters) & set(new.counters):
         raise UsageError(
             f"{older} holds {', '.join(old.counters) or 'no counter'} and {newer} {', '.join(new.counters) or 'none'}; "

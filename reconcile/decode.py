@@ -17,6 +17,7 @@ from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
 from .grammar import Candidate, Source, candidates
 from .process import Event
 from .records import Ledger
+from .results import Claim
 from .runner import RunRequest, collect, pair_file
 from .settling import Collected
 
@@ -173,6 +174,18 @@ def gather(
 def _stem(source: Source) -> str:
     """The environment that a saved baseline is of; those of older versions are kept as ``name@versions``."""
     return source.name.partition("@")[0]
+
+
+def claims(model: str, found: Collected, folder: Path) -> tuple[Claim, ...]:
+    """What the pair lists as published, each looked up in this run and in the saved baselines of the model."""
+    sources = [Source("current", found), *saved(RunRequest(model, {}), folder)]
+    told = []
+    for text, claim, where in found.meta["published"]:
+        matches = search(model, figure(text), sources).matches
+        first = matches[0] if matches else None
+        said = " ".join(part for part in (f"{first.what}:", f"{first.how}.", first.note) if part) if first else ""
+        told.append(Claim(text, claim, where, said, first.value if first else None))
+    return tuple(told)
 
 
 def saved(request: RunRequest, folder: Path) -> list[Source]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .causes import ORDER
 from .errors import PackageMissing
+from .phases import phase_table
+from .records import PHASES
 from .report.text import signed
 from .results import LayerRow, RunResult, Statement
 from .verdict import RESIDUAL, counters_of
@@ -45,6 +47,24 @@ def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
     yield work
     yield None if work is None else sum(amounts.values())
     yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
+
+
+def phases(result: RunResult) -> pandas.DataFrame:
+    """A row per framework and layer of what has more phases than the forward one, and one for the whole (layer '')."""
+    tables = [t for t in (phase_table(trace, result.convention) for trace in result.traces) if t is not None]
+    there = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
+    rows = [
+        [
+            t.framework,
+            row.layer,
+            *(row.flops.get(phase) for phase in there),
+            row.backward if row.known else None,
+            row.ratio,
+        ]
+        for t in tables
+        for row in (*t.rows, t.total)
+    ]
+    return _frame(rows, ["framework", "layer", *there, "backward", "ratio"])
 
 
 def causes(result: RunResult) -> pandas.DataFrame:

@@ -16,6 +16,7 @@ from .errors import UsageError
 from .given import FactoryError, Given, is_made, is_model, kind, said
 from .process import Event
 from .records import Ledger, Trace
+from .runner import unseeing
 from .settling import Collected
 from .worker import EMPTY, PACKAGES, TITLES, TRACE, Worker
 
@@ -85,25 +86,36 @@ def _copied(module: Any) -> Any:
 
 
 def collect_live(
-    models: Mapping[str, Any], inputs: Any, asked: Sequence[str], device: str, progress: Callable[[Event], None]
+    models: Mapping[str, Any],
+    inputs: Any,
+    asked: Sequence[str],
+    device: str,
+    progress: Callable[[Event], None],
+    training: str = "",
 ) -> Collected:
-    """Run the tracers and counters of these models here. Raises UsageError for a model or inputs that cannot be used."""
+    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call.
+
+    Raises UsageError for a model or inputs that cannot be used.
+    """
     counters = own.counters_of(dict.fromkeys(models, ""), asked)
     traces: list[Trace | Missing] = []
     ledgers: list[Ledger | Missing] = []
     pairs = {name: Live(name, models[name], inputs) for name in PACKAGES if name in models}
     for framework, pair in pairs.items():
-        worker = Worker({"framework": framework, "out": "", "device": device, "recipe": ""}, pair)
+        worker = Worker({"framework": framework, "out": "", "device": device, "recipe": "", "training": training}, pair)
         with _untouched(framework):
             trace = _taken(worker, TRACE, framework, device, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
             for counter in (name for name in counters if COUNTERS[name].framework == framework):
+                if training and COUNTERS[counter].blind:
+                    ledgers.append(unseeing(counter))
+                    continue
                 ledger = _taken(worker, counter, framework, device, progress)
                 assert not isinstance(ledger, Trace)
                 ledgers.append(ledger)
     names = {name: pair.where for name, pair in pairs.items()}
-    meta = {**EMPTY, "name": own.name_of(names), "params": names, "frameworks": list(names)}
+    meta = {**EMPTY, "name": own.name_of(names), "params": names, "frameworks": list(names), "training": training}
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 

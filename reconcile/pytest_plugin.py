@@ -79,11 +79,16 @@ class Flops:
         self._takes = takes
         self._accepted = accepted
 
-    def baseline(self, model: str | Path, /, **params: object) -> Path:
-        """Where the baseline of a model with these parameters lies."""
+    def baseline(
+        self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
+    ) -> Path:
+        """Where the baseline of a model with these parameters, of this pass, lies."""
         from .report.write import safe
+        from .runner import training
 
         name = Path(model).stem if str(model).endswith(".py") else str(model)
+        step = training(pass_, optimizer)
+        name += f"-training-{step}" if step else ""
         name += "".join(f"+{key}={value}" for key, value in sorted(params.items()))
         return self.test.with_name(f"{self.test.stem}.flops") / f"{safe(name)}.json"
 
@@ -95,23 +100,29 @@ class Flops:
         counters: tuple[str, ...] = (),
         convention: str = "matmul",
         timeout: float = 600,
+        pass_: str = "forward",
+        optimizer: str | None = None,
         **params: object,
     ) -> Drift | None:
         """Count a model and hold it against its baseline, entry by entry; with ``--flops-update``, accept what is found.
 
-        ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, and ``params`` are the
-        pair's.  Fails the test if anything moved, with layer, cause and counter, or if there is no baseline that can be
-        used.  Returns what was held against what; None where there was no baseline yet.
+        ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
+        training step with ``optimizer`` (sgd, adam), and ``params`` are the pair's.  Fails the test if anything moved, with
+        layer, cause and counter, or if there is no baseline that can be used.  Returns what was held against what; None
+        where there was no baseline yet.
         """
         from .checking import check
         from .errors import UsageError
-        from .runner import RunRequest
+        from .runner import RunRequest, training
 
-        path = self.baseline(model, **params)
         overrides = {name: str(value) for name, value in params.items()}
-        request = RunRequest(self._model(model), overrides, convention, counters=tuple(counters), timeout=timeout)
         remedy = f"pytest {UPDATE} {self.test.name}"
         try:
+            step = training(pass_, optimizer)
+            path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
+            request = RunRequest(
+                self._model(model), overrides, convention, counters=tuple(counters), timeout=timeout, training=step
+            )
             done = check(request, path, remedy=remedy, update=self.update, take=self._collect)
         except UsageError as error:
             pytest.fail(str(error).replace("with --update", f"with {UPDATE}"), pytrace=False)
@@ -130,6 +141,8 @@ class Flops:
         convention: str | Convention = "matmul",
         framework: str = "",
         timeout: float = 600,
+        pass_: str = "forward",
+        optimizer: str | None = None,
         **params: object,
     ) -> dict[str, int]:
         """Assert that the work that runs is at most ``max_flops``, in every framework of the pair or in one (tf, torch).
@@ -138,11 +151,12 @@ class Flops:
         or not wholly known.  Returns the FLOPs by framework.
         """
         from .errors import UsageError
-        from .runner import RunRequest
+        from .runner import RunRequest, training
 
         overrides = {name: str(value) for name, value in params.items()}
-        request = RunRequest(self._model(model), overrides, timeout=timeout)
         try:
+            step = training(pass_, optimizer)
+            request = RunRequest(self._model(model), overrides, timeout=timeout, training=step)
             chosen = _convention(convention)
             found = self._take(request)
             traces = _complete(found, framework)
@@ -181,7 +195,7 @@ class Flops:
 
 
 def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return request.model, tuple(sorted(request.overrides.items()))
+    return request.model, (*sorted(request.overrides.items()), ("--pass training", request.training))
 
 
 def _moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:

@@ -208,6 +208,20 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure that somebody published for the model: digits as printed, what they say it is, where; and what it is.
+
+    ``what`` is the simplest reading with its arithmetic, '' where none fits; ``value`` the number that it comes to.
+    """
+
+    figure: str
+    claim: str
+    source: str
+    what: str
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Parity:
     """Result of comparing both models' outputs on the same weights and input (None fields where not measured)."""
 
@@ -222,6 +236,7 @@ class RunResult:
 
     ``inputs`` (framework -> text) is what the model was called with there, where that is known.
     ``others`` is the same run under the other conventions there are, where they were asked for.
+    ``published`` are figures that somebody published for the model, where they were looked up.
     ``alignment`` is empty where the pair says itself which layers belong together.
     """
 
@@ -240,6 +255,7 @@ class RunResult:
     inputs: Mapping[str, str] = field(default_factory=dict)
     others: tuple[RunResult, ...] = field(default=())
     alignment: tuple[Match, ...] = field(default=())
+    published: tuple[Claim, ...] = field(default=())
 
     def statement(self, from_: str, to: str) -> Statement:
         """The statement between two counters (or traces). Raises KeyError if there is none."""

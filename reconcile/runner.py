@@ -59,6 +59,23 @@ class RunRequest:
     mapping: Path | None = None
 
 
+PASSES = ("forward", "training")
+OPTIMIZERS = ("sgd", "adam")
+
+
+def training(pass_: str, optimizer: str | None) -> str:
+    """The optimiser of a training step, '' for a call of the model. Raises UsageError for names that are none."""
+    if pass_ not in PASSES:
+        raise unknown("pass", pass_, PASSES)
+    if optimizer is not None and optimizer not in OPTIMIZERS:
+        raise unknown("optimizer", optimizer, OPTIMIZERS)
+    if optimizer and pass_ != "training":
+        raise UsageError(
+            'an optimizer is that of a training step: give --pass training (pass_="training" in Python), too.'
+        )
+    return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
+
+
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
 
@@ -86,7 +103,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
         meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request)
-    return Collected(meta, tuple(traces), tuple(ledgers))
+    return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
 
 
 def conventions_of(request: RunRequest) -> dict[str, Convention]:
@@ -229,7 +246,7 @@ def _records(
     for name in counters:
         framework = COUNTERS[name].framework
         if request.training and COUNTERS[name].blind:
-            ledgers.append(_blind(name))
+            ledgers.append(unseeing(name))
         elif framework in meta["frameworks"]:
             outcome = found[framework][name]
             if isinstance(outcome.record, Ledger):
@@ -239,7 +256,8 @@ def _records(
     return traces, ledgers
 
 
-def _blind(name: str) -> Missing:
+def unseeing(name: str) -> Missing:
+    """What stands for the ledger of a counter that cannot see a training step."""
     counter = COUNTERS[name]
     return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
 

@@ -15,14 +15,26 @@ if TYPE_CHECKING:
 
 BASELINES = Path("reports/baselines")
 # As far as it says what is run and where it lies.
-_AGAIN = ("model", "overrides", "baselines", "environment", "file", "with_", "python", "device", "formulas")
+_AGAIN = (
+    "model",
+    "overrides",
+    "pass_",
+    "optimizer",
+    "baselines",
+    "environment",
+    "file",
+    "with_",
+    "python",
+    "device",
+    "formulas",
+)
 
 
 @click.command()
-@options("model", "set", "counter")
+@options("model", "set", "counter", "pass", "optimizer")
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
-    help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json.",
+    help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json; of a training step DIR/MODEL-training-OPTIMIZER.",
 )  # fmt: skip
 @options("environment", "environments", "with", "python")
 @click.option("--against", type=PATH, metavar="FILE", help="Hold against this baseline, wherever it lies.")
@@ -34,6 +46,8 @@ def check(
     model: str,
     overrides: dict[str, str],
     counters: tuple[str, ...],
+    pass_: str,
+    optimizer: str | None,
     baselines: Path,
     environment: str,
     file: Path | None,
@@ -63,7 +77,7 @@ def check(
     from ..elsewhere import collect_in
     from ..environments import CURRENT
     from ..errors import UsageError
-    from ..runner import RunRequest
+    from ..runner import RunRequest, training
     from .again import again
     from .environment import one
     from .progress import progress
@@ -79,9 +93,10 @@ def check(
         device=device,
         timeout=timeout,
         formulas=formulas,
+        training=training(pass_, optimizer),
     )
     chosen = one(environment, file, with_, python)
-    path = against or file_of(baselines, model, chosen.name)
+    path = against or file_of(baselines, model, chosen.name, request.training)
     accept = again(ctx, _AGAIN, "--update", bare=False)
     take = collect_in(chosen, lambda text: click.echo(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
+from .decode import BASELINES
 from .options import options
+
+if TYPE_CHECKING:
+    from ..process import Event
+    from ..settling import Collected
 
 
 @click.command()
@@ -63,9 +71,9 @@ def run(
     to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
     from .. import files, own, runner
+    from ..decode import claims
     from ..elsewhere import collect_in
     from ..environments import CURRENT
-    from ..errors import UsageError
     from ..mapping import check, written
     from ..report import write
     from .again import again
@@ -74,8 +82,6 @@ def run(
     from .progress import progress
     from .screen import show
 
-    if optimizer and pass_ != "training":
-        raise UsageError("--optimizer is that of a training step: give --pass training.")
     given = {"tf": tf, "torch": torch, "onnx": onnx}
     factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
@@ -101,14 +107,22 @@ def run(
         inputs=own.read_inputs(inputs),
         every_convention="html" in formats,
         mapping=mapping,
-        training=(optimizer or "sgd") if pass_ == "training" else "",
+        training=runner.training(pass_, optimizer),
     )
     wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
+    taken: list[Collected] = []
+
+    def keeping(asked: runner.RunRequest, tell: Callable[[Event], None]) -> Collected:
+        taken.append((take or runner.collect)(asked, tell))
+        return taken[-1]
+
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = runner.run(request, tell, take)
+        result = runner.run(request, tell, keeping if request.training and model else take)
+    if taken:
+        result = replace(result, published=claims(model or "", taken[0], BASELINES))
     statement = choose(result, wanted)
     stem = write.stem(result.model, training=pass_ == "training")
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:

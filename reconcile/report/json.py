@@ -16,6 +16,7 @@ from ..phases import PhaseRow, phase_table
 from ..records import PHASES, Op, Tensor
 from ..results import (
     Adjustment,
+    Claim,
     EntryResult,
     Evidence,
     LayerRow,
@@ -103,6 +104,17 @@ def _tree(result: RunResult, listed: Listed = _listed) -> dict[str, Any]:
         "alignment": listed(_match, result.alignment),
         "layers": listed(lambda x: _layer(x, first), result.layers),
         "statements": [_statement(x, listed) for x in result.statements],
+        **({"published": [_claim(x) for x in result.published]} if result.published else {}),
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "figure": claim.figure,
+        "claim": claim.claim,
+        "source": claim.source,
+        "what": claim.what,
+        "value": claim.value,
     }
 
 

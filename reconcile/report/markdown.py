@@ -49,6 +49,7 @@ def to_markdown(
         verdicts=counters_of(result),
         layers=_layers(result),
         phased=_phased(result),
+        published=view.published(result),
         bridges=[v.statement for v in counters_of(result) if v.statement is not None],
         between=_between(result),
         components=_components(result),

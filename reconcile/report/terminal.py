@@ -260,6 +260,7 @@ def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
     found += [f"{ledger.counter}: {note}." for ledger in result.ledgers for note in ledger.notes]
+    found += [f"Published: {sentence}" for sentence in view.published(result)]
     return [Text(clean(text), style="dim") for text in [*found, *sentences(result.alignment)]]
 
 

@@ -237,6 +237,23 @@ def phase_tables(result: RunResult, convention: Convention) -> list[tuple[str, P
     return found
 
 
+def published(result: RunResult) -> list[str]:
+    """What somebody published for the model and what it is; what is said to be a pass beside what that pass takes."""
+    found = []
+    for claim in result.published:
+        found.append(
+            f"{claim.figure}, said to be {claim.claim} ({claim.source}): {claim.what or 'no reading fits it.'}"
+        )
+        backward = "backward" in claim.claim and "forward" not in claim.claim
+        for framework, table in phase_tables(result, result.convention) if backward and claim.value else ():
+            work = table.total.backward
+            found.append(
+                f"The backward pass that ran ({framework}), by the table above: {number(work)} FLOP under {table.convention}, "
+                f"{signed(work - (claim.value or 0))} from {claim.figure}."
+            )
+    return found
+
+
 def _cells(table: PhaseTable) -> tuple[object, ...]:
     return table.phases, frozenset((row.layer, row.known, frozenset(row.flops.items())) for row in table.rows)
 

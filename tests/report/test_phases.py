@@ -20,6 +20,7 @@ from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
 from reconcile.report.page import to_html
+from reconcile.results import Claim
 from tests.report import samples
 from tests.report.parts import B, K, N
 from tests.report.tables import amount, read
@@ -145,3 +146,20 @@ def test_the_terminal_and_the_page_show_it():
 
 def test_its_files_do_not_take_the_place_of_a_forward_pass():
     assert "(steps-training.waterfall.svg)" in write.render(trained(), ("md", "svg"))["md"]
+
+
+def test_a_published_backward_stands_beside_the_one_that_ran():
+    claims = (
+        Claim("7", "forward", "a post", "half of it: 14 / 2 = 7.", 7),
+        Claim("9", "backward", "a post", "by subtraction: 16 - 7 = 9.", 9),
+        Claim("5e3", "forward and backward", "a post", "", None),
+    )
+    told = replace(trained(), published=claims)
+    page = read(to_markdown(told)).text
+    assert "9, said to be backward (a post): by subtraction: 16 - 7 = 9." in page
+    backward = 2 * FIRST + 4 * SECOND
+    assert f"{backward} FLOP under matmul, +{backward - 9} from 9." in page
+    assert page.count("The backward pass that ran") == 1
+    assert "5e3, said to be forward and backward (a post): no reading fits it." in page
+    assert [claim["value"] for claim in to_dict(told)["published"]] == [7, 9, None]
+    assert "published" not in to_dict(trained())

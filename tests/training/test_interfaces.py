@@ -1,0 +1,124 @@
+"""A training step in Python, in the pytest plugin, and held against baselines: never against a call's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import reconcile
+from reconcile import baselines, checking
+from reconcile.errors import UsageError
+from reconcile.live import collect_live
+from reconcile.pytest_plugin import Flops
+from reconcile.runner import RunRequest
+
+BATCH, SIDE = 3, 3 * 3
+CONV, LINEAR = 2 * BATCH * 4 * SIDE * 9, 2 * BATCH * 4 * SIDE * 5
+
+
+def net():
+    return torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4 * SIDE, 5))
+
+
+@pytest.fixture(scope="module")
+def found():
+    model = net()
+    run = reconcile.run(torch=model, inputs=torch.ones(BATCH, 1, 5, 5), pass_="training", optimizer="adam")
+    assert all(weight.grad is None for weight in model.parameters())  # the caller's model was not trained
+    return run
+
+
+def test_in_python_with_its_phases(found):
+    assert (found.exit_code, found.result.pass_) == (0, "training")
+    phases = found.phases.set_index("layer")
+    assert list(phases.columns)[-2:] == ["backward", "ratio"]
+    # The first layer has no gradient with respect to its input.
+    assert phases.loc["0", ["forward", "weight-gradient", "backward", "ratio"]].tolist() == [CONV, CONV, CONV, 1]
+    assert phases.loc["0", "input-gradient"] is None
+    assert phases.loc["2", ["forward", "input-gradient", "weight-gradient", "ratio"]].tolist() == [LINEAR] * 3 + [2]
+    assert phases.loc["", "ratio"] == Fraction(CONV + 2 * LINEAR, CONV + LINEAR)
+    assert phases.loc["", "backward"] == CONV + 2 * LINEAR
+    assert [n for n in found.result.traces[0].notes if "torch.optim.Adam" in n]
+    assert "per training step" in found.cite()
+
+
+def test_a_call_has_no_phases():
+    called = reconcile.run(torch=net(), inputs=torch.ones(BATCH, 1, 5, 5), counters=("flop_counter",))
+    assert called.phases.empty
+    assert called.result.pass_ == "forward"
+
+
+def test_files_of_either_pass(found, tmp_path):
+    assert {path.name.rpartition("-")[2] for path in found.write(tmp_path)} == {
+        "training.md",
+        "training.csv",
+        "training.json",
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"pass_": "backward"}, "unknown pass 'backward'"),
+        ({"pass_": "training", "optimizer": "adamw"}, "unknown optimizer 'adamw'"),
+        ({"optimizer": "adam"}, "an optimizer is that of a training step"),
+    ],
+)
+def test_what_is_no_pass(asked, said, tmp_path):
+    with pytest.raises(UsageError, match=said):
+        reconcile.run(torch=net(), inputs="1,1,5,5", **asked)
+    plugin = Flops(tmp_path / "test_net.py", False, {}, print)
+    with pytest.raises(pytest.fail.Exception, match=said):
+        plugin.check("gru_demo", **asked)
+
+
+def take(request, _progress):
+    """What a run in workers would find, without workers."""
+    found = collect_live(
+        {"torch": net()}, torch.ones(BATCH, 1, 5, 5), ("flop_counter",), "cpu", lambda _: None, request.training
+    )
+    return reconcile.settling.Collected({**found.meta, "name": "net", "params": {}}, found.traces, found.ledgers)
+
+
+def check(request, folder, update=False, path=None):
+    path = path or baselines.file_of(folder, request.model, training=request.training)
+    return checking.check(request, path, remedy="reconcile check --update", update=update, take=take)
+
+
+def test_a_baseline_is_of_one_pass_and_optimizer(tmp_path):
+    requests = {name: RunRequest("net", {}, training=name) for name in ("", "sgd", "adam")}
+    for request in requests.values():
+        assert check(request, tmp_path, update=True).written
+    paths = {name: baselines.file_of(tmp_path, "net", training=name) for name in requests}
+    assert [str(p.relative_to(tmp_path)) for p in paths.values()] == [
+        "net/current.json", "net-training-sgd/current.json", "net-training-adam/current.json",
+    ]  # fmt: skip
+    assert '"training"' not in paths[""].read_text()  # the baselines of calls are what they were
+    for name, request in requests.items():
+        assert check(request, tmp_path).exit_code == 0
+        for other, path in paths.items():
+            if other != name:
+                with pytest.raises(UsageError, match="Give the one of the same pass and optimizer"):
+                    check(request, tmp_path, path=path)
+                with pytest.raises(UsageError, match="two different amounts of work"):
+                    checking.between(paths[name], path, "matmul")
+    assert not checking.between(paths["sgd"], paths["sgd"], "matmul").moved
+
+
+def test_the_plugin_keeps_the_passes_apart(tmp_path):
+    taken = {}
+    plugin = Flops(tmp_path / "test_net.py", False, taken, print)
+    assert plugin.baseline("net", pass_="training").name == "net-training-sgd.json"
+    assert plugin.baseline("net").name == "net.json"
+    plugin._takes.setdefault(("net", (("--pass training", ""),)), []).append(((), take(RunRequest("net", {}), print)))
+    plugin._takes.setdefault(("net", (("--pass training", "sgd"),)), []).append(
+        ((), take(RunRequest("net", {}, training="sgd"), print))
+    )
+    call = plugin.budget("net", max_flops=CONV + LINEAR)
+    step = plugin.budget("net", max_flops=2 * CONV + 3 * LINEAR, pass_="training")
+    assert (call, step) == ({"torch": CONV + LINEAR}, {"torch": 2 * CONV + 3 * LINEAR})
