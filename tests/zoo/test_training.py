@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+
 import pytest
 
 from reconcile.causes import Cause, State
@@ -12,6 +15,7 @@ from reconcile.report.view import phases
 from reconcile.runner import RunRequest, collect
 from reconcile.settling import settle
 from tests.zoo.choice import chosen
+from tests.zoo.random_networks import network, pair_file
 
 pytestmark = pytest.mark.frameworks
 
@@ -67,3 +71,17 @@ def test_a_training_step_reconciles(name):
     else:
         assert bridge.adjustments == ()
         assert {p: n for p, n in tf.items() if n} == {p: n for p, n in torch.items() if n}
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("seed", [11, 12, 16])
+def test_random_networks_train(seed, tmp_path):
+    path = Path(tmp_path) / "random_pair.py"
+    path.write_text(pair_file(network(Random(seed)), 2))
+    found = collect(RunRequest(str(path), {}, training="sgd", device="meta"))
+    for convention in BUILT_IN.values():
+        result = settle(found, convention, BUILT_IN)
+        assert [trace.unknown for trace in result.traces] == [(), ()]
+        assert {x.mismatches for x in result.ledgers} == {()}
+        assert {s.residual for s in result.statements if s.state is not State.NOT_COMPARABLE} == {0}
+        assert result.exit_code == 0
