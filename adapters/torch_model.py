@@ -154,9 +154,7 @@ class TorchModel(object):
         if hasattr(self.pair, "arguments"):
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
         if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
-            call(
-                module, self.example(device)
-            )  # Keras makes weights at the first call, which is no work of any later one
+            call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
 
     def _made(self, device):
