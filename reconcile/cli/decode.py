@@ -53,7 +53,8 @@ def decode(
 
     NUMBER is a whole number (25150826 or 25,150,826), which must be met exactly, or a rounded one (3.86e9, 7.7G, 585M),
     which is held against the digits given. It is looked up in a closed list of readings: what the counters report, here
-    and in every environment with a saved baseline, the work that ran, and named parts of either.
+    and in every environment with a saved baseline, the work that ran, and named parts of either. They are readings of a call
+    of the model; `reconcile run --pass training` says what was published beside the training step that ran.
 
     \b
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline.

@@ -50,7 +50,8 @@ def matrix(
     """Run a model in several environments and reconcile neighbours.
 
     Each environment is made once and kept; where one cannot be made, the others still report. Every counter is held
-    against the work that ran, and against the same family's counter in the environment before.
+    against the work that ran, and against the same family's counter in the environment before. It is a call of the model:
+    the old counters see no training step, so there is no --pass here (`reconcile run --environment NAME --pass training`).
 
     \b
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed.
