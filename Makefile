@@ -22,6 +22,7 @@ LEGACY := \
 	adapters/__init__.py \
 	adapters/keras_model.py \
 	adapters/nested.py \
+	adapters/refusal.py \
 	adapters/trace_tf.py \
 	adapters/tf_graph.py \
 	adapters/tf_loops.py \

@@ -11,8 +11,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..given import FactoryError
 from ..records import Op, Tensor, Trace
+from .refusal import FactoryError
 from .torch_model import ModulePath, TorchModel, versions
 from .torch_records import plain, tensor_record, tensors_in
 from .torch_room import NoRoom

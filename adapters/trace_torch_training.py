@@ -10,8 +10,8 @@ from typing import Any, Iterator, List, Optional
 
 import torch
 
-from ..given import FactoryError
 from ..records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
+from .refusal import FactoryError
 from .torch_fused import TrainedFusedCalls
 from .torch_model import TorchModel, tensors_out
 from .torch_nodes import TrainingPath

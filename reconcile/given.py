@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from . import declared, guard, theirs
 from .adapters import keras_model
+from .adapters.refusal import FactoryError
 from .model_zoo import pair as pairs
 
 TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
@@ -28,10 +29,6 @@ MACHINE = (ImportError, MemoryError, OSError)
 """Errors that say nothing of a model: a package that is missing, memory, a file or a connection."""
 
 WEIGHTLESS = "called with %s=None: by default (%r) it loads weights, which change no count"
-
-
-class FactoryError(Exception):
-    """What somebody gave cannot be used; the message is one sentence for them."""
 
 
 class Declined(FactoryError):

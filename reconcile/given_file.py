@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .adapters.model_file import LONGEST_RUN, FileError
-from .given import FactoryError, Given, said
+from .adapters.refusal import FactoryError
+from .given import Given, said
 
 MEMORY = 4 << 30
 """Bytes that the worker may allocate beyond what its framework took to start, and beside ``COPIES`` of the file."""

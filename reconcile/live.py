@@ -10,10 +10,11 @@ from typing import Any
 
 from . import own
 from .adapters import COUNTERS, keras_model
+from .adapters.refusal import FactoryError
 from .causes import State
 from .engine import Missing
 from .errors import UsageError
-from .given import FactoryError, Given, is_made, is_model, kind, said
+from .given import Given, is_made, is_model, kind, said
 from .process import Event
 from .records import Ledger, Trace
 from .runner import unseeing

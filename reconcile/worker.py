@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import given, guard, theirs
 from .adapters import torch_room
+from .adapters.refusal import FactoryError
 from .model_zoo import pair as pairs
 from .records import CALLED_WITH, to_json
 
@@ -91,7 +92,7 @@ class Worker(object):
             self._prepare(meta["params"])
             for task in self.request["tasks"]:
                 self._task(task, meta["params"])
-        except given.FactoryError as error:
+        except FactoryError as error:
             self._refuse(str(error), isinstance(error, given.Declined))
         return 0
 
@@ -129,7 +130,7 @@ class Worker(object):
         process = getpid()
         try:
             text = to_json(self._taken(task, params))
-        except given.FactoryError as error:
+        except FactoryError as error:
             if not self.done:
                 raise
             self._failed(task, error)
@@ -222,7 +223,7 @@ class Worker(object):
         try:
             return trace_onnx.trace(model, ("called with %s" % (inputs or "no input"),))
         except model_file.FileError as error:
-            raise given.FactoryError(str(error)) from error
+            raise FactoryError(str(error)) from error
 
     def _tf(self, task, params):
         # type: (str, pairs.Params) -> Any
@@ -314,7 +315,7 @@ def trying(pair, call, inputs):
     """If what follows fails on somebody's own model, see whether a plain call does so, too: that is theirs to mend."""
     try:
         yield
-    except (given.FactoryError, torch_room.NoRoom):
+    except (FactoryError, torch_room.NoRoom):
         raise
     except BaseException:
         if isinstance(pair, given.Given):
@@ -329,7 +330,7 @@ def fitting(pair):
     try:
         yield
     except torch_room.NoRoom as error:
-        raise given.FactoryError("the model %s does not fit into memory: %s." % (pair.PAIR.name, error)) from error
+        raise FactoryError("the model %s does not fit into memory: %s." % (pair.PAIR.name, error)) from error
 
 
 def _inputs(pair, params):

@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from reconcile import files, own
+from reconcile.adapters.refusal import FactoryError
 from reconcile.conventions import BUILT_IN
 from reconcile.errors import UsageError
-from reconcile.given import FactoryError
 from reconcile.records import Trace
 from reconcile.work import work_of
 from reconcile.worker import TRACE, Worker

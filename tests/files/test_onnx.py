@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from reconcile import files, own
+from reconcile.adapters.refusal import FactoryError
 from reconcile.conventions import BUILT_IN
-from reconcile.given import FactoryError
 from reconcile.records import Trace
 from reconcile.work import UnknownWork, work_of
 from reconcile.worker import TRACE, Worker

@@ -13,11 +13,11 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from reconcile.adapters import trace_torch_training as training  # noqa: E402
 from reconcile.adapters.flop_counter.capture import capture  # noqa: E402
+from reconcile.adapters.refusal import FactoryError  # noqa: E402
 from reconcile.align import Alignment  # noqa: E402
 from reconcile.bridging import reconcile_ledger  # noqa: E402
 from reconcile.causes import Cause  # noqa: E402
 from reconcile.conventions import BUILT_IN  # noqa: E402
-from reconcile.given import FactoryError  # noqa: E402
 from reconcile.records import (  # noqa: E402
     FORWARD,
     INPUT_GRADIENT,
