@@ -50,7 +50,7 @@ def proven(*models, broken=""):
 SINGLE = {"family_pooling", "moe", "whisper"}
 """TensorFlow has no 3-D pooling in 64 bits on the CPU; the others' own layers hold constants of 32 bits."""
 
-ALONE = {"lstm_lm": ".bias_hh_l", "family_recurrent": ".bias_hh_l"}
+ALONE = {"lstm_lm": ".bias_hh_l", "family_recurrent": ".bias_hh"}
 """PyTorch's second bias of a recurrent layer, where Keras has one: it stays 0, and nothing in TensorFlow is its gradient."""
 
 
