@@ -65,6 +65,9 @@ PAIR = Pair(
     ),
 )
 
+TRAINING = {"batch": "2"}
+"""A batch norm of vectors needs a second sample to have a variance."""
+
 PROOF = {"batch": "2", "points": "7", "classes": "5", "scale": "8"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from .conventions import ALL, BUILT_IN, MATMUL
 from .errors import UsageError
 from .model_zoo import pair as pairs
-from .records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT
+from .phases import PhaseRow
 from .report.view import phases
 from .results import RunResult
 from .rows import Cell, cell, open_, source_of
@@ -25,31 +25,28 @@ from .settling import settle
 FILE = Path(pairs.HERE) / "steps.json"
 OPTIMIZER = "sgd"
 SHOWN = (MATMUL, ALL)
-GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
-"""What "backward" is beside "forward": all that runs after the loss and before the optimiser."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model's training step. ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is
-    incomplete.  ``states`` maps a convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
+    """One model's training step, ``at`` the settings that it takes where these are not the pair's own.
+
+    ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete.  ``states`` maps a
+    convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
     """
 
     model: str
     source: str
     settings: Mapping[str, Any]
+    at: Mapping[str, str]
     work: Mapping[str, Mapping[str, Mapping[str, int]]]
     cells: Mapping[str, Cell]
     states: Mapping[str, int]
     open: tuple[str, ...] = ()
 
-    def forward(self, framework: str, convention: str) -> int:
-        """FLOPs of the forward pass."""
-        return self.work[framework][convention].get(FORWARD, 0)
-
-    def backward(self, framework: str, convention: str) -> int:
-        """FLOPs of the gradients with respect to activations and to weights, and of what is computed again for them."""
-        return sum(self.work[framework][convention].get(phase, 0) for phase in GRADIENTS)
+    def whole(self, framework: str, convention: str) -> PhaseRow:
+        """The step's FLOPs by phase."""
+        return PhaseRow("", self.work[framework][convention])
 
 
 def measure(model: str) -> tuple[Step, RunResult | None]:
@@ -59,10 +56,11 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
     source = source_of(model)
+    at = settings_of(model)
     try:
-        found = collect(RunRequest(model, {}, training=OPTIMIZER))
+        found = collect(RunRequest(model, at, training=OPTIMIZER))
     except UsageError as error:
-        return Step(model, source, {}, {}, {}, {MATMUL.name: 3}, (str(error),)), None
+        return Step(model, source, {}, at, {}, {}, {MATMUL.name: 3}, (str(error),)), None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
     shown = replace(results[MATMUL.name], others=others)
@@ -70,6 +68,7 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
         model=model,
         source=source,
         settings=shown.params,
+        at=at,
         work={
             trace.framework: {convention.name: phases(trace, convention) for convention in SHOWN}
             for trace in shown.traces
@@ -80,6 +79,11 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
         open=tuple(open_(results)),
     )
     return step, shown
+
+
+def settings_of(model: str) -> dict[str, str]:
+    """The settings that a pair says its training step needs, such as a second sample for a batch norm of vectors."""
+    return dict(getattr(pairs.load_pair(pairs.pair_path(model)), "TRAINING", {}))
 
 
 def read(path: Path = FILE) -> dict[str, Step]:

@@ -113,7 +113,9 @@ def _training() -> _Page:
     def report(out: Path, model: str, result: RunResult) -> object:
         name = write.stem(model, training=True)
         formats = ("md", *write.lying(out, name))
-        return write.write(out, name, write.render(result, formats, None, page.command(model)))
+        return write.write(
+            out, name, write.render(result, formats, None, page.command(model, steps.settings_of(model)))
+        )
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
         return write.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]

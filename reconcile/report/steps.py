@@ -18,9 +18,11 @@ PAGE = "training"
 TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
-def command(model: str) -> str:
-    """What writes a model's report of its training step."""
-    return f"reconcile run --model {model} --pass training"
+def command(model: str, at: Mapping[str, str]) -> str:
+    """What writes a model's report of its training step at these settings."""
+    return " ".join(
+        [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items()), "--pass training"]
+    )
 
 
 def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
@@ -36,10 +38,11 @@ def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
         "respect to the weights (none with respect to the model's input), one step of SGD.",
         "",
         "*Backward is twice forward*, people say. *Backward / forward* has the gradients with respect to activations and to "
-        "weights over the forward pass, loss and update left out, under `matmul` and under `all`. It is below 2 where the "
-        "first layer needs no gradient of its input, and where inputs are looked up instead of multiplied. A model's name "
-        "leads to its report, which has the same ratio for every layer. The counters' cells are ratios to the whole step's "
-        "work under `matmul`: **1** is exact; below it stands the largest cause of the difference.",
+        "weights over the forward pass (loss, recomputation and update left out), under `matmul` and under `all`. It is "
+        "below 2 where the first layer needs no gradient of its input, and where inputs are looked up instead of "
+        "multiplied. A model's name leads to its report, which has the same ratio for every layer. The counters' cells are "
+        "ratios to the whole step's work under `matmul`: **1** is exact; below it stands the largest cause of the "
+        "difference.",
         *_unseeing(rows),
     ]
     seeing = _seeing(rows)
@@ -55,8 +58,9 @@ def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
     yield "| model | in | " + " | ".join(heads) + " |"
     yield "|:--|:--|" + "--:|" * len(heads)
     for row in rows:
-        name = f"[{markdown(row.model)}]({stem(row.model, training=True)}.md)"
-        first = name + ("" if reconciled(row) else "<br>not reconciled")
+        first = f"[{markdown(row.model)}]({stem(row.model, training=True)}.md)"
+        first += "".join(f"<br>{markdown(name)} {markdown(value)}" for name, value in row.at.items())
+        first += "" if reconciled(row) else "<br>not reconciled"
         cells = [cell(row.cells.get(counter)) for counter in counters]
         for group in _sides(row):
             work = row.work[group[0]]
@@ -100,7 +104,8 @@ def _sides(row: Step) -> list[list[str]]:
 
 
 def _over(row: Step, framework: str, convention: str) -> str:
-    return multiple(row.backward(framework, convention), row.forward(framework, convention))
+    whole = row.whole(framework, convention)
+    return multiple(whole.backward, whole.forward)
 
 
 def _has(row: Step, phase: str) -> bool:

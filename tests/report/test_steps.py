@@ -28,6 +28,7 @@ ROW = Step(
     model="toy",
     source="0",
     settings={"batch": 1},
+    at={},
     work={"tf": WORK, "torch": WORK},
     cells={"thop": Cell("not_comparable", None, None, "", "why"), "flop_counter": Cell("equal", 29, 29, "", "")},
     states={"matmul": 0, "all": 0},
@@ -68,8 +69,8 @@ def test_frameworks_that_do_the_same_share_a_row() -> None:
 
 def test_frameworks_that_differ_have_one_each_and_recomputation_has_a_column_where_it_happens() -> None:
     more = {**WORK, "matmul": {**WORK["matmul"], "recomputation": 5}}
-    page = to_markdown({"toy": replace(ROW, work={"tf": more, "torch": WORK})}, {"gone": "not yet"})
-    assert "| TensorFlow | 10 | 9 | 10 | 5 | 2.4000 | 2 |" in page
+    page = to_markdown({"toy": replace(ROW, at={"batch": "2"}, work={"tf": more, "torch": WORK})}, {"gone": "not yet"})
+    assert "| [toy](toy-training.md)<br>batch 2 | TensorFlow | 10 | 9 | 10 | 5 | 1.9000 | 2 |" in page
     assert "|  | PyTorch | 10 | 9 | 10 | 0 | 1.9000 | 2 |" in page
     assert "- gone: not yet" in page
 
