@@ -15,10 +15,11 @@ from typing import Any
 from ..records import Trace
 from . import nested, tf_graph
 from .keras_model import keras_of, layer_paths
+from .tf_flow import Step
 from .tf_gradients import noted_gradients, parts, size
 from .tf_model import TfModel, _dtype_name, is_leaf, recorded_scopes
 from .tf_own_graph import own_graph
-from .tf_phases import Places, Step
+from .tf_phases import Places
 from .trace_tf import Fetch, Tracer, finished
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
@@ -89,9 +90,8 @@ class TrainingModel(TfModel):
             with _noted_updates(optimizer, owners, graph) as updates:
                 optimizer.apply_gradients(pairs)
             built["updates"] = tuple(updates)
-            return loss, [
-                t for t in outputs if hasattr(t, "op")
-            ]  # the model's call is whole, whatever the loss needs of it
+            whole = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
+            return loss, whole
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
