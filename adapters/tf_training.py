@@ -23,7 +23,7 @@ from .tf_phases import Places
 from .trace_tf import Fetch, Tracer, finished
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
-NOTHING = "no floating output depends on a variable that is trained: there is nothing to train"
+NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
 
 
 class TrainingModel(TfModel):
@@ -35,12 +35,13 @@ class TrainingModel(TfModel):
         super().__init__(pair, params)
         self.training = training
         self.optimizer: Any = None
+        self.trains = True  # known when the step has been built
         self._step: Step | None = None
         self._places: Places | None = None
 
     @property
     def concrete(self) -> Any:
-        """The concrete function of one training step. Raises ValueError where there is nothing to train."""
+        """The concrete function of one training step; of the forward pass and the loss where there is nothing to train."""
         if self._concrete is None:
             self._step = self._built()
         return self._concrete
@@ -59,8 +60,6 @@ class TrainingModel(TfModel):
         if not getattr(model, "built", True):
             self.invoke(self.example())  # the first call makes variables, which must be there to be trained
         variables = list(getattr(model, "trainable_variables", ()))
-        if not variables:
-            raise ValueError(NOTHING)
         optimizer = self.optimizer = _optimizer(model, self.training)  # kept, as its variables live as long as it does
         optimizer.build(variables)
         tensors = nested.leaves(self.arguments, is_leaf)
@@ -76,19 +75,21 @@ class TrainingModel(TfModel):
             with tf.GradientTape() as tape:
                 outputs = tf.nest.flatten(self.invoke(inputs, training=True))
                 trained = _handles(graph, variables)
-                learned = [t for t in outputs if _is_float(t) and _depends(t, trained)]
+                floating = [t for t in outputs if _is_float(t)]
+                learned = [t for t in floating if _depends(t, trained)]
                 built.update(forward=size(graph), inputs=inputs, trained=trained)
-                if not learned:
-                    raise ValueError(NOTHING)
-                loss = tf.reduce_mean(tf.square(learned[0]))
-                for other in learned[1:]:
+                self.trains = bool(learned)
+                squared = learned or floating
+                loss = tf.reduce_mean(tf.square(squared[0])) if squared else tf.constant(0.0)
+                for other in squared[1:]:
                     loss = loss + tf.reduce_mean(tf.square(other))
             built["loss"] = size(graph)
-            gradients = tape.gradient(loss, variables)
+            gradients = tape.gradient(loss, variables) if learned else [None] * len(variables)
             built["backward"] = size(graph)
             pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if parts(g)]
             with _noted_updates(optimizer, owners, graph) as updates:
-                optimizer.apply_gradients(pairs)
+                if pairs:
+                    optimizer.apply_gradients(pairs)
             built["updates"] = tuple(updates)
             whole = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
             return loss, whole
@@ -218,7 +219,7 @@ def trace(model: TrainingModel) -> Trace:
     concrete = model.concrete
     tracer = TrainingTracer(model)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
-    return finished(tracer, model.versions(), (note(model), *model.notes))
+    return finished(tracer, model.versions(), (note(model), *(() if model.trains else (NOTHING,)), *model.notes))
 
 
 def note(model: TrainingModel) -> str:

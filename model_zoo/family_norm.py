@@ -147,3 +147,6 @@ PAIR, inputs, build_tf, build_torch, copy_weights = pair(
     branches(BRICKS),
     notes=("Every layer is a branch of its own and all outputs are returned; two samples.",),
 )
+
+TRAINING = {"device": "meta"}
+"""On the CPU, PyTorch 2.13 dies (SIGSEGV) in group norm's backward of a channels-last input that needs no gradient."""

@@ -4,7 +4,8 @@ A pair file defines ``PAIR`` and the functions ``inputs(p)``, ``build_tf(p)``, `
 equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.
 A pair with one framework only leaves the other ``build_`` function out.  Where the parameters decide how many layers
 there are, ``layers_for(p)`` takes the place of ``PAIR.layers``.  ``PROOF`` and ``TRAINING`` (name -> text, as ``--set``
-takes them) are the settings at which the gallery proves the pair and trains it, where its own will not do.
+takes them) are the settings at which the gallery proves the pair and trains it, where its own will not do; ``device``
+among the latter is that of PyTorch's counters.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """

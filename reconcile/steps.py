@@ -24,12 +24,15 @@ from .settling import settle
 
 FILE = Path(pairs.HERE) / "steps.json"
 OPTIMIZER = "sgd"
+DEVICE = "device"
+"""Among a pair's ``TRAINING``: no parameter of it."""
 SHOWN = (MATMUL, ALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model's training step, ``at`` the settings that it takes where these are not the pair's own.
+    """One model's training step, ``at`` the settings that it takes where these are not the pair's own,
+    ``device`` where the counters ran PyTorch's side.
 
     ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete.  ``states`` maps a
     convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
@@ -39,6 +42,7 @@ class Step:
     source: str
     settings: Mapping[str, Any]
     at: Mapping[str, str]
+    device: str
     work: Mapping[str, Mapping[str, Mapping[str, int]]]
     cells: Mapping[str, Cell]
     states: Mapping[str, int]
@@ -56,11 +60,11 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
     source = source_of(model)
-    at = settings_of(model)
+    at, device = settings_of(model)
     try:
-        found = collect(RunRequest(model, at, training=OPTIMIZER))
+        found = collect(RunRequest(model, at, device=device, training=OPTIMIZER))
     except UsageError as error:
-        return Step(model, source, {}, at, {}, {}, {MATMUL.name: 3}, (str(error),)), None
+        return Step(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
     shown = replace(results[MATMUL.name], others=others)
@@ -69,6 +73,7 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
         source=source,
         settings=shown.params,
         at=at,
+        device=device,
         work={
             trace.framework: {convention.name: phases(trace, convention) for convention in SHOWN}
             for trace in shown.traces
@@ -81,9 +86,11 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
     return step, shown
 
 
-def settings_of(model: str) -> dict[str, str]:
-    """The settings that a pair says its training step needs, such as a second sample for a batch norm of vectors."""
-    return dict(getattr(pairs.load_pair(pairs.pair_path(model)), "TRAINING", {}))
+def settings_of(model: str) -> tuple[dict[str, str], str]:
+    """The settings that a pair says its training step needs, such as a second sample for a batch norm of vectors, and the
+    device where its own words ask for another one than the CPU."""
+    at = dict(getattr(pairs.load_pair(pairs.pair_path(model)), "TRAINING", {}))
+    return at, at.pop(DEVICE, "cpu")
 
 
 def read(path: Path = FILE) -> dict[str, Step]:

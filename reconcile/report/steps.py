@@ -18,11 +18,10 @@ PAGE = "training"
 TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
-def command(model: str, at: Mapping[str, str]) -> str:
+def command(model: str, at: Mapping[str, str], device: str) -> str:
     """What writes a model's report of its training step at these settings."""
-    return " ".join(
-        [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items()), "--pass training"]
-    )
+    words = [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items())]
+    return " ".join([*words, *([f"--device {device}"] if device != "cpu" else []), "--pass training"])
 
 
 def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
@@ -60,6 +59,7 @@ def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
     for row in rows:
         first = f"[{markdown(row.model)}]({stem(row.model, training=True)}.md)"
         first += "".join(f"<br>{markdown(name)} {markdown(value)}" for name, value in row.at.items())
+        first += f"<br>on {row.device}" if row.device != "cpu" else ""
         first += "" if reconciled(row) else "<br>not reconciled"
         cells = [cell(row.cells.get(counter)) for counter in counters]
         for group in _sides(row):

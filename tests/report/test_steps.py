@@ -14,7 +14,8 @@ from reconcile import steps
 from reconcile.causes import State
 from reconcile.cli import cli
 from reconcile.report import pictures
-from reconcile.report.steps import to_markdown
+from reconcile.model_zoo import pair as pairs
+from reconcile.report.steps import command, to_markdown
 from reconcile.report.text import multiple
 from reconcile.rows import Cell, dump, open_
 from reconcile.steps import Step, read
@@ -29,6 +30,7 @@ ROW = Step(
     source="0",
     settings={"batch": 1},
     at={},
+    device="cpu",
     work={"tf": WORK, "torch": WORK},
     cells={"thop": Cell("not_comparable", None, None, "", "why"), "flop_counter": Cell("equal", 29, 29, "", "")},
     states={"matmul": 0, "all": 0},
@@ -69,10 +71,24 @@ def test_frameworks_that_do_the_same_share_a_row() -> None:
 
 def test_frameworks_that_differ_have_one_each_and_recomputation_has_a_column_where_it_happens() -> None:
     more = {**WORK, "matmul": {**WORK["matmul"], "recomputation": 5}}
-    page = to_markdown({"toy": replace(ROW, at={"batch": "2"}, work={"tf": more, "torch": WORK})}, {"gone": "not yet"})
-    assert "| [toy](toy-training.md)<br>batch 2 | TensorFlow | 10 | 9 | 10 | 5 | 1.9000 | 2 |" in page
+    page = to_markdown(
+        {"toy": replace(ROW, at={"batch": "2"}, device="meta", work={"tf": more, "torch": WORK})}, {"gone": "not yet"}
+    )
+    assert "| [toy](toy-training.md)<br>batch 2<br>on meta | TensorFlow | 10 | 9 | 10 | 5 | 1.9000 | 2 |" in page
     assert "|  | PyTorch | 10 | 9 | 10 | 0 | 1.9000 | 2 |" in page
     assert "- gone: not yet" in page
+
+
+def test_a_pair_says_what_its_step_needs() -> None:
+    for model in _names():
+        at, device = steps.settings_of(model)
+        assert (set(at) <= set(pairs.load_pair(pairs.pair_path(model)).PAIR.params), device in ("cpu", "meta")) == (
+            True,
+        ) * 2
+    assert command("pointnet", *steps.settings_of("pointnet")) == (
+        "reconcile run --model pointnet --set batch=2 --pass training"
+    )
+    assert command("toy", {}, "meta") == "reconcile run --model toy --device meta --pass training"
 
 
 def test_what_is_unknown_has_no_number() -> None:

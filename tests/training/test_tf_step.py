@@ -396,6 +396,10 @@ def test_what_the_loss_does_not_need_of_the_call_ran_all_the_same():
     assert found["(loss)", LOSS] == Work(mul=3 * 6, add=5, div=7)  # of the one output that can be learned
 
 
-def test_nothing_to_train():
-    with pytest.raises(ValueError, match="nothing to train"):
-        trace(model_of(chain((2, 2), L.ReLU()), 2, 2))
+def test_a_model_with_nothing_to_train_has_a_forward_pass_and_a_loss():
+    found = trace(model_of(chain((2, 2), L.ReLU()), 2, 2))
+    assert {op.phase for op in found.ops} == {F, LOSS}
+    assert any(note.startswith("nothing to train") for note in found.notes)
+    assert not any(
+        note.startswith("nothing to train") for note in trace(model_of(chain((2, 2), L.Dense(1)), 2, 2)).notes
+    )
