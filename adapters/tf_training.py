@@ -59,7 +59,7 @@ class TrainingModel(TfModel):
         model = self.build() if self._model is None else self._model
         if not getattr(model, "built", True):
             self.invoke(self.example())  # the first call makes variables, which must be there to be trained
-        variables = list(getattr(model, "trainable_variables", ()))
+        variables = self._trained()
         optimizer = self.optimizer = _optimizer(model, self.training)  # kept, as its variables live as long as it does
         optimizer.build(variables)
         tensors = nested.leaves(self.arguments, is_leaf)
@@ -97,6 +97,17 @@ class TrainingModel(TfModel):
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
         return Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+
+    def _trained(self) -> list[Any]:
+        """The variables that are trained: those that the model says, else those that a tape sees it read."""
+        import tensorflow as tf
+
+        told = getattr(self._model, "trainable_variables", None)
+        if told is not None:
+            return list(told)
+        with tf.GradientTape() as tape:
+            self.invoke(self.example())
+        return list(tape.watched_variables())
 
     def places(self) -> Any:
         """Where the ops of the step belong."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from reconcile import steps
 from reconcile.causes import State
 from reconcile.cli import cli
-from reconcile.report import pictures
 from reconcile.model_zoo import pair as pairs
+from reconcile.report import pictures
 from reconcile.report.steps import command, to_markdown
 from reconcile.report.text import multiple
 from reconcile.rows import Cell, dump, open_
