@@ -114,7 +114,9 @@ def _training() -> _Page:
         name = write.stem(model, training=True)
         formats = ("md", *write.lying(out, name))
         return write.write(
-            out, name, write.render(result, formats, None, page.command(model, *steps.settings_of(model)))
+            out,
+            name,
+            write.render(result, formats, page.headline(result), page.command(model, *steps.settings_of(model))),
         )
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..causes import State
 from ..conventions import ALL, MATMUL
 from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..results import RunResult, Statement
 from ..rows import Cell, reconciled
 from ..steps import Step
 from .gallery import cell, grouped
@@ -15,13 +16,22 @@ from .write import stem
 
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"
+HEADLINE = ("flop_counter", "trace@torch")
 TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
 def command(model: str, at: Mapping[str, str], device: str) -> str:
     """What writes a model's report of its training step at these settings."""
     words = [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items())]
-    return " ".join([*words, *([f"--device {device}"] if device != "cpu" else []), "--pass training"])
+    from_, to = HEADLINE
+    return " ".join(
+        [*words, *([f"--device {device}"] if device != "cpu" else []), f"--pass training --from {from_} --to {to}"]
+    )
+
+
+def headline(result: RunResult) -> Statement | None:
+    """What a model's report opens with: the counter that looks at gradients best, not thousands of lines of another one."""
+    return next((s for s in result.statements if (s.from_, s.to) == HEADLINE), None)
 
 
 def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
@@ -88,7 +98,7 @@ def _unseeing(rows: Mapping[str, Step]) -> Iterable[str]:
     why = {name: found.reason for row in rows.values() for name, found in row.cells.items() if name not in seeing}
     if why:
         yield ""
-        yield "Not in the tables: " + "; ".join(f"{name}: {markdown(reason)}" for name, reason in why.items()) + "."
+        yield "Not in the tables: " + "; ".join(markdown(reason) for reason in why.values()) + "."
 
 
 def _sides(row: Step) -> list[list[str]]:

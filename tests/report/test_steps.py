@@ -32,7 +32,7 @@ ROW = Step(
     at={},
     device="cpu",
     work={"tf": WORK, "torch": WORK},
-    cells={"thop": Cell("not_comparable", None, None, "", "why"), "flop_counter": Cell("equal", 29, 29, "", "")},
+    cells={"thop": Cell("not_comparable", None, None, "", "thop: why"), "flop_counter": Cell("equal", 29, 29, "", "")},
     states={"matmul": 0, "all": 0},
 )
 
@@ -86,9 +86,9 @@ def test_a_pair_says_what_its_step_needs() -> None:
             True,
         ) * 2
     assert command("pointnet", *steps.settings_of("pointnet")) == (
-        "reconcile run --model pointnet --set batch=2 --pass training"
+        "reconcile run --model pointnet --set batch=2 --pass training --from flop_counter --to trace@torch"
     )
-    assert command("toy", {}, "meta") == "reconcile run --model toy --device meta --pass training"
+    assert command("toy", {}, "meta").startswith("reconcile run --model toy --device meta --pass training --from")
 
 
 def test_what_is_unknown_has_no_number() -> None:
