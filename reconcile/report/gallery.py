@@ -71,7 +71,7 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
     ]
     for title, group in grouped(rows):
         lines += ["", f"## {title}", "", *_table(group)]
-    lines += ["", *_open(rows, missing), "## Published figures", "", *_published(rows)]
+    lines += ["", *_declared(rows), *not_closed(rows, missing), "## Published figures", "", *_published(rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -113,21 +113,22 @@ def _settings(row: Row) -> str:
     return markdown(", ".join(f"{name} {value}" for name, value in row.settings.items()))
 
 
-def _open(rows: Mapping[str, Row], missing: Mapping[str, str]) -> Iterable[str]:
-    open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
+def _declared(rows: Mapping[str, Row]) -> Iterable[str]:
     declared = [(name, row.declared) for name, row in sorted(rows.items()) if row.declared]
     if declared:
         yield from ("## Pairs that are meant to differ", "")
         yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in declared)
         yield ""
-    if open_:
-        yield from ("## What does not reconcile", "")
-        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in open_)
-        yield ""
-    if missing:
-        yield from ("## Missing", "")
-        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in sorted(missing.items()))
-        yield ""
+
+
+def not_closed(rows: Mapping[str, R], missing: Mapping[str, str]) -> Iterable[str]:
+    """What does not reconcile, and models that have no row, with why."""
+    open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
+    for title, lines in (("What does not reconcile", open_), ("Missing", sorted(missing.items()))):
+        if lines:
+            yield from (f"## {title}", "")
+            yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in lines)
+            yield ""
 
 
 def _published(rows: Mapping[str, Row]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_
 from ..results import RunResult, Statement
 from ..rows import Cell, reconciled
 from ..steps import Step
-from .gallery import cell, grouped
+from .gallery import cell, grouped, not_closed
 from .text import markdown, multiple, number
 from .write import stem
 
@@ -57,7 +57,7 @@ def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
     seeing = _seeing(rows)
     for title, group in grouped(rows):
         lines += ["", f"## {title}", "", *_table(list(group), seeing)]
-    lines += ["", *_open(rows, missing)]
+    lines += ["", *not_closed(rows, missing)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -120,14 +120,3 @@ def _over(row: Step, framework: str, convention: str) -> str:
 
 def _has(row: Step, phase: str) -> bool:
     return phase != RECOMPUTATION or any(work[MATMUL.name].get(phase) for work in row.work.values())
-
-
-def _open(rows: Mapping[str, Step], missing: Mapping[str, str]) -> Iterable[str]:
-    open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
-    if open_:
-        yield from ("## What does not reconcile", "")
-        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in open_)
-        yield ""
-    if missing:
-        yield from ("## Missing", "")
-        yield from (f"- {markdown(name)}: {markdown(text)}" for name, text in sorted(missing.items()))
