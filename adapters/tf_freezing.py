@@ -5,10 +5,18 @@ out and read back half a dozen times on the way to a function and to the profile
 variable holds one value, repeated, and the real ones wait beside it.  Python 3.6, TensorFlow 2.x.
 """
 
-from typing import Any, Dict, NamedTuple
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, NamedTuple
+
+from . import tf_graph
 
 LARGE = 4096
 """Elements from which on a variable's value is left out: what could be a shape or a bound never is."""
+
+
+DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Select)$|^_SwitchN$|^Assert$|^CheckNumerics")
+"""Ops by which the values of weights could decide what runs, or whether it does."""
 
 
 class Frozen(NamedTuple):
@@ -18,6 +26,13 @@ class Frozen(NamedTuple):
     function: Any
     hollow: Any
     weights: Dict[str, Any]
+
+    @property
+    def decides(self):
+        # type: () -> bool
+        """Whether what runs could depend on the weights; else every node of the graph runs once, whatever they are."""
+        bodies = [self.hollow.node] + [function.node_def for function in self.hollow.library.function]
+        return any(DECIDING.match(node.op) for nodes in bodies for node in nodes)
 
     def whole(self):
         # type: () -> Any
@@ -38,15 +53,34 @@ def freeze(concrete):
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
     if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
         return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
-    data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
-    graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
+    with tf_graph.undisturbed():
+        data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
+        graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
     weights = {}  # type: Dict[str, Any]
     for node in graph_def.node:
         if node.op == "Const" and node.name in data.tensor_data:
             held = hollowed(node.attr["value"].tensor)
             if held is not None:
                 weights[node.name] = held
-    return Frozen(convert._construct_concrete_function(concrete, graph_def, converted), graph_def, weights)
+    with _swiftly():
+        function = convert._construct_concrete_function(concrete, graph_def, converted)
+    return Frozen(function, graph_def, weights)
+
+
+@contextmanager
+def _swiftly():
+    # type: () -> Iterator[None]
+    """Within this, ops are made without the check for an argument that is no longer used, which takes the signature of
+    Graph.create_op apart for every op that is copied, and without looking for garbage among the thousands of them."""
+    from tensorflow.python.framework import ops
+
+    checked = ops.Graph.create_op
+    with tf_graph.undisturbed():
+        ops.Graph.create_op = getattr(checked, "__wrapped__", checked)
+        try:
+            yield
+        finally:
+            ops.Graph.create_op = checked
 
 
 def hollowed(tensor):

@@ -1,7 +1,9 @@
 """Reading TensorFlow graphs: nodes as op records, liveness, function bodies. Python 3.6, TensorFlow 1.12 and later."""
 
+import gc
 import re
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..records import FORWARD, INITIALIZER, LIVE, Op, Tensor
 
@@ -19,6 +21,20 @@ CALLS = {
 
 PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"])
 """Ops left out of the sightings: no counter has a formula for them and they do nothing."""
+
+
+@contextmanager
+def undisturbed():
+    # type: () -> Iterator[None]
+    """Within this nothing looks for garbage: among the thousands of ops of a graph being made there is none to find, and
+    the search takes as long as making them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def v1():

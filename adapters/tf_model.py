@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested, tf_freezing
 from .keras_model import as_taken, keras_of, layer_paths
-from .tf_graph import Scopes, canonical
+from .tf_graph import Scopes, canonical, undisturbed
 from .trace_tf import Fetch
 
 
@@ -143,7 +143,7 @@ class TfModel(object):
                 # type: (*Any) -> Any
                 return self.invoke(inputs)
 
-            with recorded_scopes(model, self.scopes):
+            with recorded_scopes(model, self.scopes), undisturbed():
                 self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
 
@@ -210,20 +210,25 @@ class TfModel(object):
         """What the model is called with, in a line."""
         return nested.described(self.arguments, is_leaf, _tell)
 
-    def traced_run(self):
-        # type: () -> Tuple[Any, List[Any], Any]
+    def traced_run(self, weights=False):
+        # type: (bool) -> Tuple[Any, List[Any], Any]
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
 
-        What ran is the graph with its weights; the one that comes back is the same without them.
+        Where the weights could decide what runs, or ``weights`` is set, what ran is the graph with them; the one that comes
+        back is always the same without them.
         Grappler's meta optimizer is off: it would fuse and rename nodes, and the profiler matches run counts by name.
         """
         import tensorflow as tf
 
         v1 = tf.compat.v1
         function = self.frozen.function
-        graph, running = tf.Graph(), tf.Graph()
-        for place, graph_def in ((graph, self.frozen.hollow), (running, self.frozen.whole())):
-            with place.as_default():
+        graph = running = tf.Graph()
+        places = [(graph, self.frozen.hollow)]
+        if weights or self.frozen.decides:
+            running = tf.Graph()
+            places.append((running, self.frozen.whole()))
+        for place, graph_def in places:
+            with place.as_default(), undisturbed():
                 tf.import_graph_def(graph_def, name="")
         config = v1.ConfigProto()
         config.graph_options.rewrite_options.disable_meta_optimizer = True
@@ -239,7 +244,7 @@ class TfModel(object):
         # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
         """Shapes of one run by the node's id in the trace and output; none where two executions of a node differ."""
         found = {}  # type: Dict[Tuple[str, int], Any]
-        for device in self.traced_run()[2].step_stats.dev_stats:
+        for device in self.traced_run(weights=True)[2].step_stats.dev_stats:
             for node in device.node_stats:
                 for output in node.output:
                     key = (canonical(node.node_name), output.slot)

@@ -124,7 +124,7 @@ class TrainingModel(TfModel):
         """Raises ValueError: freezing turns variables into constants."""
         raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
 
-    def traced_run(self) -> tuple[Any, list[Any], Any]:
+    def traced_run(self, weights: bool = True) -> tuple[Any, list[Any], Any]:
         """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU."""
         import tensorflow as tf
 

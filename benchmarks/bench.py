@@ -1,7 +1,7 @@
 """`make bench`: what the tool costs, as ratios to the bare counters in the same minutes on the same machine.
 
-Writes RESULTS.md and exits with 1 where a bound does not hold. ``--only NAME`` runs one section and prints it. Times are
-wall-clock medians of interleaved runs, after one run of each that is thrown away, where a section says nothing else.
+Writes RESULTS.md and exits with 1 where a bound does not hold. ``--only NAME`` runs one section and writes it in its place;
+each stands for itself. Times are wall-clock medians of interleaved runs, after one run of each that is thrown away, where a section says nothing else.
 """
 
 from __future__ import annotations
@@ -26,28 +26,38 @@ SECTIONS = {
 }
 
 
-def text(sections: list[tuple[Section, float]]) -> str:
-    """The results as Markdown."""
-    parts = [f"# What `reconcile` costs\n\nWritten by `make bench`. {machine()}\n"]
-    for section, others in sections:
-        crowd = f"Other processes kept {others:.1f} of the {os.cpu_count()} cores busy meanwhile."
-        parts.append("\n".join([f"## {section.title}", "", *section.lines, "", crowd, ""]))
-    return "\n".join(parts)
+HEAD = "# What `reconcile` costs\n\nWritten by `make bench`. "
+MARK = "\n## "
+
+
+def text(section: Section, others: Others) -> str:
+    """A section as Markdown, without the mark of its title."""
+    crowd = f"Other processes kept {others.cores():.1f} of the {os.cpu_count()} cores busy meanwhile."
+    return "\n".join([section.title, "", *section.lines, "", crowd, ""])
+
+
+def placed(results: str, done: list[str]) -> str:
+    """The results with these sections in the place of those that have their titles, or behind them."""
+    kept = {part.partition("\n")[0]: part for part in results.split(MARK)[1:]}
+    kept.update((part.partition("\n")[0], part) for part in done)
+    return MARK.join([f"{HEAD}{machine()}\n", *kept.values()])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=SECTIONS, help="run this section alone and write nothing")
+    parser.add_argument("--only", choices=SECTIONS, help="run this section alone; the others stay as they are")
     only = parser.parse_args().only
-    done = []
+    path = HERE / "RESULTS.md"
+    done, broken = [], []
     for name, section in SECTIONS.items():
         if only in (None, name):
             others = Others()
-            done.append((section(), others.cores()))
-            print(text(done[-1:]).partition("\n## ")[2], flush=True)
-    if only is None:
-        (HERE / "RESULTS.md").write_text(text(done))
-    sys.exit("\n".join(line for section, _ in done for line in section.broken) or 0)
+            found = section()
+            done.append(text(found, others))
+            broken += found.broken
+            print(done[-1], flush=True)
+    path.write_text(placed(path.read_text() if only else "", done))
+    sys.exit("\n".join(broken) or 0)
 
 
 if __name__ == "__main__":
