@@ -1,7 +1,8 @@
 """`make bench`: what the tool costs, as ratios to the bare counters in the same minutes on the same machine.
 
 Writes RESULTS.md and exits with 1 where a bound does not hold. ``--only NAME`` runs one section and writes it in its place;
-each stands for itself. Times are wall-clock medians of interleaved runs, after one run of each that is thrown away, where a section says nothing else.
+each stands for itself. Times are wall-clock medians of interleaved runs, after one run of each that is thrown away, where a
+section says nothing else.
 """
 
 from __future__ import annotations
