@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .conventions import ALL, BUILT_IN, MATMUL
+from .decode import claims
 from .errors import UsageError
+from .gallery import BASELINES
 from .model_zoo import pair as pairs
 from .phases import PhaseRow
 from .report.view import phases
@@ -53,9 +55,9 @@ class Step:
         return PhaseRow("", self.work[framework][convention])
 
 
-def measure(model: str) -> tuple[Step, RunResult | None]:
+def measure(model: str, baselines: Path = BASELINES) -> tuple[Step, RunResult | None]:
     """Run a training step of a pair with every counter; the result under ``matmul`` goes along, with the other
-    conventions' as its ``others``.
+    conventions' as its ``others`` and the pair's published figures, looked up in the ``baselines`` as well.
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
@@ -67,7 +69,7 @@ def measure(model: str) -> tuple[Step, RunResult | None]:
         return Step(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
-    shown = replace(results[MATMUL.name], others=others)
+    shown = replace(results[MATMUL.name], others=others, published=claims(model, found, baselines))
     step = Step(
         model=model,
         source=source,
