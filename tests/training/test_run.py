@@ -76,6 +76,7 @@ def test_a_training_step(ask):
     assert all(write.render(result, ("md", "csv", "json"), statement, "").values())
 
 
+@pytest.mark.zoo
 def test_what_is_not_covered_says_so(ask):
     result = ask("Waves", "3,2,4", "all", training="sgd")
     assert result.exit_code == EXIT_UNEXPLAINED
