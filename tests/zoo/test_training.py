@@ -19,9 +19,6 @@ from tests.zoo.random_networks import network, pair_file
 
 pytestmark = pytest.mark.frameworks
 
-UNTRAINED = {"family_pooling", "matmul_init"}
-"""Pairs without a weight."""
-
 OTHERWISE = {
     "crnn",  # TensorFlow takes a recurrent layer's gradient with respect to its first state, too
     "gru_demo",
@@ -46,7 +43,7 @@ def settings(name):
     return {**getattr(module, "PROOF", {}), **batch}
 
 
-@pytest.mark.parametrize("name", chosen([n for n in pairs.zoo_names() if n not in UNTRAINED], QUICK))
+@pytest.mark.parametrize("name", chosen(pairs.zoo_names(), QUICK))
 def test_a_training_step_reconciles(name):
     found = collect(RunRequest(name, settings(name), training="adam", device="meta" if name in ON_META else "cpu"))
     ops = {f"{t.framework}:{op.id}": op for t in found.traces for op in t.ops}
