@@ -27,6 +27,7 @@ OTHERWISE = {
     "family_control",  # a branch or a loop in TensorFlow has a gradient with respect to all it reads
     "family_convolution",  # its dilated and grouped convolutions, in the forward pass already
     "moe",
+    "resnet50_v1_5",  # declared: the stride lies elsewhere
 }
 """Pairs whose frameworks multiply otherwise; all others' steps are equal under matmul."""
 
