@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from . import toml
 from .errors import UsageError
 from .work.types import COMPONENTS, Work
 
@@ -55,14 +55,7 @@ def load_conventions(path: Path) -> dict[str, Convention]:
 
     Raises UsageError, naming the file, table and key, for anything that is not such a table.
     """
-    tomllib = _toml()
-    try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the convention file {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the convention file {path} is not valid TOML: {error}.") from error
-    return {name: _convention(path, name, table) for name, table in data.items()}
+    return {name: _convention(path, name, table) for name, table in toml.read(path, "the convention file").items()}
 
 
 def _convention(path: Path, name: str, table: object) -> Convention:
@@ -82,18 +75,6 @@ def _convention(path: Path, name: str, table: object) -> Convention:
         if key != "meaning" and (not isinstance(value, int) or isinstance(value, bool)):
             raise UsageError(f"{where}: {key} must be an integer weight, not {value!r}.")
     return Convention(name, **table)
-
-
-def _toml() -> Any:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-
-        return tomllib
-    import tomli
-
-    return tomli
 
 
 def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:

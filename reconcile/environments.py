@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from . import toml
 from .adapters import COUNTERS
 from .errors import UsageError, unknown
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
@@ -66,9 +66,12 @@ def load(path: Path | None = None) -> dict[str, Environment]:
 
     Raises UsageError, naming the file, table and key, for a file that cannot be read or holds anything else.
     """
-    found = {name: _environment("environments.toml", name, table) for name, table in _read(BUILT_IN_FILE).items()}
+    found = {
+        name: _environment("environments.toml", name, table)
+        for name, table in toml.read(BUILT_IN_FILE, "the environment file").items()
+    }
     if path is not None:
-        for name, table in _read(path).items():
+        for name, table in toml.read(path, "the environment file").items():
             if name in found:
                 raise UsageError(f"{_where(str(path), name)}: this name is built in; choose another.")
             found[name] = _environment(str(path), name, table)
@@ -237,20 +240,6 @@ def _locked(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
 
 def _version(env: Environment) -> str:
     return running_version() if env.python == CURRENT else env.python
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the environment file {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the environment file {path} is not valid TOML: {error}.") from error
-    return data
 
 
 def _where(file: str, name: str) -> str:

@@ -7,12 +7,11 @@ entry ``environments``, and all but a package a ``name``.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import own
+from .. import own, toml
 from ..environments import Environment
 from ..errors import UsageError, unknown
 from . import listing
@@ -36,7 +35,7 @@ def read(
 
     Raises UsageError, naming the file, the entry and the key, for what cannot be used.
     """
-    data = _toml(path)
+    data = toml.read(path, "the list")
     for key in data:
         if key != "model":
             raise UsageError(f"{path}: unknown key {key!r}; a list has [[model]] tables and nothing else.")
@@ -102,17 +101,3 @@ def _environment(name: str, environments: Mapping[str, Environment]) -> Environm
     if name not in environments:
         raise unknown("environment", name, environments)
     return environments[name]
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the list {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the list {path} is not valid TOML: {error}.") from error
-    return data
