@@ -196,10 +196,10 @@ class TorchModel(object):
     def spare(self):
         # type: () -> Tuple[str, ...]
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
-        if self.device != "cpu" or not self.lacks_room():
+        if self.device != "cpu" or self.room is None or not self.lacks_room():
             return ()
         self.device = "meta"
-        return (torch_room.NOTE % "{:,}".format(self.room.takes(self.training) if self.room else 0),)
+        return (self.room.note(self.training),)
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]

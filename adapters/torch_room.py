@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 NOTE = (
-    "the model's weights take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
+    "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
     "no fused path of the CPU's is taken"
 )
 """Note of a ledger whose counter ran on meta though the CPU was asked for."""
 
-COPIES = {"": 1, "sgd": 2, "adam": 4}
-"""How often the weights are in memory, by the optimiser of a training step: they, their gradients, Adam's two moments."""
+KEPT = {
+    "": (1, "weights"),
+    "sgd": (2, "weights and their gradients"),
+    "adam": (4, "weights, their gradients and Adam's two moments"),
+}
+"""What is kept in memory, as copies of the weights and by name, by the optimiser of a training step ('' for a call)."""
 
 GROUPS = "/sys/fs/cgroup"
 
@@ -46,7 +50,12 @@ class Room(object):
     def takes(self, training=""):
         # type: (str) -> Optional[int]
         """Bytes of the weights, and of what a training step with this optimiser keeps beside them; None if not known."""
-        return None if self.weights is None else self.weights * COPIES[training]
+        return None if self.weights is None else self.weights * KEPT[training][0]
+
+    def note(self, training=""):
+        # type: (str) -> str
+        """The note of a ledger whose counter ran on meta for want of room."""
+        return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training) or 0))
 
     def lacks(self, training=""):
         # type: (str) -> bool

@@ -44,7 +44,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
         "fvcore": products,
         "flop_counter": 2 * products,
     }
-    note = torch_room.NOTE % f"{4 * (products + WIDTH):,}"
+    note = torch_room.NOTE % ("weights", f"{4 * (products + WIDTH):,}")
     assert [(x["device"], x["notes"]) for x in data["ledgers"]] == [("meta", [note])] * 3
     assert data["traces"][0]["device"] == "meta"
 
@@ -88,16 +88,24 @@ def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
     return held
 
 
-@pytest.mark.parametrize(("training", "copies"), [("", 1), ("sgd", 2), ("adam", 4)])
+@pytest.mark.parametrize(
+    ("training", "copies", "kept"),
+    [
+        ("", 1, "weights"),
+        ("sgd", 2, "weights and their gradients"),
+        ("adam", 4, "weights, their gradients and Adam's two moments"),
+    ],
+)
 def test_what_it_takes_is_its_weights_and_what_training_keeps(
-    left: dict[str, int | None], training: str, copies: int
+    left: dict[str, int | None], training: str, copies: int, kept: str
 ) -> None:
     takes = copies * 4 * (50 * 50 + 50)
     for bytes_, device in ((takes, "cpu"), (takes - 1, "meta"), (None, "cpu")):
         left["bytes"] = bytes_
         pair = linear(50)
         model = of(pair, training)
-        assert bool(model.spare()) == (device == "meta")
+        said = (torch_room.NOTE % (kept, f"{takes:,}"),) if device == "meta" else ()
+        assert model.spare() == said
         assert model.device == device
         assert pair.made == ["meta"], "nothing is allocated to find out"
         if device == "meta":
