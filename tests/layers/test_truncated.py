@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from reconcile.adapters.tf_profiler import capture
 from reconcile.align import Alignment
 from reconcile.causes import Cause, State
+from reconcile.cli import cli
 from reconcile.conventions import BUILT_IN
 from reconcile.engine import reconcile
 from reconcile.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
@@ -53,3 +58,25 @@ def test_it_is_that_cause_only_where_they_stopped() -> None:
 def test_the_cap_is_that_of_the_collector() -> None:
     """core/common_runtime/step_stats_collector.cc: static const uint64_t kMaxCollectedNodes = 1 << 20."""
     assert capture.STEP_STATS_CAP == 2**20
+
+
+@pytest.mark.zoo
+@pytest.mark.frameworks
+def test_a_run_of_more_nodes_than_are_recorded(tmp_path: Path) -> None:
+    """A GRU whose loop TensorFlow runs to its end and records in part: a minute, most of it reading a million records."""
+    steps, width, units = 20_000, 32, 32
+    model = str(Path(__file__).parents[2] / "benchmarks" / "models" / "recurrent.py")
+    words = ["--set", f"steps={steps}", "--counter", "tf.profiler@runmeta", "--format", "json", "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli, ["run", "--model", model, *words], prog_name="reconcile")
+    assert result.exit_code == 0, result.output
+    data = json.loads((tmp_path / "recurrent.json").read_text())
+    (ledger,), (statement,) = data["ledgers"], data["statements"]
+    each = 2 * (width + units) * 3 * units  # by input and by state, three gates
+    assert ledger["notes"] == [RUN_STATS_TRUNCATED]
+    assert (statement["to_total"], statement["residual"]) == (steps * each, 0)
+    products = {e["id"]: e["calls"] for e in ledger["entries"] if e["op"] == "MatMul" and e["calls"] > 1}
+    assert len(products) == 2
+    assert all(calls < capture.STEP_STATS_CAP // len(ledger["entries"]) for calls in products.values())
+    missed = sum(each // 2 * (steps - calls) for calls in products.values())
+    booked = sum(a["amount"] for a in statement["adjustments"] if a["cause"] == Cause.RUN_STATS_TRUNCATED)
+    assert booked == missed > 0
