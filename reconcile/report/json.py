@@ -5,11 +5,8 @@ Integers are exact at any size, key order is fixed, and nothing in it tells when
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from ..conventions import Convention
 from ..phases import PhaseRow, phase_table
@@ -32,57 +29,23 @@ from ..results import (
 )
 from ..verdict import CounterVerdict, Figure, Verdict, verdict
 from ..work.types import COMPONENTS
+from .json_text import Listed, at_once, layout, made_late, plain
 from .view import reason
 
-_quoted = json.encoder.encode_basestring_ascii
-_encoded = json.JSONEncoder(allow_nan=False).encode
-
 SCHEMA = 1
-WIDTH = 200
 
 
 def to_json(result: RunResult) -> str:
     """The report as JSON text, one record per line where it fits. Rows are made, written and dropped one by one."""
-    return layout(_tree(result, _made_late))
-
-
-def layout(value: Any) -> str:
-    """JSON data as the text of a report."""
-    return "".join(_pieces(value, 0)) + "\n"
+    return layout(_tree(result, made_late))
 
 
 def to_dict(result: RunResult) -> dict[str, Any]:
     """The report as plain dicts, lists, strings and ints."""
-    return _tree(result, _listed)
+    return _tree(result, at_once)
 
 
-T = TypeVar("T")
-
-
-def _listed(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
-    return [make(item) for item in items]
-
-
-class _Rows(Generic[T]):
-    """A list of records that are made as they are written."""
-
-    def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
-        self.make = make
-        self.items = items
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return map(self.make, self.items)
-
-
-def _made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
-    """Rows where there are so many that they cannot fit on a line, else a list."""
-    return _Rows(make, items) if len(items) > WIDTH else _listed(make, items)
-
-
-Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
-
-
-def _tree(result: RunResult, listed: Listed = _listed) -> dict[str, Any]:
+def _tree(result: RunResult, listed: Listed = at_once) -> dict[str, Any]:
     convention = result.convention
     first = [t.framework for t in result.traces if t.complete]
     return {
@@ -158,7 +121,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _ledger(ledger: LedgerResult, listed: Listed = _listed) -> dict[str, Any]:
+def _ledger(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any]:
     return {
         "counter": ledger.counter,
         "framework": ledger.framework,
@@ -195,7 +158,7 @@ def _entry(e: EntryResult) -> dict[str, Any]:
     return {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls}
 
 
-def _trace(trace: TraceResult, convention: Convention, listed: Listed = _listed) -> dict[str, Any]:
+def _trace(trace: TraceResult, convention: Convention, listed: Listed = at_once) -> dict[str, Any]:
     table = phase_table(trace, convention)
     return {
         "name": trace.name,
@@ -260,7 +223,7 @@ def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:
     }
 
 
-def _statement(statement: Statement, listed: Listed = _listed) -> dict[str, Any]:
+def _statement(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
     return {
         "from": statement.from_,
         "to": statement.to,
@@ -332,63 +295,3 @@ def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:
 
 def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {k: plain(mapping[k]) for k in sorted(mapping)}
-
-
-def plain(value: object) -> Any:
-    """A value as JSON can hold it. JSON has no infinity or NaN, so those become the strings 'inf', '-inf', 'nan'."""
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    return str(value)
-
-
-def _pieces(value: Any, depth: int) -> Iterator[str]:
-    """JSON text in parts, a record in one; what does not fit on a line is opened up."""
-    if not _has_rows(value):
-        yield _text(value, depth)
-        return
-    pad = "\n" + " " * (depth + 1)
-    if isinstance(value, _Rows):
-        before = "[" + pad
-        for row in value:
-            yield before + _text(row, depth + 1)
-            before = "," + pad
-    else:
-        before = ("{" if isinstance(value, dict) else "[") + pad
-        children = value.items() if isinstance(value, dict) else (("", child) for child in value)
-        for key, child in children:
-            yield f"{before}{_quoted(key)}: " if isinstance(value, dict) else before
-            yield from _pieces(child, depth + 1)
-            before = "," + pad
-    yield "\n" + " " * depth + ("}" if isinstance(value, dict) else "]")
-
-
-def _text(value: Any, depth: int) -> str:
-    """JSON text of a value without rows; the whole report is opened up, whatever its size."""
-    kind = type(value)
-    if kind is str:
-        return _quoted(value)
-    if kind is int:
-        return str(value)
-    line = _encoded(value)
-    if not value or kind not in (dict, list) or (depth and len(line) + depth <= WIDTH):
-        return line
-    pad = "\n" + " " * (depth + 1)
-    if kind is dict:
-        parts = [f"{_quoted(key)}: {_text(child, depth + 1)}" for key, child in value.items()]
-        return "{" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "}"
-    return "[" + pad + ("," + pad).join([_text(child, depth + 1) for child in value]) + "\n" + " " * depth + "]"
-
-
-def _has_rows(value: Any) -> bool:
-    """Whether there are rows that are still to be made."""
-    if type(value) is dict:
-        return any(map(_has_rows, value.values()))
-    return any(map(_has_rows, value)) if type(value) is list else type(value) is _Rows

@@ -18,6 +18,7 @@ from ..verdict import CounterVerdict, counters_of
 from ..work.types import COMPONENTS
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
+from .json_text import layout, plain
 from .text import number
 
 SCHEMA = 1
@@ -191,7 +192,7 @@ def _notes(result: MatrixResult) -> Iterator[str]:
 
 def to_json(result: MatrixResult) -> str:
     """The report as JSON text; ledgers and statements are those of a run's JSON."""
-    return json.layout(to_dict(result))
+    return layout(to_dict(result))
 
 
 def to_dict(result: MatrixResult) -> dict[str, Any]:
@@ -202,7 +203,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": "matrix",
         "model": result.model,
-        "params": {k: json.plain(v) for k, v in params.items()},
+        "params": {k: plain(v) for k, v in params.items()},
         "convention": convention.name,
         "convention_weights": {name: convention.weight(name) for name in COMPONENTS},
         "exit_code": result.exit_code,

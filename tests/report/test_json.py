@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 from reconcile.causes import Cause
-from reconcile.report.json import plain, to_dict, to_json
+from reconcile.report.json import to_dict, to_json
+from reconcile.report.json_text import plain
 from reconcile.results import Adjustment, Evidence, LedgerResult, RunResult, TraceResult
 from tests.report import samples
 

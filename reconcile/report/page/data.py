@@ -17,7 +17,7 @@ from ...records import Op, Tensor
 from ...results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
 from ...work.types import COMPONENTS
 from ..join import statement_between
-from ..json import plain
+from ..json_text import plain
 from ..text import clean
 
 SAFE = 2**53 - 1

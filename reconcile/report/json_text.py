@@ -1,0 +1,105 @@
+"""Data as the text of a JSON report: a record per line where it fits, and rows of records written as they are made."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+_quoted = json.encoder.encode_basestring_ascii
+_encoded = json.JSONEncoder(allow_nan=False).encode
+
+WIDTH = 200
+"""Characters of a line, from which on a value is opened up."""
+
+T = TypeVar("T")
+Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
+"""How rows are made of records: ``at_once``, or one by one as they are written (``made_late``)."""
+
+
+def at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
+    """Rows as a list."""
+    return [make(item) for item in items]
+
+
+class Rows(Generic[T]):
+    """A list of records that are made as they are written."""
+
+    def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
+        self.make = make
+        self.items = items
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(self.make, self.items)
+
+
+def made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
+    """Rows where there are so many that they cannot fit on a line, else a list."""
+    return Rows(make, items) if len(items) > WIDTH else at_once(make, items)
+
+
+def layout(value: Any) -> str:
+    """JSON data as the text of a report."""
+    return "".join(_pieces(value, 0)) + "\n"
+
+
+def plain(value: object) -> Any:
+    """A value as JSON can hold it. JSON has no infinity or NaN, so those become the strings 'inf', '-inf', 'nan'."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return str(value)
+
+
+def _pieces(value: Any, depth: int) -> Iterator[str]:
+    """JSON text in parts, a record in one; what does not fit on a line is opened up."""
+    if not _has_rows(value):
+        yield _text(value, depth)
+        return
+    pad = "\n" + " " * (depth + 1)
+    if isinstance(value, Rows):
+        before = "[" + pad
+        for row in value:
+            yield before + _text(row, depth + 1)
+            before = "," + pad
+    else:
+        before = ("{" if isinstance(value, dict) else "[") + pad
+        children = value.items() if isinstance(value, dict) else (("", child) for child in value)
+        for key, child in children:
+            yield f"{before}{_quoted(key)}: " if isinstance(value, dict) else before
+            yield from _pieces(child, depth + 1)
+            before = "," + pad
+    yield "\n" + " " * depth + ("}" if isinstance(value, dict) else "]")
+
+
+def _text(value: Any, depth: int) -> str:
+    """JSON text of a value without rows; the whole report is opened up, whatever its size."""
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int:
+        return str(value)
+    line = _encoded(value)
+    if not value or kind not in (dict, list) or (depth and len(line) + depth <= WIDTH):
+        return line
+    pad = "\n" + " " * (depth + 1)
+    if kind is dict:
+        parts = [f"{_quoted(key)}: {_text(child, depth + 1)}" for key, child in value.items()]
+        return "{" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "}"
+    return "[" + pad + ("," + pad).join([_text(child, depth + 1) for child in value]) + "\n" + " " * depth + "]"
+
+
+def _has_rows(value: Any) -> bool:
+    """Whether there are rows that are still to be made."""
+    if type(value) is dict:
+        return any(map(_has_rows, value.values()))
+    return any(map(_has_rows, value)) if type(value) is list else type(value) is Rows
