@@ -17,6 +17,7 @@ LEGACY := \
 	reconcile/declared.py \
 	reconcile/given.py \
 	reconcile/guard.py \
+	reconcile/taking.py \
 	reconcile/theirs.py \
 	reconcile/worker.py \
 	adapters/__init__.py \

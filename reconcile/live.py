@@ -19,7 +19,8 @@ from .process import Event
 from .records import Ledger, Trace
 from .runner import unseeing
 from .settling import Collected
-from .worker import EMPTY, PACKAGES, TITLES, TRACE, Worker
+from .taking import TRACE
+from .worker import EMPTY, PACKAGES, TITLES, Worker
 
 
 class Live(Given):

@@ -19,7 +19,7 @@ from .endings import MARK, Log, death_of, refused, sweep
 from .errors import UsageError
 from .interpreters import Interpreter
 from .records import Ledger, Trace, from_json
-from .worker import TRACE
+from .taking import TRACE
 
 POLL = 0.02
 GRACE = 3.0

@@ -23,8 +23,9 @@ from .process import Event, Outcome, Supervisor
 from .records import Ledger, Trace
 from .results import RunResult
 from .settling import Collected, settle, settle_each
+from .taking import TRACE
 from .work import load, scoped
-from .worker import PACKAGES, TITLES, TRACE
+from .worker import PACKAGES, TITLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from reconcile.adapters.refusal import FactoryError
 from reconcile.conventions import BUILT_IN
 from reconcile.errors import UsageError
 from reconcile.records import Trace
+from reconcile.taking import TRACE
 from reconcile.work import work_of
-from reconcile.worker import TRACE, Worker
+from reconcile.worker import Worker
 
 
 def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[str, ...] = ()) -> Any:

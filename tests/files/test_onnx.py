@@ -14,8 +14,9 @@ from reconcile import files, own
 from reconcile.adapters.refusal import FactoryError
 from reconcile.conventions import BUILT_IN
 from reconcile.records import Trace
+from reconcile.taking import TRACE
 from reconcile.work import UnknownWork, work_of
-from reconcile.worker import TRACE, Worker
+from reconcile.worker import Worker
 
 pytestmark = pytest.mark.frameworks
 

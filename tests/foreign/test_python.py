@@ -15,7 +15,7 @@ from reconcile.errors import UsageError
 from reconcile.lending import lend
 from reconcile.process import Outcome
 from reconcile.runner import RunRequest, _missing
-from reconcile.worker import LENT
+from reconcile.taking import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = pytest.mark.frameworks

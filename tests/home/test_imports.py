@@ -69,7 +69,11 @@ def travelling() -> set[str]:
 
 
 TRAVELLING = travelling()
-HOME = [m for m in MODULES if m not in TRAVELLING and m not in ("reconcile.__main__", "reconcile.worker")]
+HOME = [
+    m
+    for m in MODULES
+    if m not in TRAVELLING and m not in ("reconcile.__main__", "reconcile.taking", "reconcile.worker")
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +128,7 @@ def part(module: str) -> str:
 
 WORDS = {"records", "errors", "toml", "causes", "conventions", "work"}
 FACES = {"report", "cli", "api", "notebook", "pytest_plugin"}
-RUNNING = {"runner", "worker", "process"}
+RUNNING = {"runner", "worker", "taking", "process"}
 ENGINE = [m for m in MODULES if re.match(r"reconcile\.(align|booking|bridging|engine|traces)\b", m)]
 ADAPTERS = [m for m in MODULES if m.startswith("reconcile.adapters")]
 ZOO = [m for m in MODULES if m.startswith("reconcile.model_zoo.") and m != "reconcile.model_zoo.pair"]
