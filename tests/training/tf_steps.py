@@ -1,0 +1,63 @@
+"""Training steps of TensorFlow for the tests: a network's step traced, and what was found by layer and phase."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from reconcile.adapters.tf_training import TrainingModel, trace  # noqa: E402
+from reconcile.model_zoo.pair import Input  # noqa: E402
+from reconcile.work import ZERO, Work, work_of  # noqa: E402
+
+L = tf.keras.layers
+
+
+class Pair:
+    """Stands for a pair: what makes the network, the shape and dtype of its input."""
+
+    def __init__(self, make, *shape, dtype="float32"):
+        self.build_tf = lambda _params: make()
+        self.inputs = lambda _params: [Input("x", shape, dtype)]
+
+
+def model_of(make, *shape, optimizer="sgd", **options):
+    return TrainingModel(Pair(make, *shape, **options), None, optimizer)
+
+
+def chain(shape, *layers):
+    def make():
+        x = start = L.Input(batch_shape=shape)
+        for layer in layers:
+            x = layer(x)
+        return tf.keras.Model(start, x)
+
+    return make
+
+
+def ran(make, *shape, **options):
+    found = trace(model_of(make, *shape, **options))
+    assert found.problems == ()
+    return found.ops
+
+
+def work(ops):
+    """(layer, phase) -> work."""
+    found: dict[tuple[str, str], Work] = {}
+    for op in ops:
+        found[op.layer, op.phase] = found.get((op.layer, op.phase), ZERO) + work_of(op) * op.calls
+    return found
+
+
+def macs(ops):
+    return {key: known.mac for key, known in work(ops).items() if known.mac}
+
+
+def booked(done):
+    """(layer, cause) -> amount."""
+    found = Counter()
+    for line in done.adjustments:
+        found[line.layer, line.cause] += line.amount
+    return found
