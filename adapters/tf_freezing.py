@@ -53,16 +53,15 @@ def freeze(concrete):
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
     if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
         return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
-    with tf_graph.undisturbed():
+    weights = {}  # type: Dict[str, Any]
+    with _swiftly():
         data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
         graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
-    weights = {}  # type: Dict[str, Any]
-    for node in graph_def.node:
-        if node.op == "Const" and node.name in data.tensor_data:
-            held = hollowed(node.attr["value"].tensor)
-            if held is not None:
-                weights[node.name] = held
-    with _swiftly():
+        for node in graph_def.node:
+            if node.op == "Const" and node.name in data.tensor_data:
+                held = hollowed(node.attr["value"].tensor)
+                if held is not None:
+                    weights[node.name] = held
         function = convert._construct_concrete_function(concrete, graph_def, converted)
     return Frozen(function, graph_def, weights)
 

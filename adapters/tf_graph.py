@@ -45,6 +45,17 @@ def v1():
     return getattr(tf.compat, "v1", tf)
 
 
+def session_of(graph):
+    # type: (Any) -> Any
+    """A session that runs the graph's nodes as they are.
+
+    Grappler's meta optimizer is off: it would fuse and rename nodes, and run counts are matched by name.
+    """
+    config = v1().ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return v1().Session(graph=graph, config=config)
+
+
 def tensor_record(tensor):
     # type: (Any) -> Tensor
     """Static shape and dtype of a tf.Tensor."""

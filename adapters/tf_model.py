@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from . import nested, tf_freezing
 from .keras_model import as_taken, keras_of, layer_paths
-from .tf_graph import Scopes, canonical, undisturbed
+from .tf_graph import Scopes, canonical, session_of, undisturbed
 from .trace_tf import Fetch
 
 
@@ -216,7 +216,6 @@ class TfModel(object):
 
         Where the weights could decide what runs, or ``weights`` is set, what ran is the graph with them; the one that comes
         back is always the same without them.
-        Grappler's meta optimizer is off: it would fuse and rename nodes, and the profiler matches run counts by name.
         """
         import tensorflow as tf
 
@@ -230,13 +229,11 @@ class TfModel(object):
         for place, graph_def in places:
             with place.as_default(), undisturbed():
                 tf.import_graph_def(graph_def, name="")
-        config = v1.ConfigProto()
-        config.graph_options.rewrite_options.disable_meta_optimizer = True
         run_meta = v1.RunMetadata()
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        with v1.Session(graph=running, config=config) as session:
+        with session_of(running) as session:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 

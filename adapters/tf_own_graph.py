@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .tf_graph import session_of
+
 
 @dataclass(frozen=True, slots=True)
 class OwnGraph:
@@ -16,17 +18,12 @@ class OwnGraph:
     values: dict[Any, Any]
 
     def run(self, wanted: Any, feeds: dict[str, Any], metadata: Any = None) -> Any:
-        """Values of what is ``wanted`` from one run on the CPU; with ``metadata`` it is a traced one.
-
-        Grappler's meta optimizer is off: it would fuse and rename nodes, and run counts are matched by name.
-        """
+        """Values of what is ``wanted`` from one run on the CPU; with ``metadata`` it is a traced one."""
         import tensorflow as tf
 
         v1 = tf.compat.v1
-        config = v1.ConfigProto()
-        config.graph_options.rewrite_options.disable_meta_optimizer = True
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE) if metadata is not None else None
-        with v1.Session(graph=self.graph, config=config) as session:
+        with session_of(self.graph) as session:
             session.run(self.start, self.values)
             return session.run(wanted, feeds, options=options, run_metadata=metadata)
 

@@ -27,7 +27,6 @@ from .runner import RunRequest, collect
 from .settling import Collected, settle
 
 FILE = Path(pairs.HERE) / "gallery.json"
-BASELINES = Path("reports/baselines")
 PROVE = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
     "from reconcile.proof import main; main(sys.argv[2])"
@@ -72,7 +71,7 @@ class Row:
     published: tuple[Reading, ...] = field(default=())
 
 
-def measure(model: str, baselines: Path = BASELINES) -> tuple[Row, RunResult | None]:
+def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
     """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along,
     with the other conventions' as its ``others``.
 

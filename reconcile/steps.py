@@ -14,18 +14,17 @@ from typing import Any
 from .conventions import ALL, BUILT_IN, MATMUL
 from .decode import claims
 from .errors import UsageError
-from .gallery import BASELINES
 from .model_zoo import pair as pairs
 from .phases import PhaseRow
 from .report.view import phases
 from .results import RunResult
 from .rows import Cell, cell, open_, source_of
 from .rows import read as read_rows
-from .runner import RunRequest, collect
+from .runner import OPTIMIZERS, RunRequest, collect
 from .settling import settle
 
 FILE = Path(pairs.HERE) / "steps.json"
-OPTIMIZER = "sgd"
+OPTIMIZER = OPTIMIZERS[0]
 DEVICE = "device"
 """Among a pair's ``TRAINING``: no parameter of it."""
 SHOWN = (MATMUL, ALL)
@@ -55,7 +54,7 @@ class Step:
         return PhaseRow("", self.work[framework][convention])
 
 
-def measure(model: str, baselines: Path = BASELINES) -> tuple[Step, RunResult | None]:
+def measure(model: str, baselines: Path) -> tuple[Step, RunResult | None]:
     """Run a training step of a pair with every counter; the result under ``matmul`` goes along, with the other
     conventions' as its ``others`` and the pair's published figures, looked up in the ``baselines`` as well.
 

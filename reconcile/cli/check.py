@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import EXIT_UNEXPLAINED
-from .options import PATH, options
+from .options import BASELINES, PATH, options
 
 if TYPE_CHECKING:
     from ..checking import Checked
 
-BASELINES = Path("reports/baselines")
 # As far as it says what is run and where it lies.
 _AGAIN = (
     "model",

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import PATH, options
+from .options import BASELINES, PATH, options
 
 if TYPE_CHECKING:
     from ..decode import Decoded
     from ..grammar import Candidate
 
-BASELINES = Path("reports/baselines")
 
 VALUES, READINGS, PLACES = 5, 3, 3
 """So many different numbers, readings of each, and environments of a reading are shown without --verbose."""

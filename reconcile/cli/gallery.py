@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from .options import PATH, options
+from .options import BASELINES, PATH, options
 from .progress import CLEAN, bar
 
 if TYPE_CHECKING:
     from ..results import RunResult
     from ..rows import Row
-
-BASELINES = Path("reports/baselines")
 
 
 @click.command()
@@ -66,7 +64,7 @@ def gallery(
                 page.report(out, model, result)
             tell(model, _verdict(row))
 
-        found = build(models or names, jobs, page.measure, each, begun)
+        found = build(models or names, jobs, lambda model: page.measure(model, BASELINES), each, begun)
     rows = {**kept, **{row.model: row for row in found}}
     write.write(path.parent, path.stem, {"json": dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
@@ -82,7 +80,7 @@ class _Page(NamedTuple):
 
     file: str
     read: Callable[[Path], Mapping[str, Any]]
-    measure: Callable[[str], tuple[Any, RunResult | None]]
+    measure: Callable[[str, Path], tuple[Any, RunResult | None]]
     report: Callable[[Path, str, RunResult], object]
     write: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Path]
 
@@ -101,7 +99,7 @@ def _calls() -> _Page:
         write.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
         return write.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
 
-    return _Page(rows_.FILE.name, rows_.read, lambda model: rows_.measure(model, BASELINES), report, whole)
+    return _Page(rows_.FILE.name, rows_.read, rows_.measure, report, whole)
 
 
 def _training() -> _Page:

@@ -15,6 +15,8 @@ FORMATS = ("md", "csv", "json", "html")
 TABLES = ("md", "csv", "json")
 PICTURES = ("svg", "png")
 PATH: Any = click.Path(path_type=Path)
+BASELINES = Path("reports/baselines")
+"""Where baselines lie, seen from the repository that keeps them."""
 
 
 def _formats(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from .decode import BASELINES
-from .options import options
+from .options import BASELINES, options
 
 if TYPE_CHECKING:
     from ..process import Event
