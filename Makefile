@@ -58,7 +58,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test matrix zoo sweep browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras matrix zoo sweep browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -107,6 +107,10 @@ format: $(VENV)/.installed
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
 	$(BIN)/python -m reconcile gallery --pass training --out reports --data model_zoo/steps.json
+
+# Every model of keras.applications in both frameworks: half an hour, goes on where it was interrupted.
+keras: $(VENV)/.installed
+	$(BIN)/python -m reconcile sweep keras.applications --out reports/keras.applications --format json --timeout 1800
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..sweep.engine import Finished
-from .text import markdown, number, ratio
+from .text import markdown, number, percent, ratio
 from .write import safe
 
 FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
@@ -51,6 +53,9 @@ def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool =
     lines += [
         "",
         "A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same.",
+        "",
+        *_causes(finished),
+        *_versions(finished),
     ]
     lines += ["Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.", ""]
     return "\n".join(lines)
@@ -70,7 +75,7 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     clean = [one for one in ran if one.exit_code == EXIT_OK]
     open_ = [one for one in ran if one.exit_code == EXIT_UNEXPLAINED]
     failed = [one for one in ran if one.exit_code == EXIT_FAILED]
-    yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed, "
+    yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed,"
     yield f"{len(finished) - len(ran)} that could not be run."
     partly = [one for one in ran if one.outcome["refused"]]
     if partly:
@@ -80,7 +85,7 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     exact = sum(c["normalised"] == c["work"] for c in settled)
     off = sum(bool(c["residual"]) for c in settled)
     yield ""
-    yield f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit, "
+    yield f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit,"
     yield f"{off} with a residual, {len(counters) - len(settled)} without a statement."
     both = [one.outcome["between"] for one in ran if one.outcome["between"]]
     same = sum(not b["causes"] and b["residual"] == 0 for b in both)
@@ -88,6 +93,44 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
         yield ""
         rest = f"{same} with the same work in either, {len(both) - same} with another."
         yield f"{_models(len(both))} ran in both frameworks: {rest}"
+
+
+def _causes(finished: Sequence[Finished]) -> Iterator[str]:
+    """What separates the counters from the work, in how many models, and how much of their work it is."""
+    found: dict[tuple[str, str], list[Fraction]] = {}
+    for one in finished:
+        for c in one.outcome["counters"]:
+            for cause, amount in c["causes"].items():
+                share = Fraction(amount, c["work"]) if c["work"] else Fraction()
+                found.setdefault((c["counter"], cause), []).append(share)
+    if not found:
+        return
+    yield "What is to be added to a counter's total to arrive at the work, cause by cause:"
+    yield ""
+    yield "| counter | cause | models | least, of the work | most, of the work |"
+    yield "|:--|:--|--:|--:|--:|"
+    order = {name: place for place, name in enumerate(_counters(finished))}
+    for (counter, cause), shares in sorted(found.items(), key=lambda f: (order[f[0][0]], -len(f[1]), f[0][1])):
+        ends = (_share(end) for end in sorted((min(shares), max(shares)), key=abs))
+        yield f"| {markdown(counter)} | {cause} | {number(len(shares))} | {' | '.join(ends)} |"
+    yield ""
+
+
+def _share(part: Fraction) -> str:
+    return ("-" if part < 0 else "+") + percent(part.numerator, part.denominator) if part else ""
+
+
+def _versions(finished: Iterable[Finished]) -> Iterator[str]:
+    """What they ran on; where that is not the same everywhere, how many ran on what."""
+    found = Counter(
+        ", ".join(f"{name} {version}" for name, version in sorted(one.outcome["environment"].items()))
+        for one in finished
+        if one.outcome.get("environment")
+    )
+    for versions, models in found.items():
+        yield f"{'All' if len(found) == 1 else _models(models)} on {markdown(versions)}."
+    if found:
+        yield ""
 
 
 def _models(number_: int) -> str:

@@ -41,8 +41,10 @@ GONE = Finished(
 ALL = [CLEAN, OPEN, FAILED, HALF, GONE]
 
 
-def table(text: str) -> list[list[str]]:
-    rows = [re.split(r"(?<!\\) *\| *", line)[1:-1] for line in text.splitlines() if line.startswith("|")]
+def table(text: str, place: int = 0) -> list[list[str]]:
+    """The page's tables in order: the models, the causes."""
+    found = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[place]
+    rows = [re.split(r"(?<!\\) *\| *", line)[1:-1] for line in found.splitlines()]
     return [rows[0], *rows[2:]]
 
 
@@ -72,6 +74,26 @@ def test_what_a_row_says() -> None:
     assert half[6:] == ["", ""]
     assert gone == ["e", "", "", "", "", "not run: its process was killed", "", ""]
     assert verdict(GONE) == "not run: its process was killed"
+
+
+def test_causes_by_how_many_models_they_are_in() -> None:
+    off = [outcome(f"m{i}", counter("thop", total), counter("fvcore", 12)) for i, total in enumerate((5, 9, 10))]
+    rows = table(to_markdown([Finished(one, COST) for one in off]), 1)
+    assert rows[1:] == [
+        ["thop", "op-not-counted", "2", "+10.0 %", "+50.0 %"],
+        ["fvcore", "op-not-counted", "3", "-20.0 %", "-20.0 %"],
+    ]
+    exact = to_markdown([Finished(outcome("m", counter()), COST)])
+    assert "cause by cause" not in exact
+
+
+def test_versions_once_or_for_how_many_models() -> None:
+    def page(*environments: dict[str, str]) -> str:
+        return to_markdown([Finished(outcome(f"m{i}", environment=e), {}) for i, e in enumerate(environments)])
+
+    new, old = {"torch": "2.13.0", "keras": "3.15.1"}, {"torch": "1.3.1"}
+    assert "All on keras 3.15.1, torch 2.13.0." in page(new, new)
+    assert "2 models on keras 3.15.1, torch 2.13.0.\n1 model on torch 1.3.1." in page(new, old, new)
 
 
 def test_the_tables_hold_every_total_and_every_cost_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -57,6 +58,15 @@ WHOLE = ("MobileNetV3Small", "DenseNet121", "ConvNeXtTiny", "EfficientNetV2B0", 
 """One of each family of layers: runs of every counter."""
 
 
+COMMITTED = HERE.parents[1] / "reports" / "keras.applications" / "sweep.csv"
+
+
+def committed(name: str) -> list[dict[str, str]]:
+    """What the committed sweep (`make keras`) says of a model, a row per counter and trace."""
+    with COMMITTED.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["model"] == f"keras.applications.{name}"]
+
+
 @pytest.fixture(scope="module")
 def traced() -> Mapping[str, Mapping[str, Any]]:
     env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "KERAS_BACKEND": "torch"}
@@ -85,6 +95,17 @@ def test_what_is_traced_is_what_papers_print(traced: Mapping[str, Mapping[str, A
     assert off == {}
 
 
+def test_the_committed_sweep_is_of_every_model_and_not_stale(traced: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, row in traced.items():
+        rows = {(r["framework"], r["counter"]): r for r in committed(name)}
+        assert rows["tf", "trace"]["work"] != "", name
+        assert {r["residual"] for r in rows.values() if r["counter"] not in ("", "trace")} == {"0"}
+        if name in REFUSED:
+            assert rows["torch", ""]["reason"].endswith(REFUSED[name])
+        else:
+            assert int(rows["torch", "trace"]["work"]) == int(rows["tf", "trace"]["work"]) == 2 * row["macs"], name
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_counter_is_explained_layer_by_layer(name: str) -> None:
     where = f"keras.applications:{name}"
@@ -96,3 +117,5 @@ def test_every_counter_is_explained_layer_by_layer(name: str) -> None:
     (figure,) = verdict(result).figures
     assert (figure.frameworks, figure.flops % 2) == (("tf", "torch"), 0)
     assert figure.macs == CLOSED.get(name, figure.macs)
+    rows = {row["counter"]: row["reported"] for row in committed(name) if row["counter"] != "trace"}
+    assert rows == {ledger.counter: str(ledger.total) for ledger in result.ledgers}, "stale: make keras"
