@@ -32,6 +32,7 @@ LEGACY := \
 	adapters/tf_freezing.py \
 	adapters/tf_model.py \
 	adapters/tf_session.py \
+	adapters/torch_doors.py \
 	adapters/torch_model.py \
 	adapters/torch_records.py \
 	adapters/torch_room.py \

@@ -12,8 +12,9 @@ import torch
 
 from ..records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from .refusal import FactoryError
+from .torch_doors import tensors_out
 from .torch_fused import TrainedFusedCalls
-from .torch_model import TorchModel, tensors_out
+from .torch_model import TorchModel
 from .torch_nodes import TrainingPath
 from .torch_phases import TrainingRecorder
 from .torch_records import tensors_in

@@ -62,11 +62,11 @@ def _tree(result: RunResult, listed: Listed = at_once) -> dict[str, Any]:
         "description": result.description,
         "notes": list(result.notes),
         "verdict": _verdict(verdict(result)),
-        "ledgers": [_ledger(x, listed) for x in result.ledgers],
-        "traces": [_trace(x, convention, listed) for x in result.traces],
+        "ledgers": [ledger_data(x, listed) for x in result.ledgers],
+        "traces": [trace_data(x, convention, listed) for x in result.traces],
         "alignment": listed(_match, result.alignment),
         "layers": listed(lambda x: _layer(x, first), result.layers),
-        "statements": [_statement(x, listed) for x in result.statements],
+        "statements": [statement_data(x, listed) for x in result.statements],
         **({"published": [_claim(x) for x in result.published]} if result.published else {}),
     }
 
@@ -121,7 +121,8 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _ledger(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any]:
+def ledger_data(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any]:
+    """A ledger as plain data; ``listed`` makes the lists of records."""
     return {
         "counter": ledger.counter,
         "framework": ledger.framework,
@@ -158,7 +159,8 @@ def _entry(e: EntryResult) -> dict[str, Any]:
     return {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls}
 
 
-def _trace(trace: TraceResult, convention: Convention, listed: Listed = at_once) -> dict[str, Any]:
+def trace_data(trace: TraceResult, convention: Convention, listed: Listed = at_once) -> dict[str, Any]:
+    """A trace under a convention as plain data."""
     table = phase_table(trace, convention)
     return {
         "name": trace.name,
@@ -223,7 +225,8 @@ def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:
     }
 
 
-def _statement(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
+def statement_data(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
+    """A statement as plain data; ``listed`` makes the lists of records."""
     return {
         "from": statement.from_,
         "to": statement.to,

@@ -208,7 +208,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
         "convention_weights": {name: convention.weight(name) for name in COMPONENTS},
         "exit_code": result.exit_code,
         "environments": [_environment(cell) for cell in result.cells],
-        "neighbours": [json._statement(s) for s in result.neighbours],
+        "neighbours": [json.statement_data(s) for s in result.neighbours],
     }
 
 
@@ -223,14 +223,14 @@ def _environment(cell: Cell) -> dict[str, Any]:
         "state": cell.state.value,
         "reason": cell.reason,
         "borrowed": cell.borrowed,
-        "ledgers": [json._ledger(x) for x in run.ledgers] if run is not None else [],
+        "ledgers": [json.ledger_data(x) for x in run.ledgers] if run is not None else [],
         "traces": [_trace(t, run) for t in run.traces] if run else [],
-        "statements": [json._statement(s) for s in to_the_work(cell)],
+        "statements": [json.statement_data(s) for s in to_the_work(cell)],
     }
 
 
 def _trace(trace: TraceResult, run: RunResult) -> dict[str, Any]:
-    return {k: v for k, v in json._trace(trace, run.convention).items() if k not in ("phases", "rows")}
+    return {k: v for k, v in json.trace_data(trace, run.convention).items() if k not in ("phases", "rows")}
 
 
 def _scrubbed(result: MatrixResult) -> MatrixResult:

@@ -106,7 +106,7 @@ def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -
     data.write_text(dump([ROW]))
     assert read(data) == {"toy": ROW}
     made = replace(ROW, model="conv1x1")
-    monkeypatch.setattr(steps, "measure", lambda model: (made, None))
+    monkeypatch.setattr(steps, "measure", lambda _model, _baselines: (made, None))
     monkeypatch.setattr(pictures, "require", lambda: None)
     args = ["gallery", "--pass", "training", "--model", "conv1x1", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, args)
