@@ -140,17 +140,35 @@ def _answers(
     for request in requests:
         submit(request, TRIES)
     while waiting:
-        over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
-        for future in [f for f in waiting if f not in started and (f in over or f.running())]:
-            started.add(future)
-            begun(name_of(waiting[future][0]))
-        for future in [f for f in waiting if f in over]:  # in the order they were asked for
-            request, tries = waiting.pop(future)
-            answer = _answer(request, future)
-            if answer.get("interrupted") and tries > 1:
-                submit(request, tries - 1)
-            else:
-                yield request, answer
+        over = _next(waiting, started, begun)
+        if over is None:
+            continue
+        request, tries, answer = over
+        if answer.get("interrupted") and tries > 1:
+            submit(request, tries - 1)
+        else:
+            yield request, answer
+
+
+def _next(
+    waiting: dict[Future[str], tuple[Mapping[str, Any], int]],
+    started: set[Future[str]],
+    begun: Callable[[str], None],
+) -> tuple[Mapping[str, Any], int, dict[str, Any]] | None:
+    """What is over within a while, the first that was asked for; its future is forgotten, here and everywhere.
+
+    As long as anybody holds a future, Dask holds its result, and what was on a worker that is lost is computed again.
+    """
+    over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+    for future in [f for f in waiting if f not in started and (f in over or f.running())]:
+        started.add(future)
+        begun(name_of(waiting[future][0]))
+    first = next((f for f in waiting if f in over), None)
+    if first is None:
+        return None
+    started.discard(first)
+    request, tries = waiting.pop(first)
+    return request, tries, _answer(request, first)
 
 
 def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:

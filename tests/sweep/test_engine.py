@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +37,21 @@ class Inline(Executor):
         return future
 
 
+class Remembering(Inline):
+    """Knows of every future that it gave whether somebody still holds it."""
+
+    def __init__(self) -> None:
+        self.given: list[weakref.ref[Future[Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        self.given.append(weakref.ref(future))
+        return future
+
+    def held(self) -> int:
+        return sum(future() is not None for future in self.given)
+
+
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """The names of the cells that were run so far."""
@@ -51,6 +67,14 @@ def sweep(folder: Path, names: Sequence[str] = NAMES, executor: Executor | None 
 
 def outcomes(folder: Path) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text())["outcome"] for path in (folder / "cells").glob("*.json")}
+
+
+def test_what_is_finished_is_held_by_nobody(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
+    """Dask computes the results of a worker that is lost again, as long as somebody holds their futures."""
+    executor, held = Remembering(), []
+    sweep(tmp_path / "out", executor=executor, each=lambda _finished: held.append(executor.held()))
+    assert ran() == NAMES
+    assert held == [3, 2, 1, 0]
 
 
 def test_what_is_finished_is_not_run_again(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
