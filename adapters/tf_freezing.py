@@ -7,7 +7,7 @@ variable holds one value, repeated, and the real ones wait beside it.  Python 3.
 
 import re
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, NamedTuple
+from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from . import tf_graph
 
@@ -21,7 +21,7 @@ DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Selec
 
 class Frozen(NamedTuple):
     """The frozen function (control flow lowered), its GraphDef with one repeated value for each large weight, and the real
-    values by the name of the node."""
+    values, arrays, by the name of the node."""
 
     function: Any
     hollow: Any
@@ -37,12 +37,28 @@ class Frozen(NamedTuple):
     def whole(self):
         # type: () -> Any
         """The GraphDef with its weights, to be run."""
+        import tensorflow as tf
+
         found = type(self.hollow)()
         found.CopyFrom(self.hollow)
         for node in found.node:
             if node.name in self.weights:
-                node.attr["value"].tensor.CopyFrom(self.weights[node.name])
+                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self.weights[node.name]))
         return found
+
+
+class _Hollow(object):
+    """Stands for an array of that shape: it has one value, for all of its elements, which is how a constant keeps it."""
+
+    def __init__(self, shape):
+        # type: (Tuple[int, ...]) -> None
+        self.shape = shape
+
+    def __array__(self, dtype=None, copy=None):
+        # type: (Any, Any) -> Any
+        import numpy
+
+        return numpy.zeros(1, dtype)
 
 
 def freeze(concrete):
@@ -53,17 +69,19 @@ def freeze(concrete):
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
     if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
         return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
-    weights = {}  # type: Dict[str, Any]
     with _swiftly():
         data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
+        weights = {name: held.numpy for name, held in data.tensor_data.items() if _left_out(held.numpy)}
+        for name, array in weights.items():
+            data.tensor_data[name] = data.tensor_data[name]._replace(numpy=_Hollow(array.shape))
         graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
-        for node in graph_def.node:
-            if node.op == "Const" and node.name in data.tensor_data:
-                held = hollowed(node.attr["value"].tensor)
-                if held is not None:
-                    weights[node.name] = held
         function = convert._construct_concrete_function(concrete, graph_def, converted)
     return Frozen(function, graph_def, weights)
+
+
+def _left_out(array):
+    # type: (Any) -> bool
+    return array.size >= LARGE and array.dtype.name in ("float16", "bfloat16", "float32", "float64")
 
 
 @contextmanager
@@ -80,24 +98,3 @@ def _swiftly():
             yield
         finally:
             ops.Graph.create_op = checked
-
-
-def hollowed(tensor):
-    # type: (Any) -> Any
-    """Leave one value in a large floating tensor, for all of its elements; what it was, None if it stays."""
-    import tensorflow as tf
-
-    count = 1
-    for dim in tensor.tensor_shape.dim:
-        count *= dim.size
-    values = {"float32": "float_val", "float64": "double_val", "float16": "half_val", "bfloat16": "half_val"}
-    field = values.get(tf.as_dtype(tensor.dtype).name)
-    if count < LARGE or field is None:
-        return None
-    held = type(tensor)()
-    held.CopyFrom(tensor)
-    tensor.ClearField("tensor_content")
-    for name in values.values():
-        tensor.ClearField(name)
-    getattr(tensor, field).append(0)
-    return held

@@ -46,7 +46,7 @@ def ours():
     return found
 
 
-for _ in range(2):  # the first round loads what TensorFlow loads late
+for _ in range(3):  # the first rounds load what TensorFlow loads late
     tf.keras.backend.clear_session()
     found = bare()
     tf.keras.backend.clear_session()
