@@ -27,6 +27,7 @@ from reconcile.records import (  # noqa: E402
     WEIGHT_GRADIENT,
 )
 from reconcile.work import ZERO, Work, work_of  # noqa: E402
+from tests.training.by_phase import macs, work  # noqa: E402
 from tests.training.models import Model, explained  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
 from tests.work.torch_records import Recorder  # noqa: E402
@@ -36,18 +37,6 @@ F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
 def ran(make, *shape, **options):
     return training.trace(Model(make, *shape, **options)).ops
-
-
-def work(ops):
-    """(layer, phase) -> work."""
-    found: dict[tuple[str, str], Work] = {}
-    for op in ops:
-        found[op.layer, op.phase] = found.get((op.layer, op.phase), ZERO) + work_of(op) * op.calls
-    return found
-
-
-def macs(ops):
-    return {key: known.mac for key, known in work(ops).items() if known.mac}
 
 
 class Net(nn.Module):

@@ -23,7 +23,8 @@ from reconcile.records import (  # noqa: E402
     WEIGHT_GRADIENT,
 )
 from reconcile.work import ZERO, Work, work_of  # noqa: E402
-from tests.training.tf_steps import L, booked, chain, macs, model_of, ran, work  # noqa: E402
+from tests.training.by_phase import macs, work  # noqa: E402
+from tests.training.tf_steps import L, booked, chain, model_of, ran  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741

@@ -10,7 +10,6 @@ tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tf_training import TrainingModel, trace  # noqa: E402
 from reconcile.model_zoo.pair import Input  # noqa: E402
-from reconcile.work import ZERO, Work, work_of  # noqa: E402
 
 L = tf.keras.layers
 
@@ -41,18 +40,6 @@ def ran(make, *shape, **options):
     found = trace(model_of(make, *shape, **options))
     assert found.problems == ()
     return found.ops
-
-
-def work(ops):
-    """(layer, phase) -> work."""
-    found: dict[tuple[str, str], Work] = {}
-    for op in ops:
-        found[op.layer, op.phase] = found.get((op.layer, op.phase), ZERO) + work_of(op) * op.calls
-    return found
-
-
-def macs(ops):
-    return {key: known.mac for key, known in work(ops).items() if known.mac}
 
 
 def booked(done):
