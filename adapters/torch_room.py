@@ -55,7 +55,7 @@ class Room(object):
     def note(self, training=""):
         # type: (str) -> str
         """The note of a ledger whose counter ran on meta for want of room."""
-        return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training) or 0))
+        return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training)))
 
     def lacks(self, training=""):
         # type: (str) -> bool

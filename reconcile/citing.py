@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from .adapters import COUNTERS
 from .conventions import Convention
-from .records import MAC, TRAINING
+from .records import MAC, TITLES, TRAINING
 from .report.text import number, si, signed
 from .results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from .work.types import COMPONENTS
-from .worker import TITLES
 
 
 def only_macs(convention: Convention) -> bool:

@@ -12,10 +12,9 @@ from .engine import Missing
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import UsageError
 from .process import Event
-from .records import Ledger, Trace
+from .records import TITLES, Ledger, Trace
 from .runner import RunRequest, collect
 from .settling import Collected
-from .worker import TITLES
 
 
 def collect_in(

@@ -16,7 +16,7 @@ from typing import Any
 from . import files, own
 from .errors import UsageError
 from .model_zoo.pair import Input
-from .worker import TITLES
+from .records import TITLES
 
 
 def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:

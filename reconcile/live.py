@@ -16,11 +16,11 @@ from .engine import Missing
 from .errors import UsageError
 from .given import Given, is_made, is_model, kind, said
 from .process import Event
-from .records import Ledger, Trace
+from .records import TITLES, Ledger, Trace
 from .runner import unseeing
 from .settling import Collected
 from .taking import TRACE
-from .worker import EMPTY, PACKAGES, TITLES, Worker
+from .worker import EMPTY, PACKAGES, Worker
 
 
 class Live(Given):

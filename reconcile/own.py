@@ -10,7 +10,8 @@ from . import files
 from .adapters import COUNTERS, Counter
 from .errors import UsageError, unknown
 from .model_zoo.pair import Input
-from .worker import PACKAGES, TITLES
+from .records import TITLES
+from .worker import PACKAGES
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."

@@ -20,12 +20,12 @@ from .interpreters import Interpreter
 from .lending import lend
 from .model_zoo import pair as pairs
 from .process import Event, Outcome, Supervisor
-from .records import Ledger, Trace
+from .records import TITLES, Ledger, Trace
 from .results import RunResult
 from .settling import Collected, settle, settle_each
 from .taking import TRACE
 from .work import load, scoped
-from .worker import PACKAGES, TITLES
+from .worker import PACKAGES
 
 
 @dataclass(frozen=True, slots=True)

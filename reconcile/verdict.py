@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from . import citing
 from .adapters import COUNTERS
 from .causes import State
-from .records import CALLED_WITH
+from .records import CALLED_WITH, TITLES
 from .report.text import number, percent
 from .results import LedgerResult, RunResult, Statement, TraceResult
-from .worker import TITLES
 
 RESIDUAL = "residual"
 REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."

@@ -26,7 +26,6 @@ from .records import to_json
 from .taking import TRACE, Taker
 
 PACKAGES = {"tf": "tensorflow", "torch": "torch", "onnx": "onnx"}
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """What a pair file says of itself and a factory does not."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ..causes import State
 from ..conventions import ALL, MATMUL
-from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, TITLES, WEIGHT_GRADIENT
 from ..results import RunResult, Statement
 from ..rows import Cell, reconciled
 from ..steps import Step
@@ -17,7 +17,6 @@ from .write import stem
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"
 HEADLINE = ("flop_counter", "trace@torch")
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
 def command(model: str, at: Mapping[str, str], device: str) -> str:

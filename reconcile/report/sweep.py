@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..records import TITLES
 from ..sweep.engine import Finished
 from .text import markdown, number, percent, ratio
 from .write import safe
 
-FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 COLUMNS = (
     "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",
 )  # fmt: skip
@@ -39,7 +39,7 @@ def verdict(one: Finished) -> str:
 
 def _refusals(one: Finished) -> Iterator[str]:
     for framework, why in one.outcome["refused"].items():
-        yield f"refused in {FRAMEWORKS[framework]}: {why}" if framework else f"not run: {why}"
+        yield f"refused in {TITLES[framework]}: {why}" if framework else f"not run: {why}"
 
 
 def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool = True) -> str:
@@ -97,11 +97,11 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
 
 def _causes(finished: Sequence[Finished]) -> Iterator[str]:
     """What separates the counters from the work, in how many models, and how much of their work it is."""
-    found: dict[tuple[str, str], list[Fraction]] = {}
+    found: dict[tuple[str, str], list[Fraction | None]] = {}  # None: of no work there is no share
     for one in finished:
         for c in one.outcome["counters"]:
             for cause, amount in c["causes"].items():
-                share = Fraction(amount, c["work"]) if c["work"] else Fraction()
+                share = Fraction(amount, c["work"]) if c["work"] else None
                 found.setdefault((c["counter"], cause), []).append(share)
     if not found:
         return
@@ -111,13 +111,14 @@ def _causes(finished: Sequence[Finished]) -> Iterator[str]:
     yield "|:--|:--|--:|--:|--:|"
     order = {name: place for place, name in enumerate(_counters(finished))}
     for (counter, cause), shares in sorted(found.items(), key=lambda f: (order[f[0][0]], -len(f[1]), f[0][1])):
-        ends = (_share(end) for end in sorted((min(shares), max(shares)), key=abs))
-        yield f"| {markdown(counter)} | {cause} | {number(len(shares))} | {' | '.join(ends)} |"
+        known = sorted((share for share in shares if share is not None), key=abs)
+        ends = " | ".join(map(_share, (known[0], known[-1]))) if known else " | "
+        yield f"| {markdown(counter)} | {cause} | {number(len(shares))} | {ends} |"
     yield ""
 
 
 def _share(part: Fraction) -> str:
-    return ("-" if part < 0 else "+") + percent(part.numerator, part.denominator) if part else ""
+    return ("-" if part < 0 else "+") + percent(part.numerator, part.denominator)
 
 
 def _versions(finished: Iterable[Finished]) -> Iterator[str]:
@@ -154,7 +155,7 @@ def _work(traces: Sequence[Mapping[str, Any]]) -> str:
     if len(known) == 1 and None not in known:
         return number(known.pop())
     return "<br>".join(
-        f"{FRAMEWORKS[t['framework']]} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
+        f"{TITLES[t['framework']]} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
     )
 
 

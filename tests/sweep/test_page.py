@@ -83,6 +83,11 @@ def test_causes_by_how_many_models_they_are_in() -> None:
         ["thop", "op-not-counted", "2", "+10.0 %", "+50.0 %"],
         ["fvcore", "op-not-counted", "3", "-20.0 %", "-20.0 %"],
     ]
+    mixed = [outcome(f"m{i}", counter(total=total, work=10 if i else 0)) for i, total in enumerate((3, 7, 15, 11))]
+    rows = table(to_markdown([Finished(one, COST) for one in mixed]), 1)
+    assert rows[1:] == [["fvcore", "op-not-counted", "4", "-10.0 %", "-50.0 %"]]  # one has no work to be a share of
+    rows = table(to_markdown([Finished(mixed[0], COST)]), 1)
+    assert rows[1:] == [["fvcore", "op-not-counted", "1", "", ""]]
     exact = to_markdown([Finished(outcome("m", counter()), COST)])
     assert "cause by cause" not in exact
 
