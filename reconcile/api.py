@@ -130,7 +130,7 @@ class Run:
         """The statement from one counter, or ``trace@tf`` or ``trace@torch``, to another. Raises NotInResult."""
         from .errors import NotInResult
         from .frames import lines
-        from .report.join import statement_between
+        from .statements import statement_between
 
         statement = statement_between(self.result, from_, to)
         if statement is None:

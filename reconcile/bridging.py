@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .adapters import COUNTERS
 from .adapters.bridge import Bridge, Item, View, view
@@ -159,9 +159,3 @@ def _unchecked(bridge: Bridge, ledger: Ledger, align: Alignment) -> list[Residua
         for entry in ledger.entries
         if entry.id not in covered and entry.value
     ]
-
-
-def turned(adjustment: Adjustment, side: str) -> Adjustment:
-    """The same line seen from the other end: from the work that ran to the counter."""
-    proofs = tuple(replace(e, side=side) for e in adjustment.evidence)
-    return replace(adjustment, amount=-adjustment.amount, evidence=proofs)

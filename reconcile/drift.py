@@ -12,9 +12,9 @@ from dataclasses import replace
 from .adapters import COUNTERS
 from .align import Alignment
 from .booking import scale
-from .bridging import reconcile_ledger, turned
+from .bridging import reconcile_ledger
 from .conventions import MATMUL, Convention
-from .engine import Missing, net
+from .engine import Missing, across
 from .grounds import basis, cause_changes
 from .matching import Matched, match, of_ledger, of_trace
 from .moves import Change, CounterDrift, Drift, TraceDrift
@@ -141,14 +141,14 @@ def _because(drift: CounterDrift, old: Take, new: Take, convention: Convention) 
     causes = cause_changes(before, after)
     layers = dict.fromkeys([*(c.layer for c in drift.changes), *(c.layer for c in causes)])
     between = differences(ran, runs, aligned, convention)
-    lines = net([*before.adjustments, *between, *(turned(line, "to") for line in after.adjustments)])
+    whole = across(("before", before), between, ("now", after))
     return replace(
         drift,
         causes=causes,
         basis=basis((was, ran, align), (now, runs, aligned), layers),
         open=(_only(before.residuals, after.residuals), _only(after.residuals, before.residuals)),
-        lines=lines,
-        residual=drift.normalised[1] - drift.normalised[0] - sum(line.amount for line in lines),
+        lines=whole.adjustments,
+        residual=whole.residual,
     )
 
 

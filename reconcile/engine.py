@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .align import Alignment
-from .bridging import Reconciled, reconcile_ledger, turned
-from .causes import ORDER, Cause, State
+from .bridging import Reconciled, reconcile_ledger
+from .causes import Cause, State
 from .conventions import Convention
 from .records import Ledger, Trace
-from .results import Adjustment, LayerRow, LedgerResult, Residual, Statement, TraceResult
+from .results import Adjustment, LayerRow, LedgerResult, Statement, TraceResult
+from .statements import blocked, chain, close, turn
 from .traces import differences, layer_work, trace_name, trace_result
 
 
@@ -63,8 +64,8 @@ def reconcile(
         else:
             ledger_results.append(_without_trace(ledger, known[ledger.framework], align))
     between = _between(raw, results, align, convention)
-    statements = [_to_trace(led, known[led.framework], bridged, convention) for led in ledger_results]
-    statements += _across(ledger_results, known, results, bridged, between, convention)
+    own = [(led.framework, _to_trace(led, known[led.framework], bridged, convention)) for led in ledger_results]
+    statements = [*(statement for _, statement in own), *_across(results, own, between, convention)]
     layers = _layers(raw, ledger_results, bridged, align, convention)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
@@ -116,49 +117,20 @@ def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Ledg
     return LedgerResult(**{**fields, "state": State.NOT_COMPARABLE, "reason": reason})
 
 
-def _close(
-    from_: str,
-    to: str,
-    totals: tuple[int | None, int | None],
-    lines: Sequence[Adjustment],
-    residuals: Sequence[Residual],
-) -> Statement:
-    """A statement that foots: what the lines leave open is residual, attributed as far as it can be."""
-    from_total, to_total = totals
-    assert from_total is not None
-    assert to_total is not None
-    residual = to_total - from_total - sum(a.amount for a in lines)
-    found = [r for r in residuals if r.amount]
-    rest = residual - sum(r.amount for r in found)
-    if rest:
-        found.append(Residual("(unattributed)", rest, "no layer accounts for this part"))
-    if found:
-        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in found[:3])
-    else:
-        state, reason = (State.EXPLAINED if lines else State.EQUAL), ""
-    return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(found))
-
-
-def _open(
-    from_: str, to: str, state: State, reason: str, totals: tuple[int | None, int | None], lines: Sequence[Adjustment]
-) -> Statement:
-    return Statement(from_, to, state, reason, totals[0], totals[1], tuple(lines), None, ())
-
-
 def _to_trace(
     ledger: LedgerResult, trace: TraceResult, bridged: Mapping[str, Reconciled], convention: Convention
 ) -> Statement:
     name = trace_name(ledger.framework)
     totals = (ledger.normalised_total, trace.totals.get(convention.name))
-    blocked = _blocked(ledger, trace)
-    if blocked is not None:
-        done = bridged.get(ledger.counter)
-        return _open(ledger.counter, name, *blocked, totals, done.adjustments if done else ())
-    done = bridged[ledger.counter]
-    return _close(ledger.counter, name, totals, done.adjustments, done.residuals)
+    why = _why_blocked(ledger, trace)
+    done = bridged.get(ledger.counter)
+    if why is not None:
+        return blocked(ledger.counter, name, *why, totals, done.adjustments if done else ())
+    assert done is not None
+    return close(ledger.counter, name, totals, done.adjustments, done.residuals)
 
 
-def _blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] | None:
+def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] | None:
     """Why a ledger and a trace cannot be joined, or None."""
     if ledger.total is None:
         return ledger.state, f"{ledger.counter}: {ledger.reason}"
@@ -177,36 +149,28 @@ def _between(
 
 
 def _across(
-    ledgers: Sequence[LedgerResult],
-    known: Mapping[str, TraceResult],
     results: Sequence[TraceResult],
-    bridged: Mapping[str, Reconciled],
+    own: Sequence[tuple[str, Statement]],
     between: tuple[Adjustment, ...],
     convention: Convention,
 ) -> list[Statement]:
-    """Trace to trace, and every counter of the first framework to every counter of the second."""
+    """Trace to trace, and every counter of the first framework to every counter of the second.
+
+    ``own`` are the statements of the counters to their traces, each with its framework.
+    """
     if len(results) < 2:
         return []
     first, second = results[0], results[1]
     totals = (first.totals.get(convention.name), second.totals.get(convention.name))
     bad = next((t for t in (first, second) if not t.complete), None)
     if bad is None:
-        found = [_close(first.name, second.name, totals, between, ())]
+        middle = close(first.name, second.name, totals, between, ())
     else:
         state = bad.state if bad.state in (State.FAILED, State.SKIPPED) else State.NOT_COMPARABLE
-        found = [_open(first.name, second.name, state, bad.reason, totals, ())]
-    for a in (led for led in ledgers if led.framework == first.framework):
-        for b in (led for led in ledgers if led.framework == second.framework):
-            pair = (a.normalised_total, b.normalised_total)
-            blocked = _blocked(a, known[a.framework]) or _blocked(b, known[b.framework])
-            if blocked is not None:
-                found.append(_open(a.counter, b.counter, *blocked, pair, ()))
-                continue
-            left, right = bridged[a.counter], bridged[b.counter]
-            lines = net([*left.adjustments, *between, *(turned(line, "to") for line in right.adjustments)])
-            residuals = [*left.residuals, *(Residual(r.layer, -r.amount, r.reason) for r in right.residuals)]
-            found.append(_close(a.counter, b.counter, pair, lines, residuals))
-    return found
+        middle = blocked(first.name, second.name, state, bad.reason, totals)
+    left = [s for framework, s in own if framework == first.framework]
+    right = [turn(s) for framework, s in own if framework == second.framework]
+    return [middle, *(chain((a, middle, b)) for a in left for b in right)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,27 +187,21 @@ def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> St
     left = reconcile_ledger(a.ledger, a.trace, align, convention)
     right = reconcile_ledger(b.ledger, b.trace, align, convention)
     middle = () if a.trace is b.trace else differences(a.trace, b.trace, align, convention)
-    lines = net([*left.adjustments, *middle, *(turned(line, "to") for line in right.adjustments)])
-    residuals = [*left.residuals, *(Residual(r.layer, -r.amount, r.reason) for r in right.residuals)]
-    totals = (left.ledger.normalised_total, right.ledger.normalised_total)
-    return _close(a.name, b.name, totals, lines, residuals)
+    return across((a.name, left), middle, (b.name, right))
 
 
-def net(lines: Sequence[Adjustment]) -> tuple[Adjustment, ...]:
-    """Lines of the same cause and layer as one, so that no two of them offset each other; those that cancel vanish."""
-    groups: dict[tuple[Cause, str], list[Adjustment]] = {}
-    for line in lines:
-        groups.setdefault((line.cause, line.layer), []).append(line)
-    found = []
-    for (cause, layer), members in groups.items():
-        amount = sum(m.amount for m in members)
-        if amount:
-            ops = "; ".join(dict.fromkeys(m.op for m in members if m.op))
-            counters = dict.fromkeys(m.counter for m in members)
-            proofs = tuple(e for m in members for e in m.evidence)
-            counter = next(iter(counters)) if len(counters) == 1 else ""
-            found.append(Adjustment(cause, layer, ops, counter, amount, proofs))
-    return tuple(sorted(found, key=lambda a: ORDER[a.cause]))
+def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
+    """From ledger to ledger, each under its name, where ``middle`` leads from the work of the one to that of the other."""
+    left, right = _closed(*a), _closed(*b)
+    return chain((left, close(left.to, right.to, (left.to_total, right.to_total), middle, ()), turn(right)))
+
+
+def _closed(name: str, done: Reconciled) -> Statement:
+    """From a ledger to the work that ran, which is where its lines and residuals lead to."""
+    total = done.ledger.normalised_total
+    assert total is not None
+    ran = total + sum(line.amount for line in done.adjustments) + sum(r.amount for r in done.residuals)
+    return close(name, f"{name}: trace", (total, ran), done.adjustments, done.residuals)
 
 
 def _layers(

@@ -48,8 +48,8 @@ def _work_behind(name: str | None) -> str:
 
 def choose(result: RunResult, ends: tuple[str, str] | None) -> Statement | None:
     """The statement to show. Raises UsageError if an end is not in this run (a pair with one framework only)."""
-    from ..report.join import statement_between
     from ..report.view import default_statement
+    from ..statements import statement_between
 
     if ends is None:
         return default_statement(result)

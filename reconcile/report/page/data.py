@@ -15,8 +15,8 @@ from typing import Any
 from ...causes import Cause
 from ...records import Op, Tensor
 from ...results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
+from ...statements import statement_between
 from ...work.types import COMPONENTS
-from ..join import statement_between
 from ..json_text import plain
 from ..text import clean
 

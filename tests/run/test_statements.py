@@ -7,11 +7,13 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconcile.causes import State
+from reconcile.causes import Cause, State
 from reconcile.report import foot
-from reconcile.report.join import backwards, statement_between
-from reconcile.results import RunResult, Statement
+from reconcile.results import Adjustment, Residual, RunResult, Statement
+from reconcile.statements import UNATTRIBUTED, chain, close, statement_between, turn
 from tests.report import samples
 
 SAMPLES = samples.PAIRED
@@ -80,9 +82,44 @@ def test_a_residual_is_carried_along() -> None:
 def test_the_side_of_the_evidence_turns_too() -> None:
     own = samples.clean().statement("thop", samples.TORCH)
     assert [e.side for a in own.adjustments for e in a.evidence] == ["from"]
-    assert [e.side for a in backwards(own).adjustments for e in a.evidence] == ["to"]
+    assert [e.side for a in turn(own).adjustments for e in a.evidence] == ["to"]
 
 
 def test_no_statement_for_a_name_that_is_not_there() -> None:
     assert statement_between(samples.clean(), "thop", "nothing") is None
     assert statement_between(samples.clean(), "thop", "thop") is None
+
+
+def step(start: int, end: int, *amounts: int, left: dict[str, int] | None = None) -> Statement:
+    """A statement of lines of one cause at layers a, b, ... and of the residuals in `left`."""
+    lines = [Adjustment(Cause.DEAD_OP, layer, "op", "", n, ()) for layer, n in zip("abcd", amounts, strict=False)]
+    residuals = [Residual(layer, n, f"{layer} is open") for layer, n in (left or {}).items()]
+    return close(str(start), str(end), (start, end), lines, residuals)
+
+
+STEPS = st.lists(st.tuples(*[st.integers(-9, 9)] * 4), min_size=3, max_size=5)
+
+
+@given(STEPS)
+def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
+    steps, at = [], 100
+    for *amounts, left in parts:
+        to = at + sum(amounts) + left
+        steps.append(step(at, to, *amounts, left={"d": left}))
+        at = to
+    whole, halves = chain(steps), chain([chain(steps[:2]), *steps[2:]])
+    assert sums(whole) == sums(halves)
+    assert whole.residual == halves.residual == sum(left for *_, left in parts)
+    assert (whole.state is State.UNEXPLAINED) == any(left for *_, left in parts)
+
+
+def test_residuals_that_cancel_are_not_an_explanation() -> None:
+    made = chain([step(0, 5, left={"gru": 5}), step(5, 0, left={"gru": -5})])
+    assert (made.residual, made.residuals) == (0, ())
+    assert (made.state, made.reason) == (State.UNEXPLAINED, "gru is open")
+
+
+def test_steps_that_do_not_meet_leave_a_residual() -> None:
+    made = chain([step(0, 5, 5), step(7, 9, 2)])
+    assert made.residuals == (Residual(UNATTRIBUTED, 2, "no layer accounts for this part"),)
+    assert made.state is State.UNEXPLAINED
