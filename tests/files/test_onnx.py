@@ -243,7 +243,7 @@ def test_no_work_is_below_0_where_there_is_nothing(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", nodes, [tensor("x", 1, 2, 3)], [tensor("y", None, None, None)], held)
     (op,) = (op for op in trace(path).ops if op.op == "onnx.GlobalMaxPool")
     assert op.inputs[0].shape == (1, 2, 0)
-    with pytest.raises(UnknownWork, match="onnx.GlobalMaxPool: its formula gives a number below 0"):
+    with pytest.raises(UnknownWork, match=r"onnx\.GlobalMaxPool: its formula gives a number below 0"):
         work_of(op)
 
 
