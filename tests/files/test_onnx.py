@@ -233,20 +233,6 @@ def test_a_loop_runs_a_whole_number_of_times(tmp_path: Path) -> None:
     assert [p.reason for p in trace(path).problems] == ["how often this loop runs is not constant"]
 
 
-def test_no_work_is_below_0_where_there_is_nothing(tmp_path: Path) -> None:
-    """Of no elements the largest is none: N - O comparisons would be -2."""
-    nodes = [
-        helper.make_node("Slice", ["x", "zero", "zero", "two"], ["z"]),
-        helper.make_node("GlobalMaxPool", ["z"], ["y"]),
-    ]
-    held = [constant("zero", [0], "int64"), constant("two", [2], "int64")]
-    path = save(tmp_path / "m.onnx", nodes, [tensor("x", 1, 2, 3)], [tensor("y", None, None, None)], held)
-    (op,) = (op for op in trace(path).ops if op.op == "onnx.GlobalMaxPool")
-    assert op.inputs[0].shape == (1, 2, 0)
-    with pytest.raises(UnknownWork, match=r"onnx\.GlobalMaxPool: its formula gives a number below 0"):
-        work_of(op)
-
-
 def test_what_onnx_says_of_a_model_is_one_sentence(tmp_path: Path) -> None:
     for name, nodes, said in (
         (
