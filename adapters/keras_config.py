@@ -34,6 +34,9 @@ HIDDEN = (
 )  # fmt: skip
 """Classes that files name and no namespace has."""
 
+ROOTS = ("keras", "keras._legacy")
+"""What Keras puts before the name of a namespace; the second for what only TensorFlow still shows."""
+
 OPERATIONS = "keras.src.ops."
 """Start of the modules of a functional model's operations, such as an addition."""
 
@@ -137,7 +140,7 @@ def _classes(keras: Any) -> frozenset[tuple[str, str]]:
     for space in CLASSES:
         for name, value in _public(keras, space):
             if isinstance(value, type) and not {each.__name__ for each in value.__mro__} & CODE:
-                found |= {(f"keras.{space}", name), (value.__module__, value.__name__)}
+                found |= {(f"{root}.{space}", name) for root in ROOTS} | {(value.__module__, value.__name__)}
                 if getattr(keras, name, None) is value:
                     found.add(("keras", name))
     return frozenset(found)
@@ -145,8 +148,8 @@ def _classes(keras: Any) -> frozenset[tuple[str, str]]:
 
 def _functions(keras: Any) -> dict[str, frozenset[str]]:
     """{module: functions} that may be named; the ops of neural networks also go by the module above."""
-    found = {}
+    found: dict[str, frozenset[str]] = {}
     for space in FUNCTIONS:
         names = {n for n, v in _public(keras, space) if callable(v) and not isinstance(v, type)} - NO_FUNCTIONS
-        found[f"keras.{space}"] = frozenset(names)
+        found.update({f"{root}.{space}": frozenset(names) for root in ROOTS})
     return {**found, "keras.ops": found["keras.ops.nn"]}
