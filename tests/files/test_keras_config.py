@@ -99,7 +99,8 @@ def test_what_it_may() -> None:
         of("keras.src.models.functional", "Functional", registered_name="Functional"), of("keras", "DTypePolicy"),
         of("keras.initializers", "Zeros"), of("keras.optimizers.schedules", "ExponentialDecay"),
         of("keras.src.ops.numpy", "Add", registered_name="Add"), of(None, "__slice__"),
-        of("keras._legacy.layers", "AlphaDropout"), of("keras.layers", "AlphaDropout"), function("builtins", "relu"), function("keras.activations", "gelu"), function("keras.ops", "silu"),
+        of("keras._legacy.layers", "AlphaDropout"), of("keras.layers", "AlphaDropout"),
+        function("builtins", "relu"), function("keras.activations", "gelu"), function("keras.ops", "silu"),
         function("builtins", "mean_squared_error", registered_name="mean_squared_error"),
         of("keras.layers", "StringLookup", config={"vocabulary": ["a", "b"]}),
     ])  # fmt: skip
