@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .model_file import FileError
+from .model_file import FileError, shown
 
 CODE = frozenset([
     "Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__",
@@ -58,13 +58,15 @@ def check_config(where: str, config: Any) -> None:
     known = frozenset(name for _, name in classes)
     for node in _nodes(config):
         if isinstance(node.get("vocabulary"), str):
-            raise FileError(f"{where} reads the file {node['vocabulary']}, which it names; --trust-file lets it.")
+            raise FileError(
+                f"{where} reads the file {shown(node['vocabulary'])}, which it names; --trust-file lets it."
+            )
         name = node.get("class_name")
         if name is None:
             continue
         if str(name).rpartition(">")[2] in CODE:
             raise FileError(
-                f"{where} holds a {name}, which runs code that the file brings along; --trust-file lets it."
+                f"{where} holds a {shown(name)}, which runs code that the file brings along; --trust-file lets it."
             )
         if name == "function":
             allowed = _is_function(node, functions)
@@ -93,8 +95,8 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 def _named(node: Mapping[str, Any]) -> str:
     """What a node names, for a sentence."""
     if node["class_name"] == "function":
-        return f"the function {node.get('config')}"
-    return f"the class {node.get('registered_name') or node['class_name']}"
+        return f"the function {shown(node.get('config'))}"
+    return f"the class {shown(node.get('registered_name') or node['class_name'])}"
 
 
 def _registered_as(node: Mapping[str, Any], *names: Any) -> bool:

@@ -18,8 +18,8 @@ from .nested import Arguments
 OBJECTS = 100_000
 """Groups and tensors in an HDF5 file that are looked at."""
 
-ENDINGS = {"keras": (".keras",), "keras_h5": (".h5", ".hdf5")}
-"""How the name of a file ends that Keras reads as what it is: Keras goes by the name, and one file can be read as either."""
+H5 = (".h5", ".hdf5")
+"""How the name of a file ends that Keras reads as HDF5: it goes by the name, and one file can be a zip archive as well."""
 
 
 def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -27,8 +27,6 @@ def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arg
     import tensorflow as tf
 
     where = member(file["path"])
-    if not file["trusted"] and not file["path"].endswith(ENDINGS[file["kind"]]):
-        raise FileError(f"{where} cannot be loaded: rename it, so that its name ends in {ENDINGS[file['kind']][0]}.")
     (_keras if file["kind"] == "keras" else _h5)(where, file)
     options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file["trusted"]}
     model = tf.keras.models.load_model(file["path"], compile=False, **options)
@@ -65,6 +63,8 @@ def _keras(where: str, file: Mapping[str, Any]) -> None:
 
 
 def _h5(where: str, file: Mapping[str, Any]) -> None:
+    if not file["trusted"] and not file["path"].endswith(H5):
+        raise FileError(f"{where} is an HDF5 file, and Keras goes by the name: rename it, so that it ends in .h5.")
     config = check_h5(where, file["path"], file)
     if config is None:
         raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .model_file import FileError, Wanted, matched, member
+from .model_file import FileError, Wanted, matched, member, shown
 from .nested import Arguments
 from .onnx_shapes import inferred
 
@@ -67,7 +67,9 @@ def _check(where: str, proto: Any) -> None:
         for tensor in _tensors(proto):
             if tensor.external_data:
                 if any(size < 0 for size in tensor.dims):
-                    raise FileError(f"{where} is no valid ONNX model: its tensor {tensor.name} has a size below 0.")
+                    raise FileError(
+                        f"{where} is no valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
+                    )
                 del tensor.external_data[:]
                 tensor.data_location = onnx.TensorProto.DEFAULT
                 tensor.dims[:] = [0]  # of which there is nothing to be read

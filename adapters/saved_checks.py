@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import tf_ops
-from .model_file import FileError
+from .model_file import FileError, shown
 
 SAVING = frozenset(["Save", "SaveSlices", "SaveV2", "ShardedFilename", "ShardedFilespec", "MergeV2Checkpoints"])
 RESTORING = frozenset(["Restore", "RestoreSlice", "RestoreV2"])
@@ -97,7 +97,7 @@ def _names(where: str, names: list[str]) -> frozenset[str]:
     found = frozenset(names)
     if len(found) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileError(f"{where} is damaged: it holds {twice} twice.")
+        raise FileError(f"{where} is damaged: it holds {shown(twice)} twice.")
     return found
 
 
@@ -107,7 +107,7 @@ def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
     for node in restoring:
         source = nodes.get(_node(node.input[0])) if node.input else None
         if source is None or source.name != name or source.op not in FILE_NAMES:
-            raise FileError(f"{where} restores {node.name} from a file of its own choice; --trust-file lets it.")
+            raise FileError(f"{where} restores {shown(node.name)} from a file of its own choice; --trust-file lets it.")
     if restoring:
         from tensorflow.core.framework import types_pb2
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .model_file import shown
 from .tf_op_names import COMPUTING
 
 ENCODINGS = frozenset(
@@ -45,14 +46,17 @@ def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozense
     from tensorflow.python.framework import op_def_registry
 
     if not HERE.fullmatch(node.device):
-        return f"places {node.name} on {node.device}, which is no device of this machine's; --trust-file lets it"
+        return f"places {shown(node.name)} on {shown(node.device)}, which is no device of this machine's; --trust-file lets it"
     if node.op in COMPUTING or node.op in more:
         return None if _harmless(node) else _refusal(node.op)
     if op_def_registry.get(node.op) is not None:
         return _refusal(node.op)
     if node.op in functions:
         return None
-    return f"holds the op {node.op}, which this TensorFlow does not have: it comes from a library that a factory can load first"
+    return (
+        f"holds the op {shown(node.op)}, which this TensorFlow does not have: it comes from a library that a factory can "
+        "load first"
+    )
 
 
 def _refusal(op: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..records import Op, Problem, Tensor, Trace
 from .load_onnx import Model, dtype_name
-from .model_file import FileError
+from .model_file import FileError, shown
 
 OWN = ("", "ai.onnx")
 """The domain of ONNX's own operators."""
@@ -164,7 +164,7 @@ def _check_sizes(id: str, attrs: Mapping[str, Any]) -> None:
     for name in SIZES & attrs.keys():
         values = attrs[name] if isinstance(attrs[name], list) else [attrs[name]]
         if not all(isinstance(value, int) and value >= 1 for value in values):
-            raise ValueError(f"{id} has {name} {attrs[name]}, and a size is 1 at least")
+            raise ValueError(f"{shown(id)} has {name} {shown(attrs[name])}, and a size is 1 at least")
 
 
 def _goes_on(body: Any, scope: Scope) -> bool:
@@ -223,7 +223,7 @@ def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     try:
         tracer.walk(graph, Scope(graph, None), "", "", 1, ())
     except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are no text, ...
-        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({error}).") from error
+        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({shown(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))
     problems, untaken = tuple(tracer.problems), tuple(tracer.untaken)
     return Trace("onnx", versions(), "graph", tuple(tracer.ops), problems, untaken, layers, notes)
