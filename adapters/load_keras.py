@@ -1,6 +1,6 @@
 """Keras models out of ``.keras`` and ``.h5`` files, looked through before Keras reads them.
 
-A configuration may name Lambda layers, whose bytecode it brings along, and classes of anybody's: both need --trust-file.
+A configuration may name Lambda layers, whose bytecode it brings along, and classes of anybody's: keras_config.py looks for those.
 What HDF5 can point to outside of the file, or say of the size of a tensor, is looked at before any tensor is read.
 """
 
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .keras_config import check_config
 from .model_file import FileError, Wanted, matched, member
 from .nested import Arguments
 
-CODE = ("Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__")
-"""Classes of Keras that run what a file brings along, or load another file."""
-
 OBJECTS = 100_000
 """Groups and tensors in an HDF5 file that are looked at."""
+
+H5 = (".h5", ".hdf5")
+"""How the name of a file ends that Keras reads as HDF5: it goes by the name, and one file can be a zip archive as well."""
 
 
 def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -62,6 +63,8 @@ def _keras(where: str, file: Mapping[str, Any]) -> None:
 
 
 def _h5(where: str, file: Mapping[str, Any]) -> None:
+    if not file["trusted"] and not file["path"].endswith(H5):
+        raise FileError(f"{where} is an HDF5 file, and Keras goes by the name: rename it, so that it ends in .h5.")
     config = check_h5(where, file["path"], file)
     if config is None:
         raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
@@ -71,39 +74,6 @@ def _h5(where: str, file: Mapping[str, Any]) -> None:
         raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
     if not file["trusted"]:
         check_config(where, found)
-
-
-def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every dict in a configuration."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            yield item
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-
-
-def check_config(where: str, config: Any) -> None:
-    """Refuse a configuration that names code outside of Keras. Raises FileError."""
-    for node in _nodes(config):
-        name, module = node.get("class_name"), node.get("module")
-        if name is None:
-            continue
-        if str(name).rpartition(">")[2] in CODE:
-            raise FileError(
-                f"{where} holds a {name}, which runs code that the file brings along; --trust-file lets it."
-            )
-        ours = (
-            module is None or module == "builtins" or str(module).split(".")[0] in ("keras", "tensorflow", "tf_keras")
-        )
-        registered = node.get("registered_name")
-        if not ours or (isinstance(registered, str) and ">" in registered) or ">" in str(name):
-            raise FileError(
-                f"{where} needs the class {registered or name}, which is not Keras' own. "
-                "Write a factory that imports it and loads the file."
-            )
 
 
 def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:

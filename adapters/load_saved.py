@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import tf_ops
-from .load_graph import Graph, allow, dims, imported, listed, scopes_of
+from . import saved_checks
+from .load_graph import Graph, dims, imported, listed, scopes_of
 from .model_file import FileError, Wanted, matched, member, plain
 from .nested import Arguments
 
@@ -16,16 +16,16 @@ def saved_model(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[G
     import tensorflow as tf
 
     where = member(file["path"])
-    if not file["trusted"]:
-        _allow_saved(where, file["path"])
-    loaded = tf.saved_model.load(file["path"])
+    if file["trusted"]:
+        loaded = tf.saved_model.load(file["path"])
+    else:
+        with saved_checks.checked(where, file["path"]) as folder:
+            loaded = tf.saved_model.load(folder)
     name = choose_signature(where, list(loaded.signatures), file["signature"])
     concrete = loaded.signatures[name]
     specs = concrete.structured_input_signature[1]
     wanted = [Wanted(key, dims(spec.shape), spec.dtype.name) for key, spec in specs.items()]
     inputs = matched(where, wanted, given)
-    if not file["trusted"]:
-        allow(where, concrete.graph.as_graph_def(), False)
     is_open = any(w.shape is None or None in w.shape for w in wanted)
     if is_open and any(operation.type in ("Variable", "VariableV2") for operation in concrete.graph.get_operations()):
         # TensorFlow 1's variables, which are values of a graph: frozen, and read back with the shapes that were given
@@ -62,55 +62,3 @@ def choose_signature(where: str, names: Sequence[str], asked: str) -> str:
     if len(names) != 1:
         raise FileError(f"{where} has {listed(names)} for signatures: choose one with --signature.")
     return names[0]
-
-
-def _allow_saved(where: str, path: str) -> None:
-    """Refuse a SavedModel that could run something forbidden, as it is loaded or later. Raises FileError.
-
-    Its variables are saved and restored by nodes that ``saver_def`` names: these, and functions that they alone call, may.
-    """
-    from google.protobuf.message import DecodeError
-    from tensorflow.python.saved_model import loader_impl
-
-    try:
-        saved = loader_impl.parse_saved_model(path)
-    except (DecodeError, OSError) as error:
-        raise FileError(f"{where} is cut short or damaged: TensorFlow cannot parse it.") from error
-    for meta in saved.meta_graphs:
-        graph = meta.graph_def
-        functions = {f.signature.name: f for f in graph.library.function}
-        saving = _ancestors(graph, [meta.saver_def.save_tensor_name, meta.saver_def.restore_op_name])
-        called = {name for node in graph.node if node.name in saving for name in _called(node)}
-        elsewhere = [node for node in graph.node if node.name not in saving]
-        elsewhere += [node for name, f in functions.items() if name not in called for node in f.node_def]
-        inside = [node for node in graph.node if node.name in saving]
-        inside += [node for name in called & set(functions) for node in functions[name].node_def]
-        misused = called & (
-            {n for node in elsewhere for n in _called(node)} | set(meta.object_graph_def.concrete_functions)
-        )
-        known = frozenset(functions)
-        why = tf_ops.first_forbidden(elsewhere, known)
-        why = why or tf_ops.first_forbidden(inside, known, tf_ops.SAVERS | {"ShardedFilename"})
-        if why or misused:
-            raise FileError("{} {}.".format(where, why or "calls what restores its variables; --trust-file lets it"))
-
-
-def _ancestors(graph: Any, names: Sequence[str]) -> frozenset[str]:
-    """Nodes that these, tensors or operations, depend on."""
-    nodes = {node.name: node for node in graph.node}
-    pending = [name.lstrip("^").split(":")[0] for name in names if name]
-    found = set()
-    while pending:
-        name = pending.pop()
-        if name in nodes and name not in found:
-            found.add(name)
-            pending += [n.lstrip("^").split(":")[0] for n in nodes[name].input]
-    return frozenset(found)
-
-
-def _called(node: Any) -> list[str]:
-    """Names of functions in a node's attributes."""
-    found = []
-    for value in node.attr.values():
-        found += [f.name for f in ([value.func] if value.HasField("func") else value.list.func)]
-    return found

@@ -92,3 +92,9 @@ def _type(wanted: Sequence[Wanted]) -> str:
 def member(path: str) -> str:
     """The last part of a path."""
     return os.path.basename(path.rstrip(os.sep))
+
+
+def shown(name: object) -> str:
+    """What a file calls something, as it fits into a sentence: one line, and not a long one."""
+    text = " ".join(str(name).split())
+    return text if len(text) <= 100 else text[:100] + "..."

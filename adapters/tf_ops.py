@@ -1,62 +1,72 @@
-"""Which TensorFlow ops a graph from a file may hold: none that touches files, processes, other machines or Python.
+"""Which TensorFlow ops a graph from a file may hold: those on the list of tf_op_names.py, with attributes that are harmless.
 
-Ops without state compute on their inputs and nothing else, but for the few named here.  Of those with state
-(``OpDef.is_stateful``), the ones named here keep it in memory; every other one is refused until somebody trusts the file.
+Every other op is refused until somebody trusts the file, whatever its own registration says of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-REACHING_OUT = re.compile(
-    r"File|Dataset|Reader|PyFunc|Debug|DecodeProto|EncodeProto|XlaCustomCall|Iterator|Tpu|TPU|Rpc|Collective|^BatchFunction$"
+from .model_file import shown
+from .tf_op_names import COMPUTING
+
+ENCODINGS = frozenset(
+    ["UTF-8", "UTF-16", "UTF-16-BE", "UTF-16-LE", "UTF-32", "UTF-32-BE", "UTF-32-LE", "US-ASCII", "ASCII"]
 )
-"""Ops without state that read or write files, run Python or libraries, or name a server all the same."""
+ATTRIBUTES: Mapping[str, tuple[str, frozenset[str]]] = {
+    "PrintV2": ("output_stream", frozenset(["stderr", "stdout", "log(info)", "log(warning)", "log(error)"])),
+    "FixedUnigramCandidateSampler": ("vocab_file", frozenset([""])),
+    "UnicodeDecode": ("input_encoding", ENCODINGS),
+    "UnicodeDecodeWithOffsets": ("input_encoding", ENCODINGS),
+    "UnicodeTranscode": ("input_encoding", ENCODINGS),
+}
+"""Ops on the list that read or write a file, or a converter of the system's, where an attribute names one: {op: (attribute, its
+values that name none)}."""
 
-IN_MEMORY = re.compile(
-    r"""
-    (Stateful|Stateless|RemoteFused)?(While|If|Case|PartitionedCall) | _?(VarHandlesOp|ReadVariablesOp)
-    | (Read|Assign|AssignAdd|AssignSub)VariableOp | VarHandleOp | VarIsInitializedOp | VariableShape | Variable(V2)?
-    | TemporaryVariable | DestroyTemporaryVariable | DestroyResourceOp | DisableCopyOnRead | DeepCopy | Empty | GuaranteeConst
-    | Resource(Gather|GatherNd|StridedSliceAssign|Scatter\w+|Apply\w+|SparseApply\w+)
-    | Random\w+ | TruncatedNormal | ParameterizedTruncatedNormal | Multinomial | Stateful(Uniform|StandardNormal|Truncated)\w*
-    | StatefulRandomBinomial | RngSkip | RngReadAndSkip | StatelessRandomGetAlg | NonDeterministicInts
-    | TensorArray\w* | Stack(V2|Push|Pop|Close|PushV2|PopV2|CloseV2)? | _?(Arg|Retval|DeviceArg|DeviceRetval)
-    | (Anonymous)?(Mutable)?(Dense)?HashTable(OfTensors)?(V2)? | LookupTable\w+ | InitializeTable(V2)?
-    | CudnnRNN\w* | Assert | CheckNumerics(V2)? | Print | SampleDistortedBoundingBox(V2)? | \w*UnigramCandidateSampler
-    | (Uniform|LogUniform|All)CandidateSampler | DeviceIndex | XlaDequantize
-    """,
-    re.VERBOSE,
-)
-
-SAVERS = frozenset(["SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "SaveSlices", "Restore", "RestoreSlice"])
-"""What a SavedModel stores and restores its own variables with, in a part of its graph that no signature runs."""
+HERE = re.compile(r"(/job:localhost)?(/replica:\d+)?(/task:\d+)?(/(device:)?[A-Za-z_]+(:(\d+|\*))?)?")
+"""A device of this process, as a node asks for one; '' for any."""
 
 
-def forbidden(op: str, functions: frozenset[str] = frozenset()) -> str | None:
-    """Why an op of this type is not run, or None. ``functions`` are those of the graph, which may be called by type."""
+def first_forbidden(nodes: Iterable[Any], functions: frozenset[str], more: frozenset[str] = frozenset()) -> str | None:
+    """What is wrong with the first of these NodeDefs that must not run, None if all may.
+
+    ``functions`` are those of the graph, which may be called by type; ``more`` are ops that may stand there as well.
+    """
+    for node in nodes:
+        why = forbidden(node, functions, more)
+        if why:
+            return why
+    return None
+
+
+def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozenset[str] = frozenset()) -> str | None:
+    """Why this NodeDef is not run, None if it may."""
     from tensorflow.python.framework import op_def_registry
 
-    if op in functions or op == "SymbolicGradient":
+    if not HERE.fullmatch(node.device):
+        return f"places {shown(node.name)} on {shown(node.device)}, which is no device of this machine's; --trust-file lets it"
+    if node.op in COMPUTING or node.op in more:
+        return None if _harmless(node) else _refusal(node.op)
+    if op_def_registry.get(node.op) is not None:
+        return _refusal(node.op)
+    if node.op in functions:
         return None
-    definition = op_def_registry.get(op)
-    if definition is None:
-        return f"holds the op {op}, which this TensorFlow does not have: it comes from a library that a factory can load first"
-    if REACHING_OUT.search(op) or op in SAVERS or (definition.is_stateful and not IN_MEMORY.fullmatch(op)):
-        return f"holds the op {op}, which may touch files, processes or other machines; --trust-file lets it"
-    return None
+    return (
+        f"holds the op {shown(node.op)}, which this TensorFlow does not have: it comes from a library that a factory can "
+        "load first"
+    )
 
 
-def first_forbidden(
-    nodes: Iterable[Any], functions: frozenset[str], allowed: frozenset[str] = frozenset()
-) -> str | None:
-    """What is wrong with the first of these NodeDefs that must not run, None if all may."""
-    known = {}
-    for node in nodes:
-        if node.op not in known:
-            known[node.op] = None if node.op in allowed else forbidden(node.op, functions)
-        if known[node.op]:
-            return known[node.op]
-    return None
+def _refusal(op: str) -> str:
+    return f"holds the op {op}, which may touch files, processes or other machines; --trust-file lets it"
+
+
+def _harmless(node: Any) -> bool:
+    """Whether the attribute that could name a file is one that does not; a function's may also be its caller's to choose."""
+    name, values = ATTRIBUTES.get(node.op, ("", frozenset()))
+    if name not in node.attr:
+        return True
+    value = node.attr[name]
+    return value.WhichOneof("value") == "s" and value.s.decode("utf-8", "replace") in values

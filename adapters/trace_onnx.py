@@ -11,10 +11,16 @@ from typing import Any
 
 from ..records import Op, Problem, Tensor, Trace
 from .load_onnx import Model, dtype_name
-from .model_file import FileError
+from .model_file import FileError, shown
 
 OWN = ("", "ai.onnx")
 """The domain of ONNX's own operators."""
+
+SIZES = frozenset([
+    "kernel_shape", "strides", "dilations", "group", "num_groups", "hidden_size", "num_heads", "q_num_heads", "kv_num_heads",
+    "blocksize", "size", "num_outputs", "num_scan_inputs", "output_height", "output_width", "output_shape",
+])  # fmt: skip
+"""Attributes of ONNX's own operators that say how large or how many something is: 1 at least."""
 
 
 def versions() -> dict[str, str]:
@@ -65,7 +71,7 @@ class Scope:
 def _tensor(kind: Any) -> Tensor:
     if not kind.HasField("shape"):
         return Tensor(None, dtype_name(kind.elem_type))
-    shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim)
+    shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in kind.shape.dim)
     return Tensor(shape, dtype_name(kind.elem_type))
 
 
@@ -94,6 +100,7 @@ class Tracer:
         own = node.domain in OWN
         attrs = {a.name: _plain(a) for a in node.attribute if a.type not in (4, 5, 9, 10)}  # no tensors, no graphs
         if own:
+            _check_sizes(id, attrs)
             attrs["opset"] = self.opsets.get("", self.opsets.get("ai.onnx", 1))
         for name, given in zip(self._names(node), [*node.input, *[""] * 9]):  # noqa: B905
             if not given:
@@ -143,13 +150,21 @@ class Tracer:
             return None if length is None else {"body": length}
         trips = scope.scalar(node.input[0]) if node.input[0] else None
         start = scope.scalar(node.input[1]) if len(node.input) > 1 and node.input[1] else True
-        if trips is None or start is None:
+        if not isinstance(trips, int) or start is None:
             return None
         body = next(a.g for a in node.attribute if a.name == "body")
         goes_on = _goes_on(body, Scope(body, scope))
         if not start or trips <= 0:
             return {"body": 0}
         return {"body": trips} if goes_on else None
+
+
+def _check_sizes(id: str, attrs: Mapping[str, Any]) -> None:
+    """Raise ValueError for an attribute that says a size and is none."""
+    for name in SIZES & attrs.keys():
+        values = attrs[name] if isinstance(attrs[name], list) else [attrs[name]]
+        if not all(isinstance(value, int) and value >= 1 for value in values):
+            raise ValueError(f"{shown(id)} has {name} {shown(attrs[name])}, and a size is 1 at least")
 
 
 def _goes_on(body: Any, scope: Scope) -> bool:
@@ -208,7 +223,7 @@ def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     try:
         tracer.walk(graph, Scope(graph, None), "", "", 1, ())
     except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are no text, ...
-        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({error}).") from error
+        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({shown(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))
     problems, untaken = tuple(tracer.problems), tuple(tracer.untaken)
     return Trace("onnx", versions(), "graph", tuple(tracer.ops), problems, untaken, layers, notes)

@@ -124,12 +124,12 @@ def numel(shape: Shape) -> int:
 
 
 def known(shape: Shape) -> tuple[int, ...]:
-    """The shape as plain ints. Raises UnknownWork if any dimension is unknown."""
+    """The shape as plain ints. Raises UnknownWork if any dimension is unknown, as one below 0 is."""
     if shape is None:
         raise UnknownWork("shape unknown")
     dims: list[int] = []
     for size in shape:
-        if size is None:
+        if size is None or size < 0:
             raise UnknownWork(f"shape {list(shape)} not fully known")
         dims.append(size)
     return tuple(dims)

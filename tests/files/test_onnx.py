@@ -176,11 +176,102 @@ def test_sizes_larger_than_life_take_no_room(tmp_path: Path) -> None:
     assert flops(trace(path)) == 2 * 10**12 * 3 * 3
 
 
+@pytest.mark.parametrize("size", [-1, 0, -(2**40)])
+def test_a_size_of_0_or_below_is_open(tmp_path: Path, size: int) -> None:
+    path = save(tmp_path / "m.onnx", PRODUCT, [tensor("x", size, 3)], [tensor("y", size, 3)], [W])
+    with pytest.raises(
+        FactoryError, match=r"the input x of m\.onnx is float32 \(\?, 3\): say how large it is\. Such as: --input x=1,3"
+    ):
+        trace(path)
+    assert flops(trace(path, "x=7,3")) == 2 * 7 * 3 * 3
+
+
+def test_a_size_below_0_inside_is_unknown(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Attend", ["x"], ["z"], domain="mine"), helper.make_node("MatMul", ["z", "w"], ["y"])]
+    inner = helper.make_graph(nodes, "then", [], [tensor("y", -5, 3)], value_info=[tensor("z", -5, 3)])
+    other = helper.make_graph([helper.make_node("Identity", ["x"], ["z"])], "other", [], [tensor("z", 2, 3)])
+    branch = [helper.make_node("If", ["p"], ["out"], then_branch=inner, else_branch=other)]
+    held = [W, constant("p", True, "bool")]
+    found = trace(save(tmp_path / "m.onnx", branch, [tensor("x", 2, 3)], [tensor("out", None, 3)], held))
+    (product,) = (op for op in found.ops if op.op == "onnx.MatMul")
+    with pytest.raises(UnknownWork):
+        work_of(product)
+
+
+def outcome(path: Path) -> int | str:
+    """The model's FLOPs, or the sentence that refuses it, or says that its work is unknown."""
+    try:
+        return flops(trace(path))
+    except (FactoryError, UnknownWork) as error:
+        return str(error)
+
+
+CONV = {"kernel_shape": [3, 3], "strides": [1, 1], "dilations": [1, 1], "group": 1}
+
+
+@pytest.mark.parametrize("name", [*CONV, "pads"])
+@pytest.mark.parametrize("size", [-1, 0, 2**62])
+def test_sizes_in_attributes(tmp_path: Path, name: str, size: int) -> None:
+    """None of them makes a number below 0: the file is refused, or the output is as small as it can be."""
+    wrong = {"pads": [size] * 4} if name == "pads" else {**CONV, name: size if name == "group" else [size, size]}
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="c", **wrong)]
+    held = [constant("w", numpy.ones((4, 4, 3, 3)))]
+    path = save(tmp_path / "m.onnx", nodes, [tensor("x", 1, 4, 8, 8)], [tensor("y", None, None, None, None)], held)
+    said = outcome(path)
+    assert said >= 0 if isinstance(said, int) else said.startswith(("m.onnx ", "shape ")) and "\n" not in said
+    if name == "group" and size < 1:
+        with pytest.raises(FactoryError, match=rf"m\.onnx is damaged: .*c has group {size}, and a size is 1 at least"):
+            trace(path)
+
+
+def test_a_loop_runs_a_whole_number_of_times(tmp_path: Path) -> None:
+    path = loop(tmp_path / "m.onnx", None, body())
+    model = onnx.load(str(path))
+    del model.graph.input[1:]
+    model.graph.initializer.append(constant("trips", 2.5))
+    onnx.save(model, str(path))
+    assert [p.reason for p in trace(path).problems] == ["how often this loop runs is not constant"]
+
+
+def test_what_onnx_says_of_a_model_is_one_sentence(tmp_path: Path) -> None:
+    for name, nodes, said in (
+        (
+            "op",
+            [helper.make_node("MatMuls", ["x", "w"], ["y"])],
+            "No Op registered for MatMuls with domain_version of 17",
+        ),
+        ("order", [helper.make_node("MatMul", ["x", "none"], ["y"])], "Nodes in a graph must be topologically sorted"),
+        (
+            "attribute",
+            [helper.make_node("MatMul", ["x", "w"], ["y"], a=1)],
+            "Unrecognized attribute: a for operator MatMul",
+        ),
+    ):
+        path = save(tmp_path / f"{name}.onnx", nodes, [tensor("x", 2, 3)], [tensor("y", 2, 3)], [W])
+        with pytest.raises(FactoryError, match=rf"^{name}\.onnx is no valid ONNX model: {said}") as caught:
+            trace(path)
+        assert "\n" not in str(caught.value)
+        assert str(caught.value).endswith(".")
+
+
+def test_a_tensor_of_fewer_bytes_or_a_size_below_0(tmp_path: Path) -> None:
+    for name, dims, elsewhere in (("fewer", [30, 3], False), ("below", [-3, 3], False), ("far", [-3, 3], True)):
+        held = onnx.TensorProto(name="w", dims=dims, data_type=F)
+        if elsewhere:
+            held.data_location = TensorProto.EXTERNAL
+            held.external_data.add(key="location", value="w.bin")
+        else:
+            held.raw_data = bytes(4 * 9)
+        path = save(tmp_path / f"{name}.onnx", PRODUCT, [tensor("x", 2, 3)], [tensor("y", 2, 3)], [held])
+        with pytest.raises(FactoryError, match=rf"^{name}\.onnx is no valid ONNX model: "):
+            trace(path)
+
+
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     good = save(tmp_path / "m.onnx", PRODUCT, [tensor("x", 2, 3)], [tensor("y", 2, 3)], [W]).read_bytes()
     damaged = tmp_path / "damaged.onnx"
     damaged.write_bytes(good.replace(b"MatMul", b"\xff\xfe\xfd\xfc\xfb\xfa"))
-    with pytest.raises(FactoryError, match=r"damaged\.onnx is damaged: one of its nodes cannot be read "):
+    with pytest.raises(FactoryError, match=r"^damaged\.onnx is damaged: a name in it is no text\.$"):
         trace(damaged)
     wrong = save(tmp_path / "wrong.onnx", PRODUCT, [tensor("x", 2, 4)], [tensor("y", 2, 3)], [W])
     with pytest.raises(FactoryError, match=r"wrong\.onnx cannot be given shapes: "):
