@@ -92,3 +92,8 @@ def _type(wanted: Sequence[Wanted]) -> str:
 def member(path: str) -> str:
     """The last part of a path."""
     return os.path.basename(path.rstrip(os.sep))
+
+
+def words(text: str) -> frozenset[str]:
+    """A list of names, out of a text."""
+    return frozenset(text.split())
