@@ -203,14 +203,15 @@ quantize_per_channel quantize_per_channel_group quantize_per_tensor quantize_per
 TORCHVISION = "deform_conv2d nms ps_roi_align ps_roi_pool roi_align roi_pool"
 
 PRIM = """
-CallFunction CallMethod Constant ConstantChunk CreateObject DictConstruct Enter EnumName EnumValue Exit GetAttr If
+Constant ConstantChunk CreateObject DictConstruct Enter EnumName EnumValue Exit GetAttr If
 ListConstruct ListUnpack Loop ModuleContainerIndex NumToTensor Param RaiseException Return SetAttr StringIndex
 TupleConstruct TupleIndex TupleSlice TupleUnpack Uninitialized abs annotate data device dtype id index is_cpu is_cuda
 is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu
 isinstance itemsize layout max min name nbytes rangelist requires_grad tolist type unchecked_cast
 unchecked_unwrap_optional
 """
-"""Of TorchScript's own: its control flow, values and types. Not among them are fork, awaitable, rpc and Print."""
+"""Of TorchScript's own: its control flow, values and types. Not among them are fork, awaitable, rpc and Print,
+and calls that no graph shows: those through an interface."""
 
 OPERATORS = frozenset(
     f"{space}::{name}"

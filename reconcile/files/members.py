@@ -35,7 +35,7 @@ KINDS = {
     "torchscript": Shapes(
         re.compile(rf"data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+|{_VERSIONS}", re.ASCII),
         re.compile(
-            rf"code/[\w/]+\.py\.debug_pkl|extra/.+|bytecode\.pkl|mobile_debug_handles\.pkl|{_WRITER}",
+            rf"code/[\w/]+\.py\.debug_pkl|traced_inputs\.pkl|traced_inputs/\d+|extra/.+|bytecode\.pkl|mobile_debug_handles\.pkl|{_WRITER}",
             re.ASCII,
         ),
         rooted=True,
