@@ -58,7 +58,10 @@ def _checked(where: str, file: Mapping[str, Any]) -> Iterator[str]:
     if file["kind"] == "keras" and not file["trusted"]:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.keras")
-            with fresh(file, lambda name, data: _looked_at(where, name, data, file)) as archive, open(path, "wb") as made:
+            with (
+                fresh(file, lambda name, data: _looked_at(where, name, data, file)) as archive,
+                open(path, "wb") as made,
+            ):
                 shutil.copyfileobj(archive, made)
             yield path
         return

@@ -120,7 +120,12 @@ def _forbids(word: str, before: str, after: Sequence[str]) -> str:
             return "uses the class {}, which is not in the list of those that do nothing but compute".format(
                 ".".join(parts[2:4])
             )
-    elif after[:1] == ["("] and before not in ("def", "class") and word not in CALLED | KEYWORDS and not HELD.fullmatch(word):
+    elif (
+        after[:1] == ["("]
+        and before not in ("def", "class")
+        and word not in CALLED | KEYWORDS
+        and not HELD.fullmatch(word)
+    ):
         return f"calls {word}, which is not in the list of functions that do nothing but compute"
     return ""
 

@@ -97,8 +97,7 @@ def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[z
             layout.check(file, length, members)
         except layout.Unclear as error:
             raise Hostile(
-                f"two programs may read different members out of it: {error}; save the model again, or --trust-file opens "
-                "it all the same"
+                f"it can be read in more than one way: {error}; save the model again, or --trust-file opens it all the same"
             ) from error
     return archive, members
 

@@ -25,6 +25,8 @@ LOCAL = struct.Struct("<4sHHHHHIIIHH")
 
 DESCRIBED = 8
 """The flag of a member whose sum and sizes follow its data (4.4.4, bit 3)."""
+FOLDER = 0x10
+"""The external attribute of a folder (4.4.15): miniz reads no bytes of such a member, and gives back what was in memory."""
 UNKNOWN = 0xFFFFFFFF
 """A size that is in the zip64 extra field."""
 ZIP64, TIMES, OWNER, PADDING = 0x0001, 0x5455, 0x7875, 0x4246
@@ -102,6 +104,8 @@ def _end64(tail: bytes, at: int) -> End:
 def _after(file: BinaryIO, member: zipfile.ZipInfo, limit: int) -> int:
     """Where a member ends, its own header saying of it what the directory says."""
     name = member.filename
+    if bool(member.external_attr & FOLDER) != member.is_dir():
+        raise Unclear(f"its member {name!r} is said to be a folder, or a folder to be none")
     file.seek(member.header_offset)
     header = file.read(LOCAL.size)
     if len(header) < LOCAL.size or not header.startswith(b"PK\x03\x04"):

@@ -6,9 +6,7 @@ whether it exploded, and whether it does when it is trusted.
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 import sys
 import zipfile
 from collections.abc import Callable
@@ -17,13 +15,13 @@ from typing import Any
 
 import torch
 
+from tests.files.hostile import Members, archive, two_ends
 from tests.files.loading import load
 
 MARK = "exploded"
 CODE = f"x=__import__('pathlib').Path({MARK!r}).touch()"
 """Stands for the name of an argument."""
 LEAF = {"type": None, "context": None, "children_spec": []}
-Members = dict[str, bytes]
 
 
 class Tiny(torch.nn.Module):
@@ -49,15 +47,6 @@ def members(path: Path) -> Members:
     """What is in an archive, below its folder."""
     with zipfile.ZipFile(path) as archive:
         return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
-
-
-def archive(held: Members) -> bytes:
-    """An archive of these members, as anybody may write one."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as file:
-        for name, data in held.items():
-            file.writestr(zipfile.ZipInfo(f"a/{name}"), data)
-    return made.getvalue()
 
 
 def program(good: Members, change: Callable[[Any], None]) -> Members:
@@ -88,7 +77,9 @@ def calls(target: str, **arguments: Any) -> Callable[[Any], None]:
 
     def change(found: Any) -> None:
         graph = found["graph_module"]["graph"]
-        inputs = [{"name": n.partition("__")[0], "arg": {n.partition("__")[2]: a}, "kind": 1} for n, a in arguments.items()]
+        inputs = [
+            {"name": n.partition("__")[0], "arg": {n.partition("__")[2]: a}, "kind": 1} for n, a in arguments.items()
+        ]
         graph["nodes"].append(
             {
                 "target": target,
@@ -106,30 +97,6 @@ def calls(target: str, **arguments: Any) -> Callable[[Any], None]:
     return change
 
 
-def two_ends(shown: bytes, hidden: Members) -> bytes:
-    """An archive with a second one before it, which the zip64 locator leads to; Python looks before the locator."""
-    other = archive(hidden)
-    end = other.rfind(b"PK\x05\x06")
-    size, place = struct.unpack_from("<II", other, end + 12)
-    count = struct.unpack_from("<H", other, end + 10)[0]
-    first = other[:end] + _end64(count, size, place)
-    made = io.BytesIO(first)
-    made.seek(0, io.SEEK_END)
-    with zipfile.ZipFile(io.BytesIO(shown)) as source, zipfile.ZipFile(made, "w") as file:
-        for name in source.namelist():
-            file.writestr(zipfile.ZipInfo(name), source.read(name))
-    data = made.getvalue()
-    end = data.rfind(b"PK\x05\x06")
-    count, (size, place) = struct.unpack_from("<H", data, end + 10)[0], struct.unpack_from("<II", data, end + 12)
-    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(first) - 56, 1)
-    last = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
-    return data[:end] + _end64(count, size, place) + locator + last
-
-
-def _end64(count: int, size: int, place: int) -> bytes:
-    return struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, place)
-
-
 def programs(folder: Path) -> dict[str, bytes]:
     """Exported programs, by the names of their files."""
     saved = torch.export.export(Tiny().eval(), (torch.ones(2, 8),))
@@ -139,18 +106,16 @@ def programs(folder: Path) -> dict[str, bytes]:
     evil = bad["models/model.json"]
     factory = {"default_factory_module": "imported", "default_factory_name": "x", "dict_context": ["y", "z"]}
     enum = json.dumps([{"__enum__": 1, "fqn": "imported:x", "name": "y"}, "z"])
-    filed = calls(
-        "torch.ops.aten.from_file.default", filename__as_string=MARK, shared__as_bool=True, size__as_int=16
-    )
-    wrapped = calls("torch.ops.higher_order.wrap", f__as_operator="torch.hub.zipfile.ZipFile", a__as_string=MARK, b__as_string="w")
+    filed = calls("torch.ops.aten.from_file.default", filename__as_string=MARK, shared__as_bool=True, size__as_int=16)
     return {
         "good.pt2": archive(good),
         "names.pt2": archive(bad),
         "factory.pt2": archive(program(good, tree("collections.defaultdict", factory))),
         "enum.pt2": archive(program(good, tree("builtins.dict", enum))),
         "filed.pt2": archive(program(good, filed)),
-        "wrapped.pt2": archive(program(good, wrapped)),
-        "case.pt2": archive({**good, **{name: evil for name in ("Models/model.json", "mOdels/model.json", "moDels/model.json")}}),
+        "case.pt2": archive(
+            {**good, **dict.fromkeys(("Models/model.json", "mOdels/model.json", "moDels/model.json"), evil)}
+        ),
         "locator.pt2": two_ends(archive(good), bad),
     }
 
@@ -163,7 +128,9 @@ def scripts(folder: Path) -> dict[str, bytes]:
     assert line in code
     filed = b'torch.from_file("%s", True, 16)' % MARK.encode()
     evil = code.replace(line, filed)
-    hidden = b"# coding: utf-7\n" + code.replace(b"    return " + line, b"    ACM = x\n    return torch.mul(x, x)+ACM-" + filed)
+    hidden = b"# coding: utf-7\n" + code.replace(
+        b"    return " + line, b"    ACM = x\n    return torch.mul(x, x)+ACM-" + filed
+    )
     return {
         "good.pt": archive(good),
         "filed.pt": archive({**good, "code/__torch__.py": evil}),

@@ -65,7 +65,11 @@ def bad(folder: Path, mark: Path) -> None:
 
         return change
 
-    changed(good, folder / "sizes.pt2", swap("models/", '"expr_str": "S', f'"expr_str": {json.dumps(code)}, "as_string": "S'))
+    changed(
+        good,
+        folder / "sizes.pt2",
+        swap("models/", '"expr_str": "S', f'"expr_str": {json.dumps(code)}, "as_string": "S'),
+    )
     changed(good, folder / "calls.pt2", swap("models/", "torch.ops.aten.linear.default", "torch.hub.load"))
     changed(good, folder / "weights.pt2", swap("weights_config", '"use_pickle": false', '"use_pickle": true'))
     bomb = pickle.dumps(Bomb(mark), protocol=2)
