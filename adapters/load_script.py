@@ -145,7 +145,7 @@ def check_pickle(where: str, name: str, data: bytes) -> None:
     try:
         for code, value, _ in pickletools.genops(data):
             if code.name in ("GLOBAL", "INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4"):
-                known = code.name == "GLOBAL" and BUILDERS.fullmatch(value) is not None
+                known = code.name == "GLOBAL" and BUILDERS.fullmatch(str(value)) is not None
                 owner, _, kind = str(value).replace(" ", ".").partition("__torch__.torch.classes.")
                 if not known or (not owner and kind and kind not in CLASSES):
                     raise FileError(

@@ -148,9 +148,11 @@ def _archive_kind(path: Path, names: frozenset[str]) -> str:
         raise wrong(path, PICKLE)
     if any(name.startswith("data/aotinductor/") and name.endswith((".so", ".cpp", ".pyd", ".dll")) for name in inside):
         raise wrong(path, f"it holds compiled code (AOTInductor), no program to read. {WAY_OUT.format('torch')}")
-    if any(name.startswith("models/") and name.endswith(".json") for name in inside):
+    weights = ("data/weights/", "data/constants/")
+    older = any(name.startswith(weights) and name.endswith(".pt") for name in inside)
+    if any(name.startswith("models/") and name.endswith(".json") for name in inside) and not older:
         return "exported_program"
-    if "serialized_exported_program.json" in names | inside:
+    if older or "serialized_exported_program.json" in names | inside:
         raise wrong(path, "it is a .pt2 of an older PyTorch; save it again with torch.export.save")
     if "config.json" in names and "metadata.json" in names:
         return "keras"

@@ -40,7 +40,7 @@ class Unclear(Exception):
 class End(NamedTuple):
     """What an archive's end says: members, the directory's length and its place."""
 
-    count: int
+    members: int
     length: int
     offset: int
 
@@ -48,8 +48,8 @@ class End(NamedTuple):
 def check(file: BinaryIO, size: int, members: Sequence[zipfile.ZipInfo]) -> None:
     """Raise Unclear unless these members, as zipfile found them, are what any reader would find in the archive."""
     end = _end(file, size)
-    if end.count != len(members):
-        raise Unclear(f"its end counts {end.count} members, its directory has {len(members)}")
+    if end.members != len(members):
+        raise Unclear(f"its end counts {end.members} members, its directory has {len(members)}")
     place = 0
     for member in sorted(members, key=lambda m: m.header_offset):
         if member.header_offset != place:

@@ -132,7 +132,7 @@ def make(folder: Path) -> dict[str, str]:
     zipped_again(folder / "layers.pt2", folder / "again.pt2")
     return {
         "named.pt2": "", "open.pt2": "|x=6,8 mask=3", "layers.pt2": "", "again.pt2": "", "control.pt": "|6,8",
-        "traced.pt": "|2,3,5,11", "layers.pt": "|2,3,5,11", "lite.pt": "|2,3,5,11", 
+        "traced.pt": "|2,3,5,11", "layers.pt": "|2,3,5,11", "lite.pt": "|2,3,5,11",
     }  # fmt: skip
 
 

@@ -180,7 +180,7 @@ PROGRAM = dict.fromkeys(("models/model.json", "archive_format", "archive_version
 @pytest.mark.parametrize(
     "name",
     [
-        "models/other.json", "Models/other.json", "data/weights/model.pt", "data/constants/custom_obj_0",
+        "models/other.json", "Models/other.json", "data/constants/custom_obj_0",
         "data/constants/opaque_obj_0", "data/aotinductor/model/x.o", "data/weights/Weight_0", "data/weights/weight_x",
         "data/sample_inputs/other.pt", "data/executorch/x",
     ],
@@ -190,6 +190,13 @@ def test_a_member_that_no_program_has(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path / "net.pt2", data).startswith(f"its member 'a/{name}' is none that such a model has")
     with pytest.raises(FileError, match="is none that such a model has"):
         fresh(request(tmp_path / "net.pt2", "exported_program"), lambda _, data: data)
+
+
+def test_a_program_of_an_older_pytorch(tmp_path: Path) -> None:
+    data = archive({**PROGRAM, "data/weights/model.pt": b"x"})
+    assert (
+        refusal(tmp_path / "net.pt2", data) == "it is a .pt2 of an older PyTorch; save it again with torch.export.save."
+    )
 
 
 def test_a_keras_archive_has_its_own_members(tmp_path: Path) -> None:
