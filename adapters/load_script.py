@@ -116,10 +116,10 @@ def _forbids(word: str, before: str, after: Sequence[str]) -> str:
             return f"calls the operator {operator}, which is not in the list of those that do nothing but compute"
     elif word == "__torch__":
         parts = _path(after)
-        if parts[:2] == ["torch", "classes"] and ".".join(parts[2:4]) not in CLASSES:
-            return "uses the class {}, which is not in the list of those that do nothing but compute".format(
-                ".".join(parts[2:4])
-            )
+        own = parts[:1] not in ([], ["torch"]) or parts[1:2] not in ([], ["classes"])
+        if not own and ".".join(parts[2:4]) not in CLASSES:
+            name = ".".join(["__torch__", *parts])
+            return f"uses the class {name}, which is not in the list of those that do nothing but compute"
     elif (
         after[:1] == ["("]
         and before not in ("def", "class")

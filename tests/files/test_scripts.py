@@ -28,8 +28,10 @@ SAID = {
     "print(x)": "calls print, ",
     "rpc_async('a', x)": "calls rpc_async, ",
     "x\n  def __setstate__(self, a: int) -> None:\n    pass": "holds a __setstate__, ",
-    "__torch__.torch.classes.profiling.SourceRef()": "uses the class profiling.SourceRef, ",
-    "__torch__.torch.classes": "uses the class , ",
+    "__torch__.torch.classes.profiling.SourceRef()": "uses the class __torch__.torch.classes.profiling.SourceRef, ",
+    "(__torch__.torch.classes).profiling.SourceRef()": "uses the class __torch__.torch.classes, ",
+    "(__torch__.torch).classes.profiling.SourceRef()": "uses the class __torch__.torch, ",
+    "(__torch__).torch.classes.profiling.SourceRef()": "uses the class __torch__, ",
 }
 NO_SCRIPT = (
     "x # torch.save(x)", "x \\\n", "r'\\'", "b'a'", "'''a'''", '"""a"""', "x;", "`x`",
