@@ -6,14 +6,19 @@ What HDF5 can point to outside of the file, or say of the size of a tensor, is l
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import zipfile
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .keras_config import check_config
 from .model_file import FileError, Wanted, matched, member
 from .nested import Arguments
+from .repacked import fresh
 
 OBJECTS = 100_000
 """Groups and tensors in an HDF5 file that are looked at."""
@@ -27,9 +32,9 @@ def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arg
     import tensorflow as tf
 
     where = member(file["path"])
-    (_keras if file["kind"] == "keras" else _h5)(where, file)
     options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file["trusted"]}
-    model = tf.keras.models.load_model(file["path"], compile=False, **options)
+    with _checked(where, file) as path:
+        model = tf.keras.models.load_model(path, compile=False, **options)
     if getattr(model, "inputs", None) is None:
         raise FileError(f"{where} does not say what its inputs are. Write a factory that loads it.")
     wanted = [Wanted(t.name.split(":")[0], _dims(t.shape), _dtype(t)) for t in model.inputs]
@@ -47,19 +52,36 @@ def _dtype(tensor: Any) -> str:
     return str(getattr(tensor.dtype, "name", tensor.dtype))
 
 
-def _keras(where: str, file: Mapping[str, Any]) -> None:
-    with zipfile.ZipFile(file["path"]) as archive:
-        names = archive.namelist()
+@contextlib.contextmanager
+def _checked(where: str, file: Mapping[str, Any]) -> Iterator[str]:
+    """The path of what Keras may read: the file, or an archive of the members that were looked at, which is gone again
+    afterwards. Raises FileError."""
+    if file["kind"] == "keras" and not file["trusted"]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            with (
+                fresh(file, lambda name, data: _looked_at(where, name, data, file)) as archive,
+                open(path, "wb") as made,
+            ):
+                shutil.copyfileobj(archive, made)
+            yield path
+        return
+    if file["kind"] == "keras_h5":
+        _h5(where, file)
+    yield file["path"]
+
+
+def _looked_at(where: str, name: str, data: bytes, file: Mapping[str, Any]) -> bytes:
+    """A member of a Keras archive, if it may be loaded."""
+    if name == "config.json":
         try:
-            config = json.loads(archive.read("config.json"))
+            config = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{where} cannot be loaded: its config.json is no JSON.") from error
-        if not file["trusted"]:
-            check_config(where, config)
-        for name in names:
-            if name.endswith(".h5"):
-                with archive.open(name) as data:
-                    check_h5(where, data, file)
+        check_config(where, config)
+    elif name.endswith(".h5"):
+        check_h5(where, io.BytesIO(data), file)
+    return data
 
 
 def _h5(where: str, file: Mapping[str, Any]) -> None:

@@ -98,3 +98,8 @@ def shown(name: object) -> str:
     """What a file calls something, as it fits into a sentence: one line, and not a long one."""
     text = " ".join(str(name).split())
     return text if len(text) <= 100 else text[:100] + "..."
+
+
+def words(text: str) -> frozenset[str]:
+    """A list of names, out of a text."""
+    return frozenset(text.split())

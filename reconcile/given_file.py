@@ -146,7 +146,11 @@ FORBIDDEN = {
 
 
 class _Audit:
-    """Refuses what no file has to do, by the interpreter's audit events (PEP 578), which nothing in it can get around."""
+    """Refuses what no file has to do, by the interpreter's audit events (PEP 578).
+
+    It is an aid and no boundary: code that a file got to run could switch it off. What keeps such code from running is
+    that each loader hands its framework only what it has looked at.
+    """
 
     watching = 0
     installed = False

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from . import archive, wire
+from . import archive, members, wire
 
 LIMIT = 2 << 30
 """Bytes a file may hold, unpacked: also what one protobuf message can (protobuf.dev/programming-guides/encoding)."""
@@ -129,9 +129,14 @@ def _no_model(head: bytes) -> str:
 def _zip(path: Path, trusted: bool) -> ModelFile:
     try:
         held = archive.inspect(path, None if trusted else LIMIT)
+        kind = _archive_kind(path, held.names)
+        if not trusted:
+            members.check(kind, held.names)
     except archive.Hostile as error:
         raise wrong(path, str(error)) from error
-    return ModelFile(str(path.resolve()), _archive_kind(path, held.names), held.size)
+    except members.Outside as error:
+        raise wrong(path, f"{error}; --trust-file opens it all the same") from error
+    return ModelFile(str(path.resolve()), kind, held.size)
 
 
 def _archive_kind(path: Path, names: frozenset[str]) -> str:
@@ -143,9 +148,11 @@ def _archive_kind(path: Path, names: frozenset[str]) -> str:
         raise wrong(path, PICKLE)
     if any(name.startswith("data/aotinductor/") and name.endswith((".so", ".cpp", ".pyd", ".dll")) for name in inside):
         raise wrong(path, f"it holds compiled code (AOTInductor), no program to read. {WAY_OUT.format('torch')}")
-    if any(name.startswith("models/") and name.endswith(".json") for name in inside):
+    weights = ("data/weights/", "data/constants/")
+    older = any(name.startswith(weights) and name.endswith(".pt") for name in inside)
+    if any(name.startswith("models/") and name.endswith(".json") for name in inside) and not older:
         return "exported_program"
-    if "serialized_exported_program.json" in names | inside:
+    if older or "serialized_exported_program.json" in names | inside:
         raise wrong(path, "it is a .pt2 of an older PyTorch; save it again with torch.export.save")
     if "config.json" in names and "metadata.json" in names:
         return "keras"

@@ -1,21 +1,27 @@
 """A zip archive's own directory: sizes, names and places of its members, before anything in it is unpacked.
 
-What is refused: paths that lead out of the archive, two members of one name, members that overlap or unpack to more than
-they can hold honestly (a "zip bomb": https://www.bamsoftware.com/hacks/zipbomb/), encrypted ones, links.
+What is refused: paths that lead out of the archive, two members of one name or of names that differ in capitals alone,
+odd spellings, members that overlap or unpack to more than they can hold honestly (a "zip bomb":
+https://www.bamsoftware.com/hacks/zipbomb/), encrypted ones, links, and archives that have more than one reading
+(layout.py). A framework is handed none of these archives, but a fresh one of the members that were looked at.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import struct
 import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-END = struct.Struct("<4sHHHHIIH")
-"""End of central directory record, APPNOTE.TXT 4.3.16: signature, 4 numbers, directory size, its offset, comment length."""
-TAIL = END.size + 0xFFFF
+from . import layout
+
+TAIL = layout.END.size + 0xFFFF
 
 DIRECTORY = 32 << 20
 """Bytes of directory that are read: a quarter of a million members."""
@@ -38,38 +44,73 @@ class Held:
 
 
 def inspect(path: Path, limit: int | None) -> Held:
-    """The members of an archive. Raises Hostile; ``limit`` is in bytes unpacked, None for any size."""
-    _directory(path)
+    """The members of an archive. Raises Hostile; ``limit`` is in bytes unpacked, None for an archive that is trusted."""
+    with path.open("rb") as file:
+        members = _members(file, limit)[1]
+    return Held(frozenset(member.filename for member in members), sum(member.file_size for member in members))
+
+
+def contents(
+    file: BinaryIO, limit: int, named: Callable[[Iterable[str]], None] = lambda _: None
+) -> Iterator[tuple[str, bytes]]:
+    """Each member's name and its bytes, read once, out of an archive that has been looked at here. Raises Hostile, and what
+    ``named`` raises of the names, before any of them is read."""
+    archive, members = _members(file, limit)
+    named(member.filename for member in members)
+    for member in members:
+        try:
+            yield member.filename, archive.read(member)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise Hostile(f"its member {member.filename!r} is damaged: {error}") from error
+
+
+def packed(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
+    """A fresh archive of these members in memory: nothing is packed, nothing stands between them."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data)
+    made.seek(0)
+    return made
+
+
+def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
+    length = file.seek(0, os.SEEK_END)
+    _directory(file, length)
     try:
-        with zipfile.ZipFile(path) as file:
-            members = file.infolist()
+        archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, struct.error) as error:
         raise Hostile(f"it is no whole zip archive: {error}") from error
+    members = archive.infolist()
     seen: set[str] = set()
     for member in members:
         _check(member, seen, limit is None)
-        seen.add(member.filename)
-    _apart(members, path.stat().st_size)
+    _apart(members, length)
     size = sum(member.file_size for member in members)
     if limit is not None and size > limit:
         raise Hostile(
             f"it unpacks to {size:,} bytes, more than the {limit:,} that are opened without asking; --trust-file opens it "
             "all the same"
         )
-    return Held(frozenset(seen), size)
+    if limit is not None:
+        try:
+            layout.check(file, length, members)
+        except layout.Unclear as error:
+            raise Hostile(
+                f"it can be read in more than one way: {error}; save the model again, or --trust-file opens it all the same"
+            ) from error
+    return archive, members
 
 
-def _directory(path: Path) -> None:
+def _directory(file: BinaryIO, size: int) -> None:
     """Refuse an archive whose directory is missing or too long to be read."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(0, size - TAIL))
-        tail = file.read(TAIL)
+    file.seek(max(0, size - TAIL))
+    tail = file.read(TAIL)
     at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < END.size:
+    if at < 0 or len(tail) - at < layout.END.size:
         raise Hostile("it is a zip archive that is cut short: its directory, which comes last, is missing")
-    length = END.unpack_from(tail, at)[5]
-    if length == 0xFFFFFFFF:  # zip64: the directory ends where the record of 76 bytes and its locator begin
+    length = layout.END.unpack_from(tail, at)[5]
+    if length == layout.UNKNOWN:  # zip64: the directory ends where the record of 76 bytes and its locator begin
         length = 0
         at64 = tail.rfind(b"PK\x06\x06", 0, at)
         if at64 >= 0 and len(tail) - at64 >= 48:
@@ -80,11 +121,17 @@ def _directory(path: Path) -> None:
 
 def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
     name = member.filename
-    if name in seen:
-        raise Hostile(f"it has two members called {name!r}")
+    key = name if trusted else name.casefold()
+    if key in seen:
+        raise Hostile(f"it has two members called {name!r}{'' if trusted else ', capitals apart'}")
+    seen.add(key)
     parts = name.replace("\\", "/").split("/")
     if os.path.isabs(name) or name.startswith("\\") or ".." in parts or ":" in parts[0] or "\0" in name:
         raise Hostile(f"its member {name!r} leads out of the archive")
+    if not trusted and not (
+        name == member.orig_filename and _is_plain(name) and not (member.is_dir() and member.file_size)
+    ):
+        raise Hostile(f"its member {name!r} is spelled as no model's is")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise Hostile(f"its member {name!r} is a link")
     if member.flag_bits & 1:
@@ -98,6 +145,17 @@ def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
             f"its member {name!r} is {member.compress_size:,} bytes that unpack to {member.file_size:,}: a zip bomb, or "
             "nothing but zeros; --trust-file opens it all the same"
         )
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name has one spelling: parts of printable ASCII, none of them empty or a dot."""
+    parts = name.removesuffix("/").split("/")
+    return (
+        name.isascii()
+        and name.isprintable()
+        and not set("\\:") & set(name)
+        and all(part.strip() == part and part not in ("", ".", "..") for part in parts)
+    )
 
 
 def _apart(members: list[zipfile.ZipInfo], size: int) -> None:

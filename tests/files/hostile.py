@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 ZOO = {
     "gru_demo": {"frames": "20", "bins": "16", "filters": "3", "units": "5", "classes": "4"},
@@ -156,3 +157,56 @@ def pickled_zip(path: Path, mark: Path) -> Path:
     buffer = io.BytesIO()
     pickle.dump(Bomb(mark), buffer, protocol=2)
     return zipped(path, {"archive/data.pkl": buffer.getvalue(), "archive/version": b"3\n", "archive/data/0": b""})
+
+
+Members = dict[str, bytes]
+
+
+def archive(held: Members) -> bytes:
+    """An archive as PyTorch's, of these members, as anybody may write one."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        for name, data in held.items():
+            file.writestr(zipfile.ZipInfo(f"a/{name}"), data)
+    return made.getvalue()
+
+
+def end64(count: int, size: int, place: int) -> bytes:
+    """A zip64 end of central directory record (APPNOTE.TXT 4.3.14)."""
+    return struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, place)
+
+
+def long_end(data: bytes, record: int | None = None) -> bytes:
+    """The same archive with a zip64 end, whose locator leads to ``record``, else to where its own is."""
+    end = data.rfind(b"PK\x05\x06")
+    count, size, place = struct.unpack_from("<HII", data, end + 10)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, end if record is None else record, 1)
+    last = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    return data[:end] + end64(count, size, place) + locator + last
+
+
+def two_ends(shown: bytes, hidden: Members) -> bytes:
+    """An archive after another one, to which its zip64 locator leads; Python looks before the locator instead."""
+    other = archive(hidden)
+    record = other.rfind(b"PK\x05\x06")
+    made = io.BytesIO(long_end(other)[: record + 56])
+    made.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(io.BytesIO(shown)) as source, zipfile.ZipFile(made, "w") as file:
+        for name in source.namelist():
+            file.writestr(zipfile.ZipInfo(name), source.read(name))
+    return long_end(made.getvalue(), record)
+
+
+class Stream(io.RawIOBase):
+    """What can only be written to, so that zipfile puts sums and sizes after the data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.written += bytes(data)
+        return len(data)

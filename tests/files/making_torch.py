@@ -65,7 +65,11 @@ def bad(folder: Path, mark: Path) -> None:
 
         return change
 
-    changed(good, folder / "sizes.pt2", swap("models/", '"expr_str": "S', f'"expr_str": {json.dumps(code)}, "was": "S'))
+    changed(
+        good,
+        folder / "sizes.pt2",
+        swap("models/", '"expr_str": "S', f'"expr_str": {json.dumps(code)}, "as_string": "S'),
+    )
     changed(good, folder / "calls.pt2", swap("models/", "torch.ops.aten.linear.default", "torch.hub.load"))
     changed(good, folder / "weights.pt2", swap("weights_config", '"use_pickle": false', '"use_pickle": true'))
     bomb = pickle.dumps(Bomb(mark), protocol=2)
@@ -128,7 +132,7 @@ def scripts(folder: Path, mark: Path, bomb: bytes) -> None:
     torch.jit.script(Loads()).save(str(folder / "loads.pt"))
     torch.jit.script(Saves()).save(str(folder / "saves.pt"))
     changed(folder / "few.pt", folder / "pickle.pt", lambda n, data: bomb if n.endswith("/data.pkl") else data)
-    changed(folder / "few.pt", folder / "code.pt", lambda n, data: b"def (" if n.endswith(".py") else data)
+    changed(folder / "few.pt", folder / "code.pt", lambda n, data: b"# no code" if n.endswith(".py") else data)
     torch.jit.script(Sized()).save(str(folder / "sized.pt"))
 
 

@@ -76,18 +76,20 @@ SAID_TORCH = {
     "wide.pt2|mask=3,4 x=3,8": f"{2 * 3 * 8 * 4} FLOP",
     "wide.pt2|99,8 99,4": "wide.pt2, called with (float32 (99, 8), float32 (99, 4)), raised RuntimeError: Expected input at ",
     "sizes.pt2": "sizes.pt2 has a size that is no arithmetic; --trust-file lets it.",
-    "calls.pt2": "calls.pt2 calls torch.hub.load, which is no operator; --trust-file lets it.",
+    "calls.pt2": "calls.pt2 calls torch.hub.load, which is not in the list of operators that do nothing but compute; "
+    "--trust-file lets it.",
     "weights.pt2": "weights.pt2 holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it.",
-    "samples.pt2|3,8 3,4": "samples.pt2 holds something pickled, and a pickle runs whatever code it brings along",
-    "json.pt2": "json.pt2 cannot be loaded: its wide/models/model.json is no JSON.",
+    "samples.pt2|3,8 3,4": f"{2 * 3 * 8 * 4} FLOP",  # sample inputs are left out
+    "json.pt2": "json.pt2 cannot be loaded: its models/model.json is no JSON.",
     "cut.pt2": "cut.pt2: it is a zip archive that is cut short",
     "loop.pt|2,8": "a loop in loop.pt runs 1,000,000,000 times, and PyTorch's counters run the model; --trust-file lets them.",
     "few.pt": "the input x of few.pt is a tensor of any rank: say how large it is. Such as: --input x=1,3,224,224",
     "few.pt|2,8": f"{2 * 5 * 2 * 8 * 8} FLOP",
     "loads.pt|2,8": "loads.pt holds a __setstate__, which runs as the file is loaded; --trust-file lets it.",
-    "saves.pt|2,8": "saves.pt calls the operator save, which reaches out of the program; --trust-file lets it.",
-    "pickle.pt|2,8": "pickle.pt cannot be loaded: raised RuntimeError: Unknown type name '__builtin__.getattr'",
-    "code.pt|2,8": "code.pt cannot be loaded: its few/code/__torch__.py is no TorchScript.",
+    "saves.pt|2,8": "saves.pt calls the operator aten::save, which is not in the list of those that do nothing but compute; "
+    "--trust-file lets it.",
+    "pickle.pt|2,8": "pickle.pt holds something pickled, __builtin__ getattr, that is no TorchScript; --trust-file lets it.",
+    "code.pt|2,8": "code.pt cannot be loaded: its code/__torch__.py is no TorchScript.",
     "sized.pt|2,2": "sized.pt takes times: int, which cannot be given on the command line. Write a factory that loads it.",
     "gru_demo.pth": "gru_demo.pth: it is a pickle",
 }  # fmt: skip

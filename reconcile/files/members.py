@@ -1,0 +1,75 @@
+"""What the members of a model's archive may be called: a list of shapes for each kind, and which of them are loaded.
+
+The others of a list are known and not needed: what they say is never read. A member in no list is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Shapes(NamedTuple):
+    """Names that a kind of archive has: those that are loaded, those that are left out; ``rooted`` if below one folder."""
+
+    loaded: re.Pattern[str]
+    left: re.Pattern[str]
+    rooted: bool
+
+
+_WRITER = r"\.data/serialization_id|\.format_version|\.storage_alignment"
+"""What PyTorch's writer adds to every archive; nothing depends on it."""
+_VERSIONS = r"version|\.data/version|byteorder"
+
+KINDS = {
+    "exported_program": Shapes(
+        re.compile(
+            r"models/model\.json|data/weights/(model_weights_config\.json|weight_\d+)|archive_format|archive_version"
+            rf"|data/constants/(model_constants_config\.json|tensor_\d+)|{_VERSIONS}",
+            re.ASCII,
+        ),
+        re.compile(rf"data/sample_inputs/model\.pt|extra/.+|{_WRITER}"),
+        rooted=True,
+    ),
+    "torchscript": Shapes(
+        re.compile(rf"data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+|{_VERSIONS}", re.ASCII),
+        re.compile(
+            rf"code/[\w/]+\.py\.debug_pkl|traced_inputs\.pkl|traced_inputs/\d+|extra/.+|bytecode\.pkl|mobile_debug_handles\.pkl|{_WRITER}",
+            re.ASCII,
+        ),
+        rooted=True,
+    ),
+    "keras": Shapes(
+        re.compile(r"config\.json|metadata\.json|model\.weights\.h5|assets/.*"),
+        re.compile(r"(?!)"),
+        rooted=False,
+    ),
+}
+"""Kind of a file (files.KINDS) -> the names in it: what torch.export.save, torch.jit.save and Keras write."""
+
+
+class Outside(Exception):
+    """A member that a kind of archive does not have; the message says which."""
+
+
+def inside(kind: str, name: str) -> str:
+    """A member's name below the folder that PyTorch puts all members in."""
+    return name.partition("/")[2] if KINDS[kind].rooted else name
+
+
+def check(kind: str, names: Iterable[str]) -> None:
+    """Raise Outside for a member that no model of this kind has, or for a second folder around them."""
+    shapes, roots = KINDS[kind], set()
+    for name in sorted(names):
+        roots.add(name.partition("/")[0])
+        within = inside(kind, name)
+        if not shapes.loaded.fullmatch(within) and not shapes.left.fullmatch(within):
+            raise Outside(f"its member {name!r} is none that such a model has")
+    if shapes.rooted and len(roots) != 1:
+        raise Outside(f"its members stand in {len(roots)} folders, {', '.join(sorted(roots)[:3])}, instead of one")
+
+
+def is_loaded(kind: str, name: str) -> bool:
+    """Whether a member is one that the framework is given."""
+    return KINDS[kind].loaded.fullmatch(inside(kind, name)) is not None
