@@ -6,12 +6,13 @@ that ``named_modules`` lists; the layers that Keras holds in lists stand in its 
 to fvcore.  Python 3.6, torch 1.x and later.
 """
 
+from collections import Counter
 from numbers import Number
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from ...records import MAC, Entry, Ledger, Op, Sighting, Tensor
+from ...records import DEAD, MAC, Entry, Ledger, Op, Sighting, Tensor
 from ..torch_model import ModulePath, TorchModel, versions
 from ..torch_records import distribution_version, plain
 
@@ -148,6 +149,7 @@ class Scopes(ModulePath):
         super(Scopes, self).__init__(root)
         self.known = {name: self._names[module] for name, module in root.named_modules()}
         self.hidden = set(self._names) - set(root.modules())
+        self.made = []  # type: List[Tuple[str, Op]]  # every node of the trace with its scopes, also what PyTorch drops later
 
     def _push(self, module, inputs):
         # type: (torch.nn.Module, Any) -> None
@@ -158,8 +160,53 @@ class Scopes(ModulePath):
     def _pop(self, module, inputs, outputs):
         # type: (torch.nn.Module, Any, Any) -> None
         super(Scopes, self)._pop(module, inputs, outputs)
-        if module in self.hidden and torch._C._get_tracing_state():
-            torch._C._get_tracing_state().pop_scope()
+        state = torch._C._get_tracing_state()
+        if module in self.hidden and state:
+            state.pop_scope()
+        if module is self.root and hasattr(state, "graph"):
+            self.made = [(node.scopeName(), node_record(node, "", "")) for node in made(state.graph())]
+
+
+def made(graph):
+    # type: (Any) -> Iterator[Any]
+    """Nodes of a graph that is still being made, where scopes are blocks, of which fvcore would see those it keeps."""
+    for node in graph.nodes():
+        for block in node.blocks():
+            for inner in made(block):
+                yield inner
+        if is_seen(node) and any(map(is_tensor, node.outputs())):
+            yield node
+
+
+def is_seen(node):
+    # type: (Any) -> bool
+    """Whether a node is an operator, or a call of Python code."""
+    kind = str(node.kind())
+    return not kind.startswith("prim::") or kind.startswith(("prim::PythonOp", "prim::CallFunction"))
+
+
+def dropped(made, kept):
+    # type: (List[Op], List[Op]) -> List[Op]
+    """The floating-point nodes that were made and not kept: no output of the model depends on them.
+
+    PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.
+    """
+    names, shapes = Counter(map(_kind, kept)), Counter()  # type: Counter[Any], Counter[Any]
+    gone = [op for op in made if not _take(names, _kind(op))]
+    for kind, count in names.items():
+        shapes[kind[1:]] += count
+    return [op for op in gone if not _take(shapes, _kind(op)[1:]) and any("float" in t.dtype for t in op.inputs + op.outputs)]
+
+
+def _kind(op):
+    # type: (Op) -> Tuple[Any, ...]
+    return op.op, op.layer, op.inputs, op.outputs
+
+
+def _take(left, kind):
+    # type: (Counter[Any], Any) -> bool
+    left[kind] -= 1
+    return left[kind] >= 0
 
 
 class Seen(object):
@@ -219,9 +266,9 @@ def capture(counter, model):
             walked.append(Walked(original(*args)))
         return walked[-1]
 
-    def layer_of(node):
-        # type: (Any) -> str
-        innermost = node.scopeName().split("/")[-1]
+    def layer_of(scope):
+        # type: (str) -> str
+        innermost = scope.split("/")[-1]
         return (
             innermost[len(OURS) :]
             if innermost.startswith(OURS)
@@ -236,7 +283,7 @@ def capture(counter, model):
             # type: (*Any) -> Any
             found = handle(*values_of)
             for name, amount in ({entry_op(kind): found} if isinstance(found, Number) else found).items():
-                key = (layer_of(walked[-1].at), name)
+                key = (layer_of(walked[-1].at.scopeName()), name)
                 values[key] = values.get(key, 0) + _whole(amount)
             return found
 
@@ -254,13 +301,17 @@ def capture(counter, model):
     calls = {}  # type: Dict[Tuple[str, str], int]
     sightings = []  # type: List[Sighting]
     for node in walked[0].graph.nodes():
-        if node.kind().startswith("prim::") and not node.kind().startswith(("prim::PythonOp", "prim::CallFunction")):
+        if not is_seen(node):
             continue
-        layer = layer_of(node)
+        layer = layer_of(node.scopeName())
         op = node_record(node, "node%d" % len(sightings), layer)
         key = (layer, entry_op(node.kind()))
         calls[key] = calls.get(key, 0) + 1
         sightings.append(Sighting(op, "%s|%s" % key))
+    all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
+    for op in dropped(all_made, [s.op for s in sightings]):
+        op = op._replace(id="node%d" % len(sightings))
+        sightings.append(Sighting(op, "%s|%s" % (op.layer, op.op), DEAD))
     entries = [
         Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
     ]
