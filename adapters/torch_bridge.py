@@ -89,18 +89,22 @@ def _holders(view: View, trace: Trace, missing: Mapping[str, Work], counter: _Co
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
                 wide[op.layer] = op
+    outer = {layer: op for layer, op in wide.items() if _calls(op)}
     met = {s.op.layer for s in view.sightings}
     found: dict[str, Op] = {}
     for layer, lacks in missing.items():
-        holder = wide.get(layer) if layer in met else _around(layer, wide)
+        holder = wide.get(layer) if layer in met else _around(layer, outer)
         if lacks and holder is not None:
             found[layer] = holder
     lacking: dict[str, int] = {}
     for layer, holder in found.items():
         lacking[holder.layer] = lacking.get(holder.layer, 0) + missing[layer].mac
-    return {
-        layer: holder for layer, holder in found.items() if known_work(holder) is None or not lacking[holder.layer]
-    }
+    return {layer: holder for layer, holder in found.items() if known_work(holder) is None or not lacking[holder.layer]}
+
+
+def _calls(op: Op) -> bool:
+    """Whether modules may run inside of this op: it is Python code, or it stands for them."""
+    return not op.op.startswith("aten.") or known_work(op) is not None
 
 
 def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
@@ -130,9 +134,16 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
     work = known_work(op)
     counted, missed = apply(rule, op, counter.why_not)
     if sighting.role == DEAD:
-        cause, reason = (missed.cause, missed.reason) if missed else (Cause.CALL_NOT_SEEN, LEFT_OUT)
-        ran = work or ZERO
-        return make_item(op, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, reason=reason)
+        return make_item(
+            op,
+            None,
+            layer=op.layer,
+            op=op.op,
+            ran=work or ZERO,
+            times=op.calls,
+            cause=missed.cause if missed else Cause.CALL_NOT_SEEN,
+            reason=missed.reason if missed else LEFT_OUT,
+        )
     cause = missed.cause if missed else None
     if counted and is_integer_op(op):
         cause = Cause.INTEGER_OP
