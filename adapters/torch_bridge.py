@@ -38,6 +38,10 @@ class _Counter:
         """What it would count of one call of this op."""
         return apply(self.rule(op), op, self.why_not)[0]
 
+    def inside(self, holder: Op) -> str:
+        """Why it counts nothing of what runs inside of an op."""
+        return f"ran inside of {holder.op}: {self.why_not(holder)}"
+
 
 @dataclass(frozen=True, slots=True)
 class _Module:
@@ -60,10 +64,12 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     ran = _by_layer(trace.ops)
     met = _by_layer(s.op for s in view.sightings)
     items: dict[str, list[Item]] = {}
+    wide = _wide(view, trace, counter)
     for sighting in view.sightings:
-        items.setdefault(sighting.op.layer, []).append(_item(sighting, counter))
+        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
+        items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
-    holders = _holders(view, trace, missing, counter)
+    holders = _holders(view, missing, wide)
     found: list[Item] = []
     for layer, lacks in missing.items():
         mine = items.get(layer, [])
@@ -74,26 +80,32 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     return Bridge(tuple(found))
 
 
-def _holders(view: View, trace: Trace, missing: Mapping[str, Work], counter: _Counter) -> dict[str, Op]:
-    """By module that lacks something, the op in which it may have run: the nearest one in it, or around it if the
-    counter met nothing in the module itself.
+def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
+    """By module, an op without a rule in which other ops may have run.
 
-    Such an op has no rule.  Either its work is not known, or it has multiply-adds, stands nowhere in the trace, and all
-    that the modules lack that it stands for has as many.
+    Either its work is not known, or it has multiply-adds and stands nowhere in the trace.
     """
     ran = {op.op for op in trace.ops}
-    wide: dict[str, Op] = {}
+    found: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
         if sighting.role != DEAD and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
-                wide[op.layer] = op
-    outer = {layer: op for layer, op in wide.items() if _calls(op)}
+                found[op.layer] = op
+    return found
+
+
+def _holders(view: View, missing: Mapping[str, Work], wide: Mapping[str, Op]) -> dict[str, Op]:
+    """By module that lacks something, the op in which it may have run: one in it, or around it if the counter met nothing
+    in the module itself.
+
+    If the work of that op is known, then what lacks wherever it stands for it has no multiply-adds in all.
+    """
     met = {s.op.layer for s in view.sightings}
     found: dict[str, Op] = {}
     for layer, lacks in missing.items():
-        holder = wide.get(layer) if layer in met else _around(layer, outer)
+        holder = wide.get(layer) if layer in met else _around(layer, wide)
         if lacks and holder is not None:
             found[layer] = holder
     lacking: dict[str, int] = {}
@@ -108,10 +120,10 @@ def _calls(op: Op) -> bool:
 
 
 def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
-    """The nearest of these ops in a module around this one."""
-    parts = layer.split(".")
+    """The nearest of these ops in a module around this one, of those in which modules may run."""
+    parts = layer.split(".") if layer else []
     found = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
-    return next((op for op in found if op is not None), None)
+    return next((op for op in found if op is not None and _calls(op)), None)
 
 
 def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
@@ -133,17 +145,6 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
     rule = counter.rule(op)
     work = known_work(op)
     counted, missed = apply(rule, op, counter.why_not)
-    if sighting.role == DEAD:
-        return make_item(
-            op,
-            None,
-            layer=op.layer,
-            op=op.op,
-            ran=work or ZERO,
-            times=op.calls,
-            cause=missed.cause if missed else Cause.CALL_NOT_SEEN,
-            reason=missed.reason if missed else LEFT_OUT,
-        )
     cause = missed.cause if missed else None
     if counted and is_integer_op(op):
         cause = Cause.INTEGER_OP
@@ -161,6 +162,18 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
         reason=missed.reason if missed else "",
         gap="" if work is not None else f"the work of {op.op} is unknown",
     )
+
+
+def _dropped(op: Op, wide: Mapping[str, Op], counter: _Counter) -> Item:
+    """An op that the counter let run and then left out of its graph: also one that ran inside of Python code, which is one
+    node there."""
+    holder = wide.get(op.layer) or _around(op.layer, wide)
+    _, missed = apply(counter.rule(op), op, counter.why_not)
+    cause, reason = (missed.cause, missed.reason) if missed else (Cause.CALL_NOT_SEEN, LEFT_OUT)
+    if holder is not None and known_work(holder) is None:
+        cause, reason = Cause.OP_NOT_COUNTED, counter.inside(holder)
+    ran = known_work(op) or ZERO
+    return make_item(op, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, reason=reason)
 
 
 def _settled(module: _Module, counter: _Counter) -> list[Item]:
@@ -238,7 +251,7 @@ def _left_out(op: Op, names: set[str], counter: _Counter, holder: Op | None) -> 
     rule = None if holder else counter.rule(op)
     reason = counter.why_not(op) if rule is None else rule.formula
     if holder:
-        reason = f"ran inside of {holder.op}: {counter.why_not(holder)}"
+        reason = counter.inside(holder)
     return [
         make_item(
             None,

@@ -155,7 +155,7 @@ def capture(counter, model):
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
     for op in dropped(all_made, [s.op for s in sightings]):
         op = op._replace(id="node%d" % len(sightings))
-        sightings.append(Sighting(op, "%s|%s" % (op.layer, op.op), DEAD))
+        sightings.append(Sighting(op, "%s|%s|%s" % (op.layer, op.op, DEAD), DEAD))
     entries = [
         Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
     ]

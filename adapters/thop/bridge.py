@@ -102,7 +102,8 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
     wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
     if not sightings[0].op.attrs.get("hooks") or wanted is None or unknown:
         return ops, []
-    own, others = list(ops), []
+    own: list[Op] = list(ops)
+    others: list[Op] = []
     for op in reversed(ops):
         left = ran - (known_work(op) or ZERO) * op.calls
         if ran != left and all(count >= 0 for _, count in (left - wanted).items()):
