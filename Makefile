@@ -43,6 +43,7 @@ LEGACY := \
 	adapters/thop/legacy.py \
 	adapters/fvcore/__init__.py \
 	adapters/fvcore/capture.py \
+	adapters/fvcore/nodes.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -1,11 +1,17 @@
-"""From a tf.profiler ledger to the TensorFlow trace: node by node, matched by name."""
+"""From a tf.profiler ledger to the TensorFlow trace: node by node, matched by name.
+
+Two nodes of a name are one node only if they do the same work in one run, as far as the counter's graph has shapes, and
+a run count is one: that of a static graph, or that of the trace.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ...causes import Cause
 from ...records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
 from ...work import ZERO, Work, is_integer_op
-from ..bridge import Bridge, Item, View, known_work, make_item
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
 from ..rulebook import NotCounted, Rule, apply
 from .rules import BOOK
 
@@ -27,7 +33,8 @@ def bridge(view: View, trace: Trace) -> Bridge:
         counted, missed = apply(rule, sighting.op, lambda op: NO_RULE.format(op.op))
         op = ran.get(id)
         if op is not None and not is_integer_op(op):
-            items.append(_of_op(sighting, rule, counted, missed, op, repeat))
+            item = _of_op(sighting, rule, counted, missed, op, repeat)
+            items.append(item if item.gap else replace(item, gap=_contradiction(sighting.op, op, view, repeat)))
         elif counted:
             cause = _never_ran(sighting, untaken)
             gap = "" if cause else f"{id} is counted, but did not run"
@@ -74,6 +81,17 @@ def _of_op(
         reason=missed.reason if missed else "",
         gap="" if work is not None or missed else f"the work of {op.id} is unknown",
     )
+
+
+def _contradiction(met: Op, ran: Op, view: View, repeat: Cause | None) -> str:
+    """What is wrong where the counter's node and the trace's are not the same, or did not run as often."""
+    work = known_work(met)
+    if met.op != ran.op or work not in (None, known_work(ran)):
+        shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
+        return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
+    if met.calls not in (1, ran.calls) and repeat is None:
+        return other_ops(view.counter, ran.layer, f"{ran.id} ran {met.calls:,} x, and {ran.calls:,} x in the trace")
+    return ""
 
 
 def _unseen(op: Op, present: set[str]) -> list[Item]:

@@ -118,6 +118,7 @@ def capture(counter, model):
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     hooks = hook_counts(module)
+    own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
     calls = Calls(module)
     values = {}  # type: Dict[str, float]
     exact = exact_below(single=not hasattr(table, "default_dtype"))
@@ -147,6 +148,8 @@ def capture(counter, model):
             entries.append(Entry(entry, owner, name, int(values[path]), count))
         for (ins, outs, batch), times in calls.by_module.get(child, {}).items():
             attrs = dict(settings(child), packed_batch=batch, bases=[full_name(c) for c in type(child).__mro__[1:-1]])
+            if child in own_hooks:  # what they compute belongs to the module
+                attrs["hooks"] = own_hooks[child]
             op = Op("%s#%d" % (path, len(sightings)), name, owner, ins, outs, attrs, times)
             sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, hooks[child]))
     unsupported = {}  # type: Dict[str, int]
