@@ -9,7 +9,8 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,13 +95,17 @@ class Supervisor:
         """Outcomes of all tasks. Raises UsageError if the pair cannot be used as asked."""
         done: dict[str, Outcome] = {}
         round_ = 0
-        while len(done) < len(self.tasks) and not self._stopped.is_set():
-            folder = self.folder / str(round_)
-            folder.mkdir(parents=True)
-            rest = [t for t in self.tasks if t not in done]
-            done.update(self._round(folder, rest))
-            self._succeeded = any(outcome.record is not None for outcome in done.values())
-            round_ += 1
+        RUNNING.add(self)
+        try:
+            while len(done) < len(self.tasks) and not self._stopped.is_set():
+                folder = self.folder / str(round_)
+                folder.mkdir(parents=True)
+                rest = [t for t in self.tasks if t not in done]
+                done.update(self._round(folder, rest))
+                self._succeeded = any(outcome.record is not None for outcome in done.values())
+                round_ += 1
+        finally:
+            RUNNING.discard(self)
         return done
 
     def _round(self, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
@@ -235,6 +240,19 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+RUNNING: set[Supervisor] = set()
+"""Those at work in this process, in whatever thread."""
+
+
+def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
+    """Start nothing more of these, and end the workers of what has started: nobody waits for what is found."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    while not all(future.done() for future in futures):
+        for supervisor in tuple(RUNNING):
+            supervisor.stop()
+        time.sleep(POLL)
 
 
 def _events(folder: Path, seen: int) -> list[dict[str, str]]:

@@ -70,11 +70,13 @@ def test_unconfined_it_would_be(tmp_path: Path) -> None:
 
 
 TOOL = """
-import json, sys
+import json, os, sys
 
 out = json.load(open(sys.argv[1]))["out"]
 status = {name: said.strip() for name, _, said in (line.partition(":") for line in open("/proc/self/status"))}
-json.dump({"frameworks": [], "status": status}, open(out + "/meta.json", "w"))
+with open(out + "/part", "w") as file:
+    json.dump({"frameworks": [], "status": status}, file)
+os.replace(out + "/part", out + "/meta.json")
 """
 
 

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from reconcile import rows
 from reconcile.interpreters import Interpreter
 from reconcile.process import Outcome, Supervisor
 from tests.process.conftest import STRAY, running, until
@@ -21,8 +24,9 @@ import json, os, signal, sys, tempfile, time
 
 request = json.load(open(sys.argv[1]))
 stray(request["ready"])
-with open(request["out"] + "/meta.json", "w") as file:
+with open(request["out"] + "/part", "w") as file:
     json.dump({"frameworks": ["torch"]}, file)
+os.replace(request["out"] + "/part", request["out"] + "/meta.json")
 open(tempfile.gettempdir() + "/mine", "w").close()
 """
 
@@ -67,6 +71,23 @@ def test_a_run_that_is_stopped(tmp_path: Path, ready: Path) -> None:
     assert running(ready) == []
 
 
+def test_an_interruption_waits_for_no_worker_in_other_threads(tmp_path: Path, ready: Path) -> None:
+    """As in a gallery or a matrix, where each model runs in a thread: one is done, and the other hangs."""
+
+    def measure(name: str) -> tuple[Any, None]:
+        if name == "hangs":
+            supervisor(tmp_path, ready, "time.sleep(1000)").run()
+        assert until(ready.exists)
+        return SimpleNamespace(model=name), None
+
+    def each(*_found: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rows.build(["done", "hangs"], 2, measure, each)
+    assert running(ready) == []
+
+
 def test_a_worker_that_kills_its_reaper(tmp_path: Path, ready: Path) -> None:
     """It dies of it, and what it has started is known by a variable, if it has kept that."""
     code = "reaper = os.getppid()\nos.fork() or (os.setsid(), time.sleep(1000))\nos.kill(reaper, signal.SIGKILL)\n"
@@ -78,6 +99,8 @@ def test_a_worker_that_kills_its_reaper(tmp_path: Path, ready: Path) -> None:
 HOME = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from tests.process.test_reaper import supervisor
 supervisor(Path(sys.argv[1]), Path(sys.argv[2]), "time.sleep(1000)").run()
 """
