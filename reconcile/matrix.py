@@ -16,7 +16,7 @@ from .elsewhere import counters_of, lender, traceless, with_trace, within
 from .engine import End, between_runs
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
-from .process import Event
+from .process import Event, abandon
 from .records import Layer, Ledger, Trace
 from .results import RunResult, Statement
 from .runner import RunRequest, collect, conventions_of, load_formulas
@@ -63,7 +63,11 @@ def run_matrix(
     """
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         futures = [pool.submit(_collect, request, env, progress, say) for env in environments]
-        found = [future.result() for future in futures]
+        try:
+            found = [future.result() for future in futures]
+        except BaseException:
+            abandon(pool, futures)
+            raise
     here = next((c for env, c in zip(environments, found, strict=True) if env.name == CURRENT), None)
     lender = here if isinstance(here, Collected) else _lender(request, found)
     conventions = conventions_of(request)

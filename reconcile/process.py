@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import confine, reaper
 from .endings import MARK, Log, death_of, refused, sweep
 from .errors import UsageError
 from .interpreters import Interpreter
@@ -24,11 +25,15 @@ from .taking import TRACE
 POLL = 0.02
 GRACE = 3.0
 """Seconds that a worker which ran into its time limit gets to write down where it was."""
+CLEARING = 2 * reaper.PATIENCE
+"""Seconds that its reaper gets to end a worker and what that has started."""
+CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
+"""Variables of folders that frameworks write to, beside the one for temporary files: a confined worker has its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Progress: phase is loading, started, done or failed."""
+    """Progress: phase is loading, started, done or failed; or confined, where task is what keeps a file's worker in."""
 
     framework: str
     task: str
@@ -45,7 +50,10 @@ class Outcome:
 
 
 class Supervisor:
-    """Runs tasks in a worker process; starts another for the rest when one dies. ``meta`` is set once it is known."""
+    """Runs tasks in a worker process; starts another for the rest when one dies. ``meta`` is set once it is known.
+
+    ``run`` is the folder of the whole run, which goes where this process is killed; none for ``folder`` alone.
+    """
 
     def __init__(
         self,
@@ -57,6 +65,7 @@ class Supervisor:
         progress: Callable[[Event], None],
         tool: Path,
         python: Interpreter,
+        run: Path | None = None,
     ) -> None:
         self.framework = framework
         self.request = request
@@ -65,9 +74,12 @@ class Supervisor:
         self.timeout = timeout
         self.progress = progress
         self.tool = tool
+        self.run_folder = run or folder
         self.python = python
         self.meta: dict[str, Any] | None = None
-        self._own = "factories" in request and framework not in request.get("files", {})
+        file = request.get("files", {}).get(framework)
+        self._own = "factories" in request and file is None
+        self._confined = file is not None and not file.get("trusted")
         self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
         self._succeeded = False
         self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
@@ -83,13 +95,17 @@ class Supervisor:
         """Outcomes of all tasks. Raises UsageError if the pair cannot be used as asked."""
         done: dict[str, Outcome] = {}
         round_ = 0
-        while len(done) < len(self.tasks) and not self._stopped.is_set():
-            folder = self.folder / str(round_)
-            folder.mkdir(parents=True)
-            rest = [t for t in self.tasks if t not in done]
-            done.update(self._round(folder, rest))
-            self._succeeded = any(outcome.record is not None for outcome in done.values())
-            round_ += 1
+        RUNNING.add(self)
+        try:
+            while len(done) < len(self.tasks) and not self._stopped.is_set():
+                folder = self.folder / str(round_)
+                folder.mkdir(parents=True)
+                rest = [t for t in self.tasks if t not in done]
+                done.update(self._round(folder, rest))
+                self._succeeded = any(outcome.record is not None for outcome in done.values())
+                round_ += 1
+        finally:
+            RUNNING.discard(self)
         return done
 
     def _round(self, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
@@ -97,7 +113,10 @@ class Supervisor:
         mark = uuid.uuid4().hex
         try:
             with self._start(folder, tasks, mark) as self._process:
-                return self._watch(self._process, folder, tasks)
+                try:
+                    return self._watch(self._process, folder, tasks)
+                finally:
+                    self._kill()
         finally:
             sweep(mark)
 
@@ -105,6 +124,7 @@ class Supervisor:
         current, theirs, since = "", "", time.monotonic()
         seen = 0
         late = False
+        heard = not self._confined
         while True:
             ended = process.poll() is not None
             events = _events(folder, seen)
@@ -115,9 +135,9 @@ class Supervisor:
                 if "phase" in said:
                     current = said["task"] if said["phase"] == "started" else current
                     self.progress(Event(self.framework, said["task"], said["phase"]))
+            heard = heard or self._read_confined(folder)
             self._read_meta(folder)
             if ended:
-                self._kill_rest(process)
                 self._read_refusal(folder)
                 break
             if self._stopped.is_set():
@@ -155,17 +175,30 @@ class Supervisor:
 
     def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes]:
         request = folder / "request.json"
+        temporary = folder / "tmp"
+        temporary.mkdir()
         body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due", "died": self._died}
         request.write_text(json.dumps(body), encoding="utf-8")
+        worker = [str(self.python.path), "-u", str(self.tool), str(request)]
+        caches = {name: str(temporary) for name in CACHES} if self._confined else {}
+        confined = folder if self._confined else None
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
-                [str(self.python.path), "-u", str(self.tool), str(request)],
+                reaper.command(worker, self.run_folder, confined, self.request.get("device", "cpu") != "cpu"),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**self.python.environ(), MARK: mark},
+                env={**self.python.environ(), **caches, "TMPDIR": str(temporary), MARK: mark},
             )
+
+    def _read_confined(self, folder: Path) -> bool:
+        """Tell what keeps a file's worker in, once that is known."""
+        path = folder / reaper.CONFINED
+        if not path.exists():
+            return False
+        self.progress(Event(self.framework, confine.said(json.loads(path.read_text(encoding="utf-8"))), "confined"))
+        return True
 
     def _read_meta(self, folder: Path) -> None:
         path = folder / "meta.json"
@@ -197,19 +230,29 @@ class Supervisor:
         if self.framework in self.request.get("files", {}) and not self._stopped.is_set():
             raise UsageError(f"{self.request['factories'][self.framework]} cannot be loaded: {reason}.")
 
-    def _kill_rest(self, process: subprocess.Popen[bytes]) -> None:
-        """End what the worker's code has started and left running: it is in the worker's process group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-
     def _kill(self) -> None:
+        """Have the reaper end the worker and what it has started."""
         process = self._process
         if process is not None and process.poll() is None:
+            process.terminate()
             try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
-            process.wait()
+                process.wait(CLEARING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+RUNNING: set[Supervisor] = set()
+"""Those at work in this process, in whatever thread."""
+
+
+def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
+    """Start nothing more of these, and end the workers of what has started: nobody waits for what is found."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    while not all(future.done() for future in futures):
+        for supervisor in tuple(RUNNING):
+            supervisor.stop()
+        time.sleep(POLL)
 
 
 def _events(folder: Path, seen: int) -> list[dict[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from .causes import State
 from .errors import UsageError
 from .model_zoo import pair as pairs
+from .process import abandon
 from .results import RunResult, Statement
 from .settling import blind
 from .work import load
@@ -137,7 +138,7 @@ def build(
                 rows[row.model] = row
                 each(row.model, row, result)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            abandon(pool, futures)
             raise
     return [rows[model] for model in models]
 

@@ -23,6 +23,7 @@ from .process import Event, Outcome, Supervisor
 from .records import TITLES, Ledger, Trace
 from .results import RunResult
 from .settling import Collected, settle, settle_each
+from .signals import passed_on
 from .taking import TRACE
 from .work import load, scoped
 from .worker import PACKAGES
@@ -101,7 +102,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     """Run the workers and read what they leave. Raises UsageError as ``run`` does."""
     counters = _counters(request)
     what = _what(request)
-    with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
+    with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
         meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request)
     return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
@@ -209,7 +210,7 @@ def _collect(
             "training": request.training,
         }
         supervisors[framework] = Supervisor(
-            framework, body, tasks, folder / framework, request.timeout, progress, tool, python
+            framework, body, tasks, folder / framework, request.timeout, progress, tool, python, folder
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -10,8 +12,10 @@ from typing import Any, NoReturn
 import click
 
 from ..errors import EXIT_OK, EXIT_USAGE, UsageError, unknown
+from ..signals import heard
 
-INTERRUPTED = 130
+BY_SIGNAL = 128
+"""What a shell adds to a signal's number for the exit status of what it ended."""
 
 
 class LazyGroup(click.Group):
@@ -54,19 +58,21 @@ class LazyGroup(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run and exit: bad usage is one sentence and 2, an interruption one sentence and 130."""
+        """Run and exit: bad usage is one sentence and 2, an interruption one sentence and 128 + the signal's number."""
         extra["standalone_mode"] = False
-        try:
-            code = super().main(args, prog_name, **extra)
-        except UsageError as error:
-            click.echo(f"Error: {error}", err=True)
-            code = EXIT_USAGE
-        except click.ClickException as error:
-            error.show()
-            code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            click.echo("Interrupted; no file was left half-written.", err=True)
-            code = INTERRUPTED
+        with heard() as came:
+            try:
+                code = super().main(args, prog_name, **extra)
+            except UsageError as error:
+                click.echo(f"Error: {error}", err=True)
+                code = EXIT_USAGE
+            except click.ClickException as error:
+                error.show()
+                code = error.exit_code
+            except (click.Abort, KeyboardInterrupt):
+                with contextlib.suppress(OSError):  # a terminal that has hung up
+                    click.echo("Interrupted; no file was left half-written.", err=True)
+                code = BY_SIGNAL + (came[0] if came else signal.SIGINT)
         sys.exit(code if isinstance(code, int) else EXIT_OK)
 
 

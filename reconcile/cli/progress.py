@@ -35,7 +35,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]
             yield tell
     else:
         shown = (
-            ("loading", "started", "done", "failed")
+            ("confined", "loading", "started", "done", "failed")
             if verbose
             else ("loading", "failed")
             if sys.stderr.isatty()
@@ -49,6 +49,8 @@ def sentence(event: Event) -> str:
     name = NAMES.get(event.framework, event.framework)
     if event.phase == "loading":
         return f"{name}: loading"
+    if event.phase == "confined":
+        return f"{name}: a process of its own loads the file; {event.task}"
     return f"{name}: {event.task} {event.phase}"
 
 
@@ -96,9 +98,11 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
                 line.done += event.phase == "done"
                 if verbose or event.phase == "failed":
                     console.print(Text(sentence(event)))
+            elif event.phase == "confined" and verbose:
+                console.print(Text(sentence(event)))
             elif event.phase == "started":
                 line.running[event.task] = None
-            line.loading = event.phase == "loading"
+            line.loading = event.phase in ("confined", "loading")
             bar.update(line.task, description=line.text(), visible=True)
 
         yield tell

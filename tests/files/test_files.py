@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from reconcile import confine
 from reconcile.conventions import BUILT_IN
 from reconcile.records import Ledger
 from reconcile.results import RunResult
@@ -162,12 +163,18 @@ for path in {paths}:
 
 def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any]:
     """``reconcile run ARGS`` among the files, and its JSON report."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "reconcile", "run", "--out", str(tmp_path), *args]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    command = [sys.executable, "-m", "reconcile", "run", "--verbose", "--out", str(tmp_path), *args]
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == code, done.stdout + done.stderr
     if code == 2:
         return {"refused": done.stderr}
+    assert list(temporary.iterdir()) == []  # TensorFlow alone leaves a file there for every function it traces
+    if sys.platform.startswith("linux"):
+        held = confine.said(dict.fromkeys((confine.FILES, confine.CALLS), ""))
+        assert done.stderr.count(held) == sum(map(args.count, ("--tf", "--torch", "--onnx")))
     (path,) = tmp_path.glob("*.json")
     found: dict[str, Any] = json.loads(path.read_text())
     return found

@@ -121,7 +121,9 @@ def test_metadata(wheel: Path) -> None:
         "click",
         "jinja2",
         "jsonschema",
+        "landlock",
         "packaging",
+        "pyseccomp",
         "rich",
         "tomli",
     }

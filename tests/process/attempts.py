@@ -1,0 +1,124 @@
+"""What a confined process tries: ``python attempts.py INSIDE OUTSIDE PORT OTHER`` prints {attempt: "done" or why not}.
+
+INSIDE and OUTSIDE are folders, the latter with a file; something listens on the PORT; OTHER is another process.
+Standard library only.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+inside, outside = sys.argv[1:3]
+port, other = map(int, sys.argv[3:5])
+theirs, mine = os.path.join(outside, "theirs"), os.path.join(inside, "mine")
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def write(path, mode="w"):
+    with open(path, mode) as file:
+        file.write("x")
+
+
+def passing(path):
+    write(path)
+    os.unlink(path)
+
+
+def moved(place):
+    os.rename(theirs, place)
+    os.rename(place, theirs)
+
+
+def call(name, *arguments):
+    """A function of the C library that is to return something else than -1."""
+    if getattr(libc, name)(*arguments) == -1:
+        raise OSError(ctypes.get_errno(), name)
+
+
+def started(code):
+    """Run this by a process of its own, whose failure is that of the attempt."""
+    if subprocess.run([sys.executable, "-c", code, outside], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise OSError(0, "refused")
+
+
+def opened(family, kind=socket.SOCK_STREAM, call=lambda _socket: None):
+    with socket.socket(family, kind) as made:
+        call(made)
+
+
+UNSHARE, PTRACE_SEIZE, IO_URING = 0x10000000, 0x4206, 425
+
+HARM = {
+    "create": lambda: write(os.path.join(outside, "new")),
+    "create hidden in a path": lambda: write(os.path.join(inside, "..", "..", os.path.basename(outside), "hidden")),
+    "overwrite": lambda: write(theirs, "r+"),
+    "append": lambda: write(theirs, "a"),
+    "empty": lambda: os.truncate(theirs, 0),
+    "empty as it is opened": lambda: os.close(os.open(theirs, os.O_RDONLY | os.O_TRUNC)),
+    "rename": lambda: moved(theirs + "2"),
+    "move in": lambda: moved(mine + "3"),
+    "link in": lambda: os.link(theirs, mine + "4"),
+    "make a folder": lambda: os.mkdir(os.path.join(outside, "folder")),
+    "permissions": lambda: os.chmod(theirs, 0o777),
+    "times": lambda: os.utime(theirs, (1, 1)),
+    "attributes": lambda: os.setxattr(theirs, "user.x", b"x"),
+    "symbolic link": lambda: os.symlink(theirs, mine + "5"),
+    "pipe by name": lambda: os.mkfifo(mine + "6"),
+    "a program's write": lambda: started("import sys; open(sys.argv[1] + '/program', 'w')"),
+    "remove": lambda: os.unlink(theirs),
+    "shared memory": lambda: passing(f"/dev/shm/reconcile-{os.getpid()}"),
+    "memory of another": lambda: open(f"/proc/{other}/mem", "r+b").close(),
+    "connect": lambda: opened(socket.AF_INET, call=lambda s: s.connect(("127.0.0.1", port))),
+    "listen": lambda: opened(socket.AF_INET, call=lambda s: s.bind(("127.0.0.1", 0))),
+    "datagram": lambda: opened(socket.AF_INET6, socket.SOCK_DGRAM),
+    "abstract socket": lambda: opened(socket.AF_UNIX, call=lambda s: s.bind(f"\0reconcile-{os.getpid()}")),
+    "netlink": lambda: opened(socket.AF_NETLINK, socket.SOCK_RAW),
+    "pair that can send anywhere": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
+    "signal to another": lambda: os.kill(other, 0),
+    "signal to all": lambda: os.kill(0, 0),
+    "namespace": lambda: call("unshare", UNSHARE),
+    "trace another": lambda: call("ptrace", PTRACE_SEIZE, other, None, None),
+    "io_uring": lambda: call("syscall", IO_URING, 1, ctypes.create_string_buffer(120)),
+}
+
+
+def tidy():
+    write(mine)
+    os.mkdir(mine + "7")
+    os.rename(mine, os.path.join(mine + "7", "mine"))
+    os.unlink(os.path.join(mine + "7", "mine"))
+    os.rmdir(mine + "7")
+
+
+def paired():
+    one, two = socket.socketpair()
+    one.sendall(b"x")
+    assert two.recv(1) == b"x"
+
+
+WORK = {
+    "own files": tidy,
+    "reading": lambda: os.listdir(outside) and open(__file__).close(),
+    "/dev/null": lambda: write("/dev/null"),
+    "a program": lambda: started("pass"),
+    "a pair": paired,
+    "signal to itself": lambda: os.kill(os.getpid(), 0),
+    "ignored signals": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+}
+
+
+def tried(attempt):
+    try:
+        attempt()
+    except OSError as error:
+        return error.strerror or str(error)
+    return "done"
+
+
+if __name__ == "__main__":
+    found = [{name: tried(attempt) for name, attempt in attempts.items()} for attempts in (HARM, WORK)]
+    print(json.dumps(found))
