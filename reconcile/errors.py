@@ -48,3 +48,13 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(choices)}."
     return UsageError(f"unknown {kind} {name!r}. {hint}")
+
+
+def said(error: BaseException) -> str:
+    """An error of somebody else's code in half a sentence: its type, and its first line where it has one."""
+    try:
+        line = str(error).strip().partition("\n")[0]
+    except Exception:  # its own __str__ may be what is wrong
+        line = ""
+    kind = type(error).__name__
+    return f"{kind}: {line[:300].rstrip('.')}" if line else kind

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from . import user_files
 from .align import ROOT
 from .errors import UsageError
 from .records import Trace
@@ -90,16 +91,11 @@ def _row(layer: str, tf: list[str], torch: list[str]) -> Match:
 
 
 def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read the mapping file {file}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the mapping file {file} is not text in UTF-8.") from error
+    said = user_files.text(file, "the mapping file")
     form = f"the columns are {', '.join(COLUMNS)}, of which tf and torch are needed"
     header: list[str] | None = None
     found = []
-    reader = csv.reader(io.StringIO(text))
+    reader = csv.reader(io.StringIO(said))
     try:
         for cells in reader:
             number, cells = reader.line_num, [cell.strip() for cell in cells]
