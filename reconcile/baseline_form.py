@@ -136,10 +136,13 @@ def _fields(data: Any, form: Mapping[str, str], where: str, extra: tuple[str, ..
 
 
 def _is(value: Any, kind: str, where: str) -> None:
-    whole = kind in (WHOLE, COUNT)
-    if not isinstance(value, _TYPES[kind]) or (whole and isinstance(value, bool)) or (kind == COUNT and value < 0):
+    fits = isinstance(value, _TYPES[kind])
+    if kind in (WHOLE, COUNT):
+        fits = fits and not isinstance(value, bool) and (kind == WHOLE or value >= 0)
+    if not fits:
         raise Malformed(f"{where} is not {kind}")
     member = _MEMBERS.get(kind)
     if member:
-        for name, item in value.items() if isinstance(value, dict) else enumerate(value):
-            _is(item, member, f"{where}.{name}" if isinstance(value, dict) else f"{where}[{name}]")
+        named = isinstance(value, dict)
+        for name, item in value.items() if named else enumerate(value):
+            _is(item, member, f"{where}.{name}" if named else f"{where}[{name}]")

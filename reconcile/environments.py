@@ -28,6 +28,7 @@ from . import toml
 from .adapters import COUNTERS
 from .errors import UsageError, unknown
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
+from .user_files import short
 
 __all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "at", "cache_root", "ensure", "folder_of", "load"]
 
@@ -288,8 +289,8 @@ def _environment(file: str, name: str, table: object) -> Environment:
 
 
 def _check_python(where: str, python: str) -> None:
-    if python != CURRENT and not re.fullmatch(r"3\.\d+", python):
-        raise UsageError(f"{where} must be a version such as 3.11 or the word {CURRENT}, not {python!r}.")
+    if python != CURRENT and not re.fullmatch(r"3\.[0-9]{1,3}", python):
+        raise UsageError(f"{where} must be a version such as 3.11 or the word {CURRENT}, not {short(python)}.")
 
 
 def _requirement(where: str, text: str) -> Requirement:

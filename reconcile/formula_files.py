@@ -77,7 +77,8 @@ def _plain(found: object) -> Work:
     nothing of it. Raises NoWork."""
     work = checked(found)
     if work.accumulators > work.mac:
-        raise NoWork(f"it returned {work.accumulators} accumulators (dot products) for {work.mac} multiply-adds")
+        dots, macs = user_files.short(work.accumulators), user_files.short(work.mac)
+        raise NoWork(f"it returned accumulators={dots} and mac={macs}, and a dot product has at least one multiply-add")
     return work
 
 

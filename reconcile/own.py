@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,9 @@ from . import files
 from .adapters import COUNTERS, Counter
 from .errors import UsageError, unknown
 from .model_zoo.pair import Input
+from .numbers import SIZE, whole
 from .records import TITLES
+from .user_files import short
 from .worker import PACKAGES
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -49,7 +52,7 @@ def read_input(text: str) -> Input:
     """
 
     def wrong(why: str) -> UsageError:
-        return UsageError(f"--input {text!r} cannot be read: {why}. {FORM}")
+        return UsageError(f"--input {short(text)} cannot be read: {why}. {FORM}")
 
     name, equals, rest = text.rpartition("=")
     name = name.strip()
@@ -61,10 +64,15 @@ def read_input(text: str) -> Input:
     sizes = () if shape in ("", "()") else shape.removeprefix("(").removesuffix(")").removesuffix(",").split(",")
     if not shape:
         raise wrong("it has no shape")
+    found = []
     for size in sizes:
-        if not re.fullmatch(r"\s*[0-9]+\s*", size):
-            raise wrong(f"{size.strip()!r} is no size")
-    return Input(name, tuple(int(size) for size in sizes), dtype)
+        number = whole(size, 0, SIZE)
+        if number is None:
+            raise wrong(f"{short(size.strip())} is no size")
+        found.append(number)
+    if math.prod(found) > SIZE:
+        raise wrong("it has more elements than any tensor can have")
+    return Input(name, tuple(found), dtype)
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:

@@ -20,6 +20,7 @@ from .formula_files import load_formulas
 from .interpreters import Interpreter
 from .lending import lend
 from .model_zoo import pair as pairs
+from .numbers import seconds
 from .process import Event, Outcome, Supervisor
 from .records import TITLES, Ledger, Trace
 from .results import RunResult
@@ -59,6 +60,10 @@ class RunRequest:
     paths: tuple[str, ...] = ()
     every_convention: bool = False
     mapping: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a time limit that is none."""
+        seconds(self.timeout)
 
 
 PASSES = ("forward", "training")
