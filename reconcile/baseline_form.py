@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
 from .causes import State
+from .errors import short
 from .records import TITLES, Entry, Ledger, Op, Problem, Sighting, Trace
-from .user_files import short
 
 
 class Malformed(Exception):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import toml
-from .errors import UsageError
-from .user_files import short
+from .errors import UsageError, short
 from .work.types import COMPONENTS, Work
 
 

@@ -13,14 +13,13 @@ from .conventions import BUILT_IN, Convention
 from .engine import Missing
 from .environments import CURRENT, EnvironmentError_, ensure
 from .environments import load as load_environments
-from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
+from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, short, unknown
 from .grammar import Candidate, Source, candidates
 from .process import Event
 from .records import Ledger
 from .results import Claim
 from .runner import RunRequest, collect, pair_file
 from .settling import Collected
-from .user_files import short
 
 SESSION = "tf.profiler@session"
 """A published recipe that is tried where no saved data has it; the present Keras no longer builds into its graph."""

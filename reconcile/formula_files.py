@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TypeVar
 
 from . import user_files
-from .errors import UsageError, said
+from .errors import UsageError, said, short
 from .records import Op
 from .work import Formula, NoWork, UnknownWork, Work, checked, registered, substitute
 
@@ -77,7 +77,7 @@ def _plain(found: object) -> Work:
     nothing of it. Raises NoWork."""
     work = checked(found)
     if work.accumulators > work.mac:
-        dots, macs = user_files.short(work.accumulators), user_files.short(work.mac)
+        dots, macs = short(work.accumulators), short(work.mac)
         raise NoWork(f"it returned accumulators={dots} and mac={macs}, and a dot product has at least one multiply-add")
     return work
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .errors import UsageError
-from .user_files import short
+from .errors import UsageError, short
 
 LONGEST = 10**8
 """Seconds that may be waited for anything: three years."""

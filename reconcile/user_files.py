@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError
+from .errors import UsageError, short
 
 PART = 1 << 20
 PARTS = 1 << 10
@@ -97,12 +97,3 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise Unsound(f"{short(twice)} is there twice in one table")
     return table
-
-
-def short(value: object, limit: int = 60) -> str:
-    """A value as Python writes it, for a sentence: cut where it is long, its type where it cannot be written."""
-    try:
-        shown = repr(value)
-    except Exception:  # a number of too many digits, a value nested too deeply, or somebody's own __repr__
-        return f"a value of type {type(value).__name__}"
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

@@ -24,9 +24,8 @@ class Jobs(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises UsageError."""
-        from ..errors import UsageError
+        from ..errors import UsageError, short
         from ..numbers import whole
-        from ..user_files import short
 
         found = whole(str(value), 1, MOST_JOBS)
         if found is None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from operator import add, attrgetter, index, sub
 from typing import NamedTuple
 
+from ..errors import short
 from ..records import Op, Shape
-from ..user_files import short
 
 COMPONENTS = ("mac", "accumulators", "add", "mul", "div", "cmp", "special")
 

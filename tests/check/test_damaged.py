@@ -15,11 +15,11 @@ from reconcile import baselines
 from reconcile.checking import between, check
 from reconcile.conventions import BUILT_IN
 from reconcile.decode import figure, gather, search
-from reconcile.errors import ReconcileError, UsageError
+from reconcile.errors import ReconcileError, UsageError, short
 from reconcile.mapping import check as check_mapping
 from reconcile.report.drift import details, verdict
 from reconcile.runner import RunRequest
-from reconcile.user_files import DEEP, Unsound, parse_json, short
+from reconcile.user_files import DEEP, Unsound, parse_json
 from tests.check import takes
 from tests.check.takes import take
 
