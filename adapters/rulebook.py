@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from ..causes import Cause
+from ..errors import ReconcileError, UsageError, said
 from ..records import Op, Shape
-from ..work import ZERO, UnknownWork, Work, known, prod
+from ..work import ZERO, UnknownWork, Work, checked, known, prod
 
 Compute = Callable[[Op], Work]
 WhyNot = Callable[[Op], str]
@@ -71,7 +72,13 @@ class RuleBook:
 
     def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
         """The rule for this op in the counter's version, or None. Raises ValueError if two hold at once."""
-        version = Version(versions.get(self.package, "0"))
+        text = versions.get(self.package, "0")
+        try:
+            version = Version(text)
+        except InvalidVersion as error:
+            raise UsageError(
+                f"the rules for {self.name} go by the version of {self.package}, and {text!r} is none."
+            ) from error
         held = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
         if len(held) > 1:
             raise ValueError(f"rules {[r.id for r in held]} both hold for {self.package} {version}")
@@ -103,6 +110,13 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     if rule is None:
         return ZERO, NotCounted(Cause.OP_NOT_COUNTED, why_not(op))
     try:
-        return rule.compute(op), None
+        return checked(rule.compute(op)), None
     except NotCounted as missed:
         return ZERO, missed
+    except (UnknownWork, ReconcileError):
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"the rule {rule.id} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
+            "take that anew; else this is a defect of reconcile: please report it."
+        ) from error

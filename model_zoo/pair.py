@@ -10,6 +10,7 @@ among the latter is that of PyTorch's counters.
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -33,6 +34,10 @@ __all__ = [
     "zoo_names",
 ]
 
+LONGEST = 40
+"""Characters of a number that is a parameter."""
+LARGEST = 2**63 - 1
+"""The largest one: no framework has a size beyond."""
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -139,8 +144,14 @@ def _read(model, name, text, default):
         if text.lower() in ("false", "no", "0"):
             return False
         raise PairError("%s: %s must be true or false, not %r." % (model, name, text))
-    try:
-        return type(default)(text)
-    except (TypeError, ValueError) as error:
+    if isinstance(default, str):
+        return text
+    value = None
+    if len(text) <= LONGEST:
+        with contextlib.suppress(TypeError, ValueError):
+            value = type(default)(text)
+    if value is None or not -LARGEST <= value <= LARGEST:  # NaN is not between two numbers either
         kind = "a whole number" if isinstance(default, int) else "a number"
-        raise PairError("%s: %s must be %s, not %r." % (model, name, kind, text)) from error
+        shown = repr(text) if len(text) <= LONGEST else "one of %d characters" % len(text)
+        raise PairError("%s: %s must be %s between -2^63 and 2^63, not %s." % (model, name, kind, shown))
+    return value

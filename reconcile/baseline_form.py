@@ -6,32 +6,46 @@ A number somebody edited is still of this form: that is a drift, at its layer, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from .causes import State
-from .records import Entry, Ledger, Op, Problem, Sighting, Trace
+from .errors import short
+from .records import TITLES, Entry, Ledger, Op, Problem, Sighting, Trace
 
 
 class Malformed(Exception):
     """What is wrong, and where, in half a sentence."""
 
 
-WHOLE, TEXT, TABLE, LIST, TRUTH = "a whole number", "text", "a table", "a list", "true or false"
-_TYPES: Mapping[str, type] = {WHOLE: int, TEXT: str, TABLE: dict, LIST: list, TRUTH: bool}
-_KINDS: Mapping[Any, str] = {int: WHOLE, str: TEXT, dict: TABLE, Op: TABLE, tuple: LIST, bool: TRUTH}
+WHOLE, COUNT, TEXT, TABLE, LIST, TRUTH = (
+    "a whole number", "a whole number of at least 0", "text", "a table", "a list", "true or false",
+)  # fmt: skip
+TEXTS, VERSIONS, COUNTS = "a list of texts", "a table of texts", "a table of whole numbers of at least 0"
+_TYPES: Mapping[str, type] = {
+    WHOLE: int, COUNT: int, TEXT: str, TABLE: dict, LIST: list, TRUTH: bool, TEXTS: list, VERSIONS: dict, COUNTS: dict
+}  # fmt: skip
+_MEMBERS: Mapping[str, str] = {TEXTS: TEXT, VERSIONS: TEXT, COUNTS: COUNT}
+_KINDS: Mapping[Any, str] = {
+    int: COUNT, str: TEXT, Op: TABLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: VERSIONS, dict[str, int]: COUNTS
+}  # fmt: skip
+
+SIZE = 2**63
+"""No framework has a dimension of so many elements."""
+ELEMENTS = 10**30
+"""No tensor has so many; beyond, products of shapes have more digits than Python prints."""
 
 _TOP = {
-    "tool": TEXT, "model": TEXT, "environment": TEXT, "params": TABLE, "layers": LIST, "frameworks": LIST,
-    "source": TEXT, "versions": TABLE, "missing": LIST, "traces": LIST, "ledgers": LIST,
+    "tool": TEXT, "model": TEXT, "environment": TEXT, "params": TABLE, "layers": LIST, "frameworks": TEXTS,
+    "source": TEXT, "versions": VERSIONS, "missing": LIST, "traces": LIST, "ledgers": LIST,
 }  # fmt: skip
 
 
 def _form(record: type) -> dict[str, str]:
-    """The fields of a record and their kinds, from its annotations."""
+    """The fields of a record and their kinds, from its annotations. Records are counts, never less than 0."""
     found = {}
     for name, hint in get_type_hints(record).items():
-        kind = get_origin(hint) or hint
-        found[name] = _KINDS[kind]
+        plain = (get_origin(hint) or hint)[get_args(hint)] if get_args(hint) else hint
+        found[name] = _KINDS.get(plain) or {dict: TABLE, tuple: LIST}[get_origin(hint)]
     return found
 
 
@@ -58,7 +72,7 @@ def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
     for index, missing in enumerate(data["missing"]):
         _fields(missing, _MISSING, f"missing[{index}]")
         if missing["state"] not in {s.value for s in State}:
-            raise Malformed(f"missing[{index}].state is {missing['state']!r}")
+            raise Malformed(f"missing[{index}].state is {short(missing['state'])}")
     for kind in ("trace", "ledger"):
         for index, record in enumerate(data[f"{kind}s"]):
             check_record(record, kind, records, f"{kind}s[{index}]")
@@ -70,10 +84,8 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
     if data.get("kind") != kind:
         raise Malformed(f"{where} is not a {kind}")
     if data.get("schema") != schema or isinstance(data.get("schema"), bool):
-        raise Malformed(f"{where} has record format {data.get('schema')!r}, this reconcile reads {schema}")
+        raise Malformed(f"{where} has record format {short(data.get('schema'))}, this reconcile reads {schema}")
     _fields(data, _RECORDS[kind], where, extra=("kind", "schema"))
-    for name, version in data["versions"].items():
-        _is(version, TEXT, f"{where}.versions.{name}")
     for index, op in enumerate(data.get("ops", ())):
         _op(op, f"{where}.ops[{index}]")
     for index, problem in enumerate(data.get("problems", ())):
@@ -83,8 +95,10 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
     for index, sighting in enumerate(data.get("sightings", ())):
         _fields(sighting, _SIGHTING, f"{where}.sightings[{index}]")
         _op(sighting["op"], f"{where}.sightings[{index}].op")
+    if data["framework"] not in TITLES:
+        raise Malformed(f"{where}.framework is {short(data['framework'])}, none of {', '.join(TITLES)}")
     if kind == "ledger" and data["unit"] not in ("MAC", "FLOP"):
-        raise Malformed(f"{where}.unit is {data['unit']!r}, neither MAC nor FLOP")
+        raise Malformed(f"{where}.unit is {short(data['unit'])}, neither MAC nor FLOP")
 
 
 def _op(data: Any, where: str) -> None:
@@ -96,9 +110,17 @@ def _op(data: Any, where: str) -> None:
                 raise Malformed(f"{at} is not a shape with a dtype")
             if tensor[0] is not None:
                 _is(tensor[0], LIST, at)
-                for size in tensor[0]:
-                    if size is not None:
-                        _is(size, WHOLE, at)
+                _shape(tensor[0], at)
+
+
+def _shape(sizes: list[Any], where: str) -> None:
+    elements = 1
+    for size in sizes:
+        if size is not None:
+            _is(size, COUNT, where)
+            elements *= max(size, 1)
+            if size >= SIZE or elements >= ELEMENTS:
+                raise Malformed(f"{where} is larger than any tensor")
 
 
 def _fields(data: Any, form: Mapping[str, str], where: str, extra: tuple[str, ...] = ()) -> None:
@@ -110,9 +132,17 @@ def _fields(data: Any, form: Mapping[str, str], where: str, extra: tuple[str, ..
         _is(data[name], kind, f"{dot}{name}")
     for name in data:
         if name not in form and name not in extra:
-            raise Malformed(f"{dot}{name} is not a field of it")
+            raise Malformed(f"{where or 'it'} has a field {short(name)}, which is none of its own")
 
 
 def _is(value: Any, kind: str, where: str) -> None:
-    if not isinstance(value, _TYPES[kind]) or (kind == WHOLE and isinstance(value, bool)):
+    fits = isinstance(value, _TYPES[kind])
+    if kind in (WHOLE, COUNT):
+        fits = fits and not isinstance(value, bool) and (kind == WHOLE or value >= 0)
+    if not fits:
         raise Malformed(f"{where} is not {kind}")
+    member = _MEMBERS.get(kind)
+    if member:
+        named = isinstance(value, dict)
+        for name, item in value.items() if named else enumerate(value):
+            _is(item, member, f"{where}.{name}" if named else f"{where}[{name}]")

@@ -22,6 +22,7 @@ from .errors import UsageError
 from .records import SCHEMA as RECORDS
 from .records import Ledger, Trace, from_json, to_json
 from .settling import Collected
+from .user_files import read_json
 
 KIND = "reconcile-baseline"
 SCHEMA = 1
@@ -188,20 +189,7 @@ def load_any(path: Path) -> Baseline:
 
 
 def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is damaged: it is no complete JSON ({_first(error)}). {AGAIN.format('NAME')}"
-        ) from error
-
-
-def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0][:120] or type(error).__name__
+    return read_json(path, "the file", AGAIN.format("NAME"))
 
 
 def _nature(data: Any) -> str:

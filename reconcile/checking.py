@@ -13,9 +13,10 @@ from .conventions import choose
 from .drift import compare
 from .engine import Missing
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from .formula_files import load_formulas
 from .moves import Drift
 from .process import Event
-from .runner import RunRequest, collect, conventions_of, load_formulas
+from .runner import RunRequest, collect, conventions_of
 from .settling import Collected
 from .work import load as load_work
 from .work import scoped
@@ -74,7 +75,7 @@ def check(
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
     with scoped():
-        load_formulas(request.formulas)
+        load_formulas(request.formulas, request.timeout)
         found = (take or collect)(request, progress)
         if old is not None:
             held_against(old, path, found, params=not update)

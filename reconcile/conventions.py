@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import toml
-from .errors import UsageError
+from .errors import UsageError, short
 from .work.types import COMPONENTS, Work
 
 
@@ -35,6 +35,11 @@ class Convention:
         return sum(self.weight(name) * count for name, count in work.items() if count)
 
 
+HEAVIEST = 10**9
+"""A weight is at most so much."""
+LONGEST = 100
+"""Characters of a name."""
+
 _ONES = {"add": 1, "mul": 1, "div": 1, "cmp": 1, "special": 1}
 
 MATMUL = Convention("matmul", mac=2, meaning="2 per multiply-add of matrix products and convolutions, nothing else.")
@@ -53,28 +58,49 @@ BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
 def load_conventions(path: Path) -> dict[str, Convention]:
     """Read user conventions from TOML: one table per convention, components as integer weights.
 
-    Raises UsageError, naming the file, table and key, for anything that is not such a table.
+    Raises UsageError, naming the file, table and key, for anything that is not such a table, and for weights by which some work
+    would come to less than nothing.
     """
     return {name: _convention(path, name, table) for name, table in toml.read(path, "the convention file").items()}
 
 
 def _convention(path: Path, name: str, table: object) -> Convention:
-    where = f"the convention file {path}, table [{name}]"
+    where = f"the convention file {path}, table {short(name)}"
     if name in BUILT_IN:
         raise UsageError(f"{where}: this name is built in and cannot be redefined; choose another.")
+    if not name.isprintable() or not name.strip() or len(name) > LONGEST:
+        raise UsageError(f"{where}: a name has 1 to {LONGEST} characters that can be printed.")
     if not isinstance(table, dict):
-        raise UsageError(f"{where}: expected a table such as [{name}] with lines like `mac = 2`.")
-    allowed = (*COMPONENTS, "meaning")
+        raise UsageError(f"{where}: expected a table such as [NAME] with lines like `mac = 2`.")
     for key, value in table.items():
-        if key not in allowed:
-            import difflib
+        _check(where, key, value)
+    convention = Convention(name, **table)
+    if convention.mac + convention.accumulators < 0:
+        raise UsageError(
+            f"{where}: accumulators must be at least {-convention.mac}, not {convention.accumulators}: a dot product of one term "
+            f"is one multiply-add, which mac weighs {convention.mac}, and would come to less than 0 FLOPs."
+        )
+    return convention
 
-            near = difflib.get_close_matches(key, allowed, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{where}: unknown component {key!r}; the components are {', '.join(COMPONENTS)}.{hint}")
-        if key != "meaning" and (not isinstance(value, int) or isinstance(value, bool)):
-            raise UsageError(f"{where}: {key} must be an integer weight, not {value!r}.")
-    return Convention(name, **table)
+
+def _check(where: str, key: str, value: object) -> None:
+    """Raises UsageError for a key that is none, and for a weight that is no weight."""
+    allowed = (*COMPONENTS, "meaning")
+    if key not in allowed:
+        import difflib
+
+        near = difflib.get_close_matches(key, allowed, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{where}: unknown component {short(key)}; the components are {', '.join(COMPONENTS)}.{hint}")
+    if key == "meaning":
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: meaning must be text, not {short(value)}.")
+    elif not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{where}: {key} must be an integer weight, not {short(value)}.")
+    elif abs(value) > HEAVIEST:
+        raise UsageError(f"{where}: {key} must be a weight of at most {HEAVIEST:,}, not {short(value)}.")
+    elif value < 0 and key != "accumulators":
+        raise UsageError(f"{where}: {key} must be 0 or more, not {value}: no work has less than 0 FLOPs.")
 
 
 def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:

@@ -4,10 +4,12 @@ factory of an installed package how it is called if it is to load no weights.
 Imported by the worker: Python 3.6 and standard library only.
 """
 
+import ast
 import enum
 import inspect
 import os
 import re
+import textwrap
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import theirs
@@ -15,6 +17,19 @@ from .adapters import keras_model
 from .model_zoo import pair as pairs
 
 _SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
+
+
+def documentation(thing):
+    # type: (Any) -> str
+    """The docstring of a module, class or function, '' if it has none; from its source where Python drops them (-OO)."""
+    if getattr(thing, "__doc__", None):
+        return str(thing.__doc__)
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+        found = tree if inspect.ismodule(thing) else tree.body[0]  # type: Any
+        return ast.get_docstring(found, clean=False) or ""
+    except Exception:  # there is no source, or nothing in it has a docstring
+        return ""
 
 
 def inputs_of(model, doc):

@@ -13,7 +13,7 @@ from .conventions import BUILT_IN, Convention
 from .engine import Missing
 from .environments import CURRENT, EnvironmentError_, ensure
 from .environments import load as load_environments
-from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, unknown
+from .errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, short, unknown
 from .grammar import Candidate, Source, candidates
 from .process import Event
 from .records import Ledger
@@ -59,9 +59,9 @@ _FIGURE = re.compile(
 
 def figure(text: str) -> Figure:
     """Read a number as people print it. Raises UsageError for anything else, and for fractions of an operation."""
-    found = _FIGURE.fullmatch(text.strip())
+    found = _FIGURE.fullmatch(text.strip()) if len(text) <= LONGEST else None
     if found is None:
-        raise UsageError(f"{text!r} is no number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G or 585M.")
+        raise UsageError(f"{short(text)} is no number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G or 585M.")
     digits = int(re.sub(r"\D", "", found["whole"]) + (found["part"] or ""))
     power = int(found["power"] or 0) + _SUFFIX[found["suffix"].lower()] - len(found["part"] or "")
     while power < 0 and digits % 10 == 0:
@@ -106,6 +106,8 @@ class Decoded:
 
 
 NEAR = 10
+LONGEST = 100
+"""Characters of a number; its power of ten has two digits."""
 
 
 def search(

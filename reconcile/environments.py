@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 
 from . import toml
 from .adapters import COUNTERS
-from .errors import UsageError, unknown
+from .errors import UsageError, short, unknown
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
 
 __all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "at", "cache_root", "ensure", "folder_of", "load"]
@@ -258,20 +258,21 @@ def _environment(file: str, name: str, table: object) -> Environment:
     for key in table:
         if key not in (*keys, "counters", "over"):
             raise UsageError(
-                f"{where}: unknown key {key!r}; the keys are {', '.join(keys)}, counters and over. A name with dots is quoted."
+                f"{where}: unknown key {short(key)}; the keys are {', '.join(keys)}, counters and over. "
+                "A name with dots is quoted."
             )
     for key in keys:
         if key not in table:
             raise UsageError(f"{where}: the key {key} is missing.")
     for key in ("title", "python"):
         if not isinstance(table[key], str):
-            raise UsageError(f"{where}: {key} must be text, not {table[key]!r}.")
+            raise UsageError(f"{where}: {key} must be text, not {short(table[key])}.")
     table = {"counters": [], **table}
     if table.get("over", CURRENT) != CURRENT or ("over" in table and table["python"] != CURRENT):
         raise UsageError(f'{where}: over is "{CURRENT}" or left out, and python is "{CURRENT}" as well.')
     for key in ("frameworks", "requirements", "counters"):
         if not isinstance(table[key], list) or not all(isinstance(item, str) for item in table[key]):
-            raise UsageError(f"{where}: {key} must be a list of texts, not {table[key]!r}.")
+            raise UsageError(f"{where}: {key} must be a list of texts, not {short(table[key])}.")
     _check_python(f"{where}: python", table["python"])
     if not table["frameworks"] or set(table["frameworks"]) - set(FRAMEWORKS):
         raise UsageError(f"{where}: frameworks must be one or both of {', '.join(FRAMEWORKS)}.")
@@ -288,15 +289,15 @@ def _environment(file: str, name: str, table: object) -> Environment:
 
 
 def _check_python(where: str, python: str) -> None:
-    if python != CURRENT and not re.fullmatch(r"3\.\d+", python):
-        raise UsageError(f"{where} must be a version such as 3.11 or the word {CURRENT}, not {python!r}.")
+    if python != CURRENT and not re.fullmatch(r"3\.[0-9]{1,3}", python):
+        raise UsageError(f"{where} must be a version such as 3.11 or the word {CURRENT}, not {short(python)}.")
 
 
 def _requirement(where: str, text: str) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise UsageError(f"{where}: {text!r} is no requirement such as tensorflow==2.15.1.") from error
+        raise UsageError(f"{where}: {short(text)} is no requirement such as tensorflow==2.15.1.") from error
 
 
 def _setuptools(python: str) -> str:

@@ -47,4 +47,23 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
     choices = sorted(names)
     near = difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(choices)}."
-    return UsageError(f"unknown {kind} {name!r}. {hint}")
+    return UsageError(f"unknown {kind} {short(name)}. {hint}")
+
+
+def short(value: object, limit: int = 60) -> str:
+    """A value as Python writes it, for a sentence: cut where it is long, its type where it cannot be written."""
+    try:
+        shown = repr(value)
+    except Exception:  # a number of too many digits, a value nested too deeply, or somebody's own __repr__
+        return f"a value of type {type(value).__name__}"
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def said(error: BaseException) -> str:
+    """An error of somebody else's code in half a sentence: its type, and its first line where it has one."""
+    try:
+        line = str(error).strip().partition("\n")[0]
+    except Exception:  # its own __str__ may be what is wrong
+        line = ""
+    kind = type(error).__name__
+    return f"{kind}: {line[:300].rstrip('.')}" if line else kind

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .conventions import BUILT_IN, MATMUL
+from .declared import documentation
 from .decode import figure, saved, search
 from .errors import UsageError
 from .grammar import Source
@@ -78,7 +79,7 @@ def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
     module = pairs.load_pair(pairs.pair_path(model))
-    about = (module.__doc__ or "").partition("\n")[0]
+    about = documentation(module).partition("\n")[0]
     declared = getattr(module, "NOT_EQUIVALENT", "")
     both = _proof(model)
     try:

@@ -110,7 +110,7 @@ class Given(object):
                 "the factory %s returned %s; it must return a %s, or (model, example inputs)."
                 % (self.where, what, TITLES[self.framework])
             )
-        self._arguments = self._arguments_of(model, inputs, getattr(factory, "__doc__", None) or "")
+        self._arguments = self._arguments_of(model, inputs, declared.documentation(factory))
         return model
 
     def _arguments_for(self, factory):

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from . import user_files
 from .align import ROOT
-from .errors import UsageError
+from .errors import UsageError, short
 from .records import Trace
 from .results import Match
 
@@ -69,7 +70,8 @@ def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
                 raise UsageError(f"{where}: {_unknown(side, shown, there[side])}")
             if (side, path) in seen:
                 raise UsageError(
-                    f"{where}: the {SIDES[side]} layer {shown!r} is in line {seen[side, path]} already; a layer is in one row."
+                    f"{where}: the {SIDES[side]} layer {short(shown)} is in line {seen[side, path]} already; "
+                    "a layer is in one row."
                 )
             seen[side, path] = number
             row = rows.setdefault(line["layer"] or f"\n{number}", {name: [] for name in SIDES})
@@ -90,16 +92,11 @@ def _row(layer: str, tf: list[str], torch: list[str]) -> Match:
 
 
 def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read the mapping file {file}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the mapping file {file} is not text in UTF-8.") from error
+    said = user_files.text(file, "the mapping file")
     form = f"the columns are {', '.join(COLUMNS)}, of which tf and torch are needed"
     header: list[str] | None = None
     found = []
-    reader = csv.reader(io.StringIO(text))
+    reader = csv.reader(io.StringIO(said))
     try:
         for cells in reader:
             number, cells = reader.line_num, [cell.strip() for cell in cells]
@@ -127,7 +124,7 @@ def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
 def _unknown(side: str, shown: str, there: set[str]) -> str:
     near = difflib.get_close_matches(shown, sorted(there - {""}), n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else "The file that --write-mapping writes has them all."
-    return f"the {SIDES[side]} model has no layer {shown!r}. {hint}"
+    return f"the {SIDES[side]} model has no layer {short(shown)}. {hint}"
 
 
 def _layers(trace: Trace) -> set[str]:

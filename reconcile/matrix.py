@@ -16,10 +16,11 @@ from .elsewhere import counters_of, lender, traceless, with_trace, within
 from .engine import End, between_runs
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from .formula_files import load_formulas
 from .process import Event, abandon
 from .records import Layer, Ledger, Trace
 from .results import RunResult, Statement
-from .runner import RunRequest, collect, conventions_of, load_formulas
+from .runner import RunRequest, collect, conventions_of
 from .settling import Collected, settle
 from .work import load, scoped
 
@@ -73,7 +74,7 @@ def run_matrix(
     conventions = conventions_of(request)
     load()
     with scoped():
-        load_formulas(request.formulas)
+        load_formulas(request.formulas, request.timeout)
         return _settled(environments, found, lender, convention, conventions)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import files
 from .adapters import COUNTERS, Counter
-from .errors import UsageError, unknown
+from .errors import UsageError, short, unknown
 from .model_zoo.pair import Input
+from .numbers import SIZE, whole
 from .records import TITLES
 from .worker import PACKAGES
 
@@ -21,7 +23,7 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 def factory(framework: str, text: str, option: str = "") -> str:
     """``package.module:function`` as it was given, by ``option`` or --tf or --torch. Raises UsageError for anything else."""
-    option = f"{option or f'--{framework}'} {text!r}"
+    option = f"{option or f'--{framework}'} {short(text)}"
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
@@ -29,9 +31,11 @@ def factory(framework: str, text: str, option: str = "") -> str:
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
         hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
-        raise UsageError(f"{option}: {module!r} is no module's name. Write it with dots, such as {hint}.")
+        raise UsageError(f"{option}: {short(module)} is no module's name. Write it with dots, such as {hint}.")
     if not _MODULE.fullmatch(function):
-        raise UsageError(f"{option}: {function!r} is no function's name. Write MODULE:FUNCTION, such as {module}:make.")
+        raise UsageError(
+            f"{option}: {short(function)} is no function's name. Write MODULE:FUNCTION, such as {module}:make."
+        )
     return text
 
 
@@ -49,22 +53,27 @@ def read_input(text: str) -> Input:
     """
 
     def wrong(why: str) -> UsageError:
-        return UsageError(f"--input {text!r} cannot be read: {why}. {FORM}")
+        return UsageError(f"--input {short(text)} cannot be read: {why}. {FORM}")
 
     name, equals, rest = text.rpartition("=")
     name = name.strip()
     if equals and not name.isidentifier():
-        raise wrong(f"{name!r} is no argument's name")
+        raise wrong(f"{short(name)} is no argument's name")
     shape, colon, dtype = (part.strip() for part in rest.partition(":"))
     if colon and dtype not in DTYPES:
-        raise wrong(f"{dtype!r} is none of {', '.join(DTYPES)}")
+        raise wrong(f"{short(dtype)} is none of {', '.join(DTYPES)}")
     sizes = () if shape in ("", "()") else shape.removeprefix("(").removesuffix(")").removesuffix(",").split(",")
     if not shape:
         raise wrong("it has no shape")
+    found = []
     for size in sizes:
-        if not re.fullmatch(r"\s*[0-9]+\s*", size):
-            raise wrong(f"{size.strip()!r} is no size")
-    return Input(name, tuple(int(size) for size in sizes), dtype)
+        number = whole(size, 0, SIZE)
+        if number is None:
+            raise wrong(f"{short(size.strip())} is no size")
+        found.append(number)
+    if math.prod(found) > SIZE:
+        raise wrong("it has more elements than any tensor can have")
+    return Input(name, tuple(found), dtype)
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
@@ -73,7 +82,7 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
     names = [i.name for i in found if i.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise UsageError(f"--input gives {twice!r} twice.")
+        raise UsageError(f"--input gives {short(twice)} twice.")
     return found
 
 

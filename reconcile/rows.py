@@ -19,9 +19,11 @@ from .model_zoo import pair as pairs
 from .process import abandon
 from .results import RunResult, Statement
 from .settling import blind
+from .user_files import read_json
 from .work import load
 
 SCHEMA = 1
+AGAIN = "Make it again with `reconcile gallery`."
 CLEAN = (State.EQUAL, State.EXPLAINED)
 
 
@@ -151,12 +153,12 @@ def dump(rows: Iterable[Any]) -> str:
 
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
+    if not path.exists():
+        return {}
+    data = read_json(path, "the file", AGAIN)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']}, this version reads {SCHEMA}")
         return {name: row(fields) for name, fields in data["rows"].items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path.name} cannot be read: {error}. Make it again with `reconcile gallery`.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path.name} cannot be read: {error}. {AGAIN}") from error

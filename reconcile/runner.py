@@ -16,9 +16,11 @@ from .causes import State
 from .conventions import BUILT_IN, Convention, choose, load_conventions
 from .engine import Missing
 from .errors import UsageError, unknown
+from .formula_files import load_formulas
 from .interpreters import Interpreter
 from .lending import lend
 from .model_zoo import pair as pairs
+from .numbers import seconds
 from .process import Event, Outcome, Supervisor
 from .records import TITLES, Ledger, Trace
 from .results import RunResult
@@ -60,6 +62,10 @@ class RunRequest:
     every_convention: bool = False
     mapping: Path | None = None
 
+    def __post_init__(self) -> None:
+        """Raises UsageError for a time limit that is none."""
+        seconds(self.timeout)
+
 
 PASSES = ("forward", "training")
 OPTIMIZERS = ("sgd", "adam")
@@ -92,7 +98,7 @@ def run(
     convention = choose(request.convention, conventions)
     load()
     with scoped():
-        load_formulas(request.formulas)
+        load_formulas(request.formulas, request.timeout)
         found = (take or collect)(request, progress)
         settled = settle_each if request.every_convention else settle
         return settled(found, convention, conventions, request.mapping)
@@ -168,17 +174,6 @@ def pair_file(model: str) -> str:
             raise UsageError(f"there is no pair file {model}.")
         raise unknown("model", model, pairs.zoo_names())
     return path
-
-
-def load_formulas(files: tuple[Path, ...]) -> None:
-    """Execute the user's formula files at home: they register work formulas for ops the tool does not know."""
-    for file in files:
-        if not file.is_file():
-            raise UsageError(f"there is no formula file {file}.")
-        try:
-            exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), {"__name__": "_reconcile_formulas"})
-        except Exception as error:
-            raise UsageError(f"the formula file {file} cannot be used: {type(error).__name__}: {error}.") from error
 
 
 def _collect(

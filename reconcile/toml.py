@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import user_files
 from .errors import UsageError
 
 
@@ -15,10 +16,13 @@ def read(path: Path, what: str) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
+    said = user_files.text(path, what)
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read {what} {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{what} {path} is not valid TOML: {error}.") from error
+        data: dict[str, Any] = user_files.sound(tomllib.loads(said))
+    except (tomllib.TOMLDecodeError, user_files.Unsound) as error:
+        raise UsageError(f"{what} {path} is not valid TOML: {str(error).rstrip('.')}.") from error
+    except RecursionError as error:
+        raise UsageError(f"{what} {path} is not valid TOML: {user_files.DEEPER}.") from error
+    except ValueError as error:  # Python refuses to read longer numbers
+        raise UsageError(f"{what} {path} is not valid TOML: {user_files.LONGER}.") from error
     return data

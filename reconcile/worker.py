@@ -19,7 +19,7 @@ from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
-from . import given, guard, theirs
+from . import declared, given, guard, theirs
 from .adapters.refusal import FactoryError
 from .model_zoo import pair as pairs
 from .records import to_json
@@ -191,7 +191,7 @@ class Worker(object):
             "layers": [list(layer) for layer in layers],
             "notes": list(said.notes),
             "published": [list(p) for p in said.published],
-            "doc": self.pair.__doc__ or "",
+            "doc": declared.documentation(self.pair),
             "source": pairs.source_hash(path),
             "frameworks": [name for name in PACKAGES if hasattr(self.pair, "build_" + name)],
         }

@@ -59,7 +59,8 @@ def decode(
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline.
     """
     from ..decode import figure, gather, search
-    from ..runner import RunRequest, conventions_of, load_formulas
+    from ..formula_files import load_formulas
+    from ..runner import RunRequest, conventions_of
     from ..work import load, scoped
     from .progress import progress
 
@@ -70,7 +71,7 @@ def decode(
     conventions = conventions_of(request)
     load()
     with scoped():
-        load_formulas(formulas)
+        load_formulas(formulas, timeout)
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = gather(
                 request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: click.echo(m, err=True)

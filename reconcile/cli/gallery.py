@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from .number_types import Jobs
 from .options import BASELINES, PATH, options
 from .progress import CLEAN, bar
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Only this pair. Repeatable; default all.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Pairs that run at the same time."
-)
+@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Pairs that run at the same time.")
 @click.option(
     "--data",
     type=PATH,

@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
         module, _, attribute = self.commands_at[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        return command
+        return _helpful(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, without importing any command."""
@@ -60,6 +60,7 @@ class LazyGroup(click.Group):
     ) -> NoReturn:
         """Run and exit: bad usage is one sentence and 2, an interruption one sentence and 128 + the signal's number."""
         extra["standalone_mode"] = False
+        _helpful(self)
         with heard() as came:
             try:
                 code = super().main(args, prog_name, **extra)
@@ -74,6 +75,17 @@ class LazyGroup(click.Group):
                     click.echo("Interrupted; no file was left half-written.", err=True)
                 code = BY_SIGNAL + (came[0] if came else signal.SIGINT)
         sys.exit(code if isinstance(code, int) else EXIT_OK)
+
+
+def _helpful(command: click.Command) -> click.Command:
+    """The command with its description, also where Python drops docstrings (-OO)."""
+    if command.help is None and command.callback is not None:
+        from inspect import cleandoc
+
+        from ..declared import documentation
+
+        command.help = cleandoc(documentation(command.callback))
+    return command
 
 
 def forget_stdout() -> None:

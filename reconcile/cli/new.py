@@ -18,6 +18,7 @@ def new(file: Path) -> None:
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
     """
     from ..errors import UsageError
+    from ..report import write
 
     target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")
     if not target.stem.isidentifier():
@@ -25,12 +26,9 @@ def new(file: Path) -> None:
     template = Path(__file__).parents[1] / "templates" / "pair.txt"
     text = template.read_text(encoding="utf-8").replace("THE_PAIR", target.stem)
     try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        write.one(target, text, new=True)
     except FileExistsError:
         raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or type(error).__name__}.") from error
     click.echo(
         f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}"
     )

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from .number_types import Seconds
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("md", "csv", "json", "html")
@@ -221,7 +223,7 @@ OPTIONS: dict[str, Callable[[F], F]] = {
     ),
     "timeout": click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(min=0, min_open=True),
         default=600,
         show_default=True,
         metavar="SECONDS",

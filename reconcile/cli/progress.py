@@ -114,11 +114,14 @@ _Told = tuple[Callable[[str], None], Callable[[str, str], None]]
 @contextmanager
 def bar(total: int, quiet: bool) -> Iterator[_Told]:
     """What to call with a model that begins and with one that is done, and what became of it: on a terminal a bar that names
-    what is running, elsewhere a line per model."""
-    if quiet:
-        yield lambda model: None, lambda model, verdict: None
-    elif not lively():
-        yield lambda model: None, lambda model, verdict: click.echo(f"{model}: {verdict}", err=True)
+    what is running, elsewhere a line per model. ``quiet`` is a line per model with which all is not well."""
+    if quiet or not lively():
+
+        def line(model: str, verdict: str) -> None:
+            if not (quiet and verdict.startswith(CLEAN)):
+                click.echo(f"{model}: {verdict}", err=True)
+
+        yield lambda model: None, line
     else:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -6,15 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
 from rich.console import Console
 
-from ..report import terminal
+from ..report import terminal, view
+from ..report.text import clean
 from ..results import RunResult, Statement
 from .lazy import forget_stdout
 
 
 def show(result: RunResult, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
-    """Print the run."""
+    """Print the run. With ``quiet``, what could not run and why goes to stderr."""
+    for line in view.lost(result) if quiet else ():
+        click.echo(clean(line), err=True)
     printing(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .number_types import Jobs
 from .options import PATH, TABLES, options
 from .progress import bar
 
@@ -38,7 +39,7 @@ PATIENCE = 15
     "--format", "formats", default="md", show_default=True, metavar="LIST",
     help=f"Which files each model gets: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), help="Models that run at the same time.  [default: half the cores]")
+@click.option("--jobs", type=Jobs(min=1), help="Models that run at the same time.  [default: half the cores]")
 @click.option(
     "--dask", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786."
 )

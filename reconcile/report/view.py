@@ -171,6 +171,12 @@ def summary(result: RunResult) -> str:
     return f"{verb}: {counters}" + (f", {', '.join(parts)}." if parts else ".")
 
 
+def lost(result: RunResult) -> list[str]:
+    """One sentence per counter that failed or was skipped: which, and why."""
+    kinds = (State.FAILED, State.SKIPPED)
+    return [f"{v.ledger.counter}: {closing(v)}" for v in counters_of(result) if v.state in kinds]
+
+
 def broken(result: RunResult) -> list[tuple[LedgerResult, Mismatch]]:
     """Every rule that broke, with its ledger."""
     return [(ledger, m) for ledger in result.ledgers for m in ledger.mismatches]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
@@ -16,6 +17,10 @@ from . import foot
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 PART = 1 << 20
+LONGEST = 100
+"""Bytes of a name that a file gets; what says its format, and that it is being written, comes on top."""
+DIGITS = 12
+"""Hexadecimal digits of the hash in a name."""
 PAGE_OPS = 200_000
 """Ops of traces beyond which there is no HTML page: a browser would take minutes over it and run out of memory."""
 
@@ -98,16 +103,21 @@ def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Pat
     return list(targets)
 
 
-def one(file: Path, text: str) -> Path:
-    """Write this one file, whole or not at all. Raises UsageError where it cannot be written."""
+def one(file: Path, text: str, *, new: bool = False) -> Path:
+    """Write this one file, whole or not at all; with ``new``, only if nothing is there.
+
+    Raises UsageError where it cannot be written, FileExistsError where it is there.
+    """
     try:
-        _place({file: text})
+        _place({file: text}, new)
+    except FileExistsError:
+        raise
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror or type(error).__name__}.") from error
     return file
 
 
-def _place(targets: Mapping[Path, str | bytes]) -> None:
+def _place(targets: Mapping[Path, str | bytes], new: bool = False) -> None:
     waiting: dict[Path, Path] = {}
     try:
         for target, text in targets.items():
@@ -119,15 +129,34 @@ def _place(targets: Mapping[Path, str | bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         for target, temporary in waiting.items():
-            temporary.replace(target)
+            _link(temporary, target) if new else temporary.replace(target)
     finally:
         for temporary in waiting.values():
             temporary.unlink(missing_ok=True)
 
 
 def safe(name: str) -> str:
-    """A model's name as a file name: no separators, not hidden, not empty."""
-    return re.sub(r"[^\w.+=-]", "_", name).lstrip(".")[:100] or "model"
+    """A model's name as a file name: no separators, not hidden, not empty, not too long for a file system.
+
+    Where it cannot stay as it is, a hash of the whole name makes two different names two different files.
+    """
+    kept = re.sub(r"[^\w.+=@-]", "_", name).lstrip(".").encode()[:LONGEST].decode(errors="ignore")
+    if name and kept == name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return f"{kept.encode()[: LONGEST - DIGITS - 1].decode(errors='ignore') or 'model'}-{digest}"
+
+
+def _link(waiting: Path, target: Path) -> None:
+    """Give the file its name if no other has it; a file system that has no hard links is asked first instead."""
+    try:
+        target.hardlink_to(waiting)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(target):
+            raise FileExistsError(target) from None
+        waiting.replace(target)
 
 
 def _beside(target: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import own, toml
 from ..environments import Environment
-from ..errors import UsageError, unknown
+from ..errors import UsageError, short, unknown
 from . import listing
 from .cells import Cell, in_environments
 
@@ -38,7 +38,7 @@ def read(
     data = toml.read(path, "the list")
     for key in data:
         if key != "model":
-            raise UsageError(f"{path}: unknown key {key!r}; a list has [[model]] tables and nothing else.")
+            raise UsageError(f"{path}: unknown key {short(key)}; a list has [[model]] tables and nothing else.")
     entries = data.get("model")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise UsageError(f"{path}: there is no [[model]] table in it; each begins with [[model]].")
@@ -62,11 +62,11 @@ def _check(where: str, entry: Mapping[str, Any]) -> None:
     kind = kinds[0]
     for key, value in entry.items():
         if key != kind and key not in KINDS[kind]:
-            raise UsageError(f"{where}: {key!r} does not go with {kind}; what does is {', '.join(KINDS[kind])}.")
+            raise UsageError(f"{where}: {short(key)} does not go with {kind}; what does is {', '.join(KINDS[kind])}.")
         shape = SHAPES.get(key, TEXT)
         texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not {TEXT: isinstance(value, str), LIST: texts, TABLE: isinstance(value, dict)}[shape]:
-            raise UsageError(f"{where}: {key} must be {shape}, not {value!r}.")
+            raise UsageError(f"{where}: {key} must be {shape}, not {short(value)}.")
     if not _plain(entry.get("arguments", {})):
         raise UsageError(f"{where}: arguments must be texts, numbers, true or false, lists and tables of these.")
 
@@ -85,7 +85,7 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
     arguments = entry.get("arguments", {})
     frameworks = entry.get("frameworks", listing.BOTH)
     if not frameworks or set(frameworks) - set(listing.BOTH):
-        raise UsageError(f"frameworks are one or both of {', '.join(listing.BOTH)}, not {frameworks!r}.")
+        raise UsageError(f"frameworks are one or both of {', '.join(listing.BOTH)}, not {short(frameworks)}.")
     if "package" in entry:
         return listing.package(entry["package"], frameworks, arguments, inputs, entry.get("without", ()), paths)
     one = dict.fromkeys(frameworks, entry["factory"]) if "factory" in entry else {}

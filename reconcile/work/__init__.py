@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ..errors import ReconcileError, said
 from ..records import Op
 from .types import (
     COMPONENTS,
     ZERO,
     Formula,
+    NoWork,
     UnknownWork,
     Work,
+    checked,
     find,
     formula,
     known,
@@ -22,6 +25,7 @@ from .types import (
     prod,
     registered,
     scoped,
+    substitute,
 )
 
 _loaded = False
@@ -56,7 +60,8 @@ def is_integer_op(op: Op) -> bool:
 def work_of(op: Op) -> Work:
     """Work of ONE call of ``op``. Integer bookkeeping is no floating-point work.
 
-    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic.
+    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and where a formula cannot read the
+    record or gives what no op does. What a user's formula raises beside that is a UsageError (formula_files.py).
     """
     load()
     entry = find(op.op)
@@ -66,15 +71,24 @@ def work_of(op: Op) -> Work:
         return ZERO
     if any(t.dtype.startswith("complex") for t in (*op.inputs, *op.outputs)):
         raise UnknownWork(f"no work formula for {op.op} on complex numbers")
-    return entry.compute(op)
+    try:
+        return checked(entry.compute(op))
+    except (UnknownWork, ReconcileError):
+        raise
+    except NoWork as error:
+        raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
+    except Exception as error:
+        raise UnknownWork(f"the formula for {op.op} does not fit this record: {said(error)}") from error
 
 
 __all__ = [
     "COMPONENTS",
     "ZERO",
     "Formula",
+    "NoWork",
     "UnknownWork",
     "Work",
+    "checked",
     "find",
     "formula",
     "is_floating",
@@ -85,5 +99,6 @@ __all__ = [
     "prod",
     "registered",
     "scoped",
+    "substitute",
     "work_of",
 ]

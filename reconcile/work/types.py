@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import add, attrgetter, sub
+from operator import add, attrgetter, index, sub
 from typing import NamedTuple
 
+from ..errors import short
 from ..records import Op, Shape
 
 COMPONENTS = ("mac", "accumulators", "add", "mul", "div", "cmp", "special")
@@ -52,9 +53,43 @@ _counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
 
 ZERO = Work()
 
+LARGEST: int = 10**1000
+"""No op does so much; Python prints no number of more than 4,300 digits."""
+_INTS = {int}
+
 
 class UnknownWork(Exception):
     """No formula gives the work of this op (or its shapes are not known). The message says which and why."""
+
+
+class NoWork(ValueError):
+    """What a formula returned cannot be the work of anything. The message is half a sentence: "it returned ..."."""
+
+
+def checked(found: object) -> Work:
+    """What a formula returned, if it is work: whole numbers of at least 0 (those of numpy are made plain). Raises NoWork.
+
+    Differences of two works may be below 0; they are nobody's work and do not come by here.
+    """
+    if not isinstance(found, Work):
+        raise NoWork(f"it returned {short(found)}, which is not a Work")
+    counts = _counts(found)
+    if set(map(type, counts)) != _INTS:
+        found = Work(*map(_whole, COMPONENTS, counts))
+        counts = _counts(found)
+    if min(counts) < 0 or max(counts) >= LARGEST:
+        name, count = next((n, c) for n, c in found.items() if not 0 <= c < LARGEST)
+        raise NoWork(f"it returned {name}={short(count)}, and a count is at least 0 and has at most 1,000 digits")
+    return found
+
+
+def _whole(name: str, count: object) -> int:
+    if not isinstance(count, bool):
+        try:
+            return index(count)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    raise NoWork(f"it returned {name}={short(count)}, and a count is a whole number")
 
 
 class Formula(NamedTuple):
@@ -74,8 +109,10 @@ Compute = Callable[[Op], Work]
 def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
     """Register ``compute`` for these op names. ``source`` cites kernel, paper or decomposition.
 
-    Raises ValueError if one of them has a formula already.
+    Raises ValueError if one of them has a formula already, TypeError for names that are not text.
     """
+    if not all(isinstance(name, str) for name in (*ops, source)):
+        raise TypeError(f"formula() takes names of ops and a source, all of them text, not {short((*ops, source))}")
 
     def register(compute: Compute) -> Compute:
         for op in ops:
@@ -94,6 +131,11 @@ def no_arithmetic(reason: str, *ops: str) -> None:
 def _add(entry: Formula) -> None:
     if entry.op in _REGISTRY:
         raise ValueError(f"op {entry.op!r} already has a work formula ({_REGISTRY[entry.op].source})")
+    _REGISTRY[entry.op] = entry
+
+
+def substitute(entry: Formula) -> None:
+    """Let this formula take the place of the one that is registered for its op."""
     _REGISTRY[entry.op] = entry
 
 

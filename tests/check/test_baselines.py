@@ -110,9 +110,9 @@ def _put(*keys: Any, value: Any) -> Callable[[dict[str, Any]], object]:
 
 
 REFUSED = {
-    "empty": ("", "no complete JSON"),
-    "truncated": (baselines.dumps(take())[:-200], "no complete JSON"),
-    "binary": ("\0\1", "no complete JSON"),
+    "empty": ("", "not valid JSON"),
+    "truncated": (baselines.dumps(take())[:-200], "not valid JSON"),
+    "binary": ("\0\1", "not valid JSON"),
     "a list": ("[]", "not a baseline"),
     "other JSON": ("{}", "not a baseline"),
     "a ledger": (to_json(takes.ledger()), "is a ledger by itself"),
@@ -122,7 +122,7 @@ REFUSED = {
     "no format": (edited(_put("schema", value="1")), "schema is not a whole number"),
     "zero format": (edited(_put("schema", value=0)), "no such format"),
     "field gone": (edited(lambda d: d["ledgers"][0]["entries"][0].pop("value")), "entries[0].value is missing"),
-    "field too many": (edited(_put("host", value="x")), "host is not a field"),
+    "field too many": (edited(_put("host", value="x")), "a field 'host', which is none of its own"),
     "value as text": (edited(_put("ledgers", 0, "entries", 0, "value", value="12")), "value is not a whole number"),
     "value a fraction": (edited(_put("ledgers", 0, "entries", 0, "value", value=1.5)), "value is not a whole number"),
     "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),

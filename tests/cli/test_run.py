@@ -126,6 +126,25 @@ def test_quiet_says_one_line(stub: Stub) -> None:
     assert "From" not in result.stdout
 
 
+def test_quiet_says_which_counter_failed_and_why(stub: Stub) -> None:
+    stub.answer = samples.without_tf()
+    result = stub.run("-q")
+    assert result.exit_code == 3
+    assert result.stderr == "tf.profiler@frozen: skipped: TensorFlow is not installed.\n"
+    assert "From" not in result.stdout
+    assert stub.run().stderr == ""  # it stands in the report on stdout
+
+
+def test_quiet_names_the_models_with_which_all_is_not_well(capsys: pytest.CaptureFixture[str]) -> None:
+    from reconcile.cli import progress
+
+    with progress.bar(2, quiet=True) as (begun, tell):
+        begun("a")
+        tell("a", "reconciled")
+        tell("b", "a counter failed: thop to trace@torch: failed: it died")
+    assert capsys.readouterr() == ("", "b: a counter failed: thop to trace@torch: failed: it died\n")
+
+
 EVENTS = (Event("tf", "", "loading"), Event("torch", "thop", "started"), Event("torch", "thop", "failed"))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -50,3 +53,41 @@ def test_a_name_that_cannot_be_one(repository: Repository) -> None:
     assert new("my-pair")[1].startswith("Error: 'my-pair' cannot name a Python file")
     assert new("nowhere/my_pair") == (2, "Error: cannot write nowhere/my_pair.py: No such file or directory.\n")
     assert list(repository.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("full", ["write", "fsync"])
+def test_a_full_disk_leaves_no_file(repository: Repository, monkeypatch: pytest.MonkeyPatch, full: str) -> None:
+    """Wherever it turns out that nothing fits any more."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if full == "fsync":
+        monkeypatch.setattr(os, "fsync", refuse)
+    else:
+        before = Path.open
+
+        def opened(self: Path, *args: Any, **more: Any) -> Any:
+            file = before(self, *args, **more)
+            return file if self.name == "pair.txt" else Full(file)
+
+        monkeypatch.setattr(Path, "open", opened)
+    assert new("my_pair") == (2, "Error: cannot write my_pair.py: No space left on device.\n")
+    monkeypatch.undo()
+    assert list(repository.folder.iterdir()) == []
+
+
+class Full:
+    """A file on a full disk: it is there, and nothing goes into it."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __enter__(self) -> Full:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def write(self, text: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

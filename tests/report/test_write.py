@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 from pathlib import Path
 
@@ -65,15 +67,49 @@ def test_an_interruption_leaves_the_old_files_whole(
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"toy.md": "old", "toy.json": "old"}
 
 
+@pytest.mark.parametrize("name", ["gru_demo", "net.make+net.other", "gru_demo@tf-1.12", "модель", "x" * 100, "ж" * 50])
+def test_a_name_that_can_be_a_files_stays(name: str) -> None:
+    assert write.safe(name) == name
+
+
 @pytest.mark.parametrize(
     ("name", "stem"),
     [
-        ("gru_demo", "gru_demo"), ("../up", "_up"), ("a/b\\c", "a_b_c"), ("..", "model"), ("", "model"),
-        ("x" * 300, "x" * 100), ("модель", "модель"),
+        ("../up", "_up"), ("a/b\\c", "a_b_c"), ("..", "model"), ("", "model"), ("a b", "a_b"), ("a\ud800", "a_"),
+        ("x" * 101, "x" * 87), ("ж" * 51, "ж" * 43),
     ],
 )  # fmt: skip
-def test_a_models_name_cannot_leave_the_folder(name: str, stem: str) -> None:
-    assert write.safe(name) == stem
+def test_another_name_cannot_leave_the_folder_and_gets_a_hash(name: str, stem: str) -> None:
+    """100 bytes in all: what is kept of the name, and 12 digits of its hash behind a dash."""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    assert write.safe(name) == f"{stem}-{digest[:12]}"
+    assert len(write.safe(name).encode()) <= 100
+
+
+def test_names_that_differ_anywhere_are_different_files() -> None:
+    """Two sets of parameters, a hundred characters of which are the same; and spellings that come out alike."""
+    names = [f"pair+{'wide=1+' * 20}units={units}" for units in range(50)]
+    names += ["a/b", "a b", "a_b", ".a_b", "a:b", "A/B"]
+    assert len({write.safe(name).lower() for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("linking", [True, False])
+def test_a_new_file_takes_the_place_of_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linking: bool) -> None:
+    if not linking:  # as file systems without hard links do
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    (tmp_path / "there").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("there", "link"):
+        with pytest.raises(FileExistsError):
+            write.one(tmp_path / name, "new", new=True)
+    write.one(tmp_path / "fresh", "new", new=True)
+    assert (tmp_path / "there").read_text() == "mine"
+    assert (tmp_path / "fresh").read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "link", "there"]
 
 
 def test_names_that_utf8_cannot_hold_are_written_escaped(tmp_path: Path) -> None:

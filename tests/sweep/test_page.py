@@ -7,6 +7,7 @@ import io
 import re
 
 from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
+from reconcile.report.write import safe
 from reconcile.sweep.engine import Finished
 from tests.sweep.fakes import counter, outcome
 
@@ -67,7 +68,7 @@ def test_a_row_per_model_and_sums_that_add_up() -> None:
 def test_what_a_row_says() -> None:
     _, clean, open_, failed, half, gone = table(to_markdown(ALL))
     assert clean == ["[a.Net](a.Net.md)", "10", "1", "0.500", "0", "reconciled", "12.3", "1.50"]
-    assert open_[0] == r"[b\|Net](b_Net.md)"
+    assert open_[0] == rf"[b\|Net]({safe('b|Net')}.md)"
     assert open_[3:6] == ["0.700 unexplained", "-3", "not reconciled: thop to trace@torch: -3"]
     assert failed[2:6] == ["failed", "1", "0", "a counter failed: died"]
     assert half[5] == "reconciled; refused in TensorFlow: the factory raised ValueError."

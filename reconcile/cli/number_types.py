@@ -1,0 +1,33 @@
+"""Numbers among the options. Their help is click's; what they take is what ``numbers.py`` takes, and so are the sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+MOST_JOBS = 1000
+
+
+class Seconds(click.FloatRange):
+    """A time limit: nan, inf and numbers of a thousand digits are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Raises UsageError."""
+        from ..numbers import seconds
+
+        return seconds(value, "--timeout")
+
+
+class Jobs(click.IntRange):
+    """How many run at the same time."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Raises UsageError."""
+        from ..errors import UsageError, short
+        from ..numbers import whole
+
+        found = whole(str(value), 1, MOST_JOBS)
+        if found is None:
+            raise UsageError(f"--jobs must be a whole number from 1 to {MOST_JOBS:,}, not {short(value)}.")
+        return found
