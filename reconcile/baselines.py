@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import __version__
+from . import __version__, reading
 from .baseline_form import Malformed, check_baseline, check_record
 from .causes import State
 from .engine import Missing
-from .errors import UsageError
+from .errors import UsageError, reason, short
 from .records import SCHEMA as RECORDS
 from .records import Ledger, Trace, from_json, to_json
 from .settling import Collected
@@ -189,11 +189,12 @@ def load_any(path: Path) -> Baseline:
 
 def _json(path: Path) -> Any:
     try:
+        reading.regular(path)
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}.") from error
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from error
+        raise UsageError(f"{short(path)} cannot be read: {reason(error)}.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{path} is damaged: it is no complete JSON ({_first(error)}). {AGAIN.format('NAME')}"

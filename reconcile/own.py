@@ -8,7 +8,7 @@ from typing import Any
 
 from . import files
 from .adapters import COUNTERS, Counter
-from .errors import UsageError, unknown
+from .errors import UsageError, short, unknown
 from .model_zoo.pair import Input
 from .records import TITLES
 from .worker import PACKAGES
@@ -21,7 +21,7 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 def factory(framework: str, text: str, option: str = "") -> str:
     """``package.module:function`` as it was given, by ``option`` or --tf or --torch. Raises UsageError for anything else."""
-    option = f"{option or f'--{framework}'} {text!r}"
+    option = f"{option or f'--{framework}'} {short(text)!r}"
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from . import reading
 from .causes import State
 from .errors import UsageError
 from .model_zoo import pair as pairs
@@ -151,6 +152,7 @@ def dump(rows: Iterable[Any]) -> str:
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
     try:
+        reading.regular(path)
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']}, this version reads {SCHEMA}")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import reading
 from .errors import UsageError
 
 
@@ -16,9 +17,7 @@ def read(path: Path, what: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read {what} {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data: dict[str, Any] = tomllib.loads(reading.text(path, what))
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{what} {path} is not valid TOML: {error}.") from error
     return data

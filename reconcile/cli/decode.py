@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import BASELINES, PATH, options
+from .streams import say
 
 if TYPE_CHECKING:
     from ..decode import Decoded
@@ -73,11 +74,11 @@ def decode(
         load_formulas(formulas)
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = gather(
-                request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: click.echo(m, err=True)
+                request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: say(m, err=True)
             )
         found = search(sources[0].found.meta["name"], wanted, sources, conventions, notes)
     for line in said(found, quiet=quiet, verbose=verbose):
-        click.echo(line)
+        say(line)
     ctx.exit(found.exit_code)
 
 

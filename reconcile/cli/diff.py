@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import PATH, options
+from .streams import say
 
 
 @click.command()
@@ -37,8 +38,8 @@ def diff(
     from ..report.drift import details, verdict
 
     drift = between(older, newer, convention, convention_files, formulas)
-    click.echo(verdict(drift, str(older)))
+    say(verdict(drift, str(older)))
     if not quiet:
         for line in details(drift, verbose=verbose):
-            click.echo(line)
+            say(line)
     ctx.exit(EXIT_UNEXPLAINED if drift.moved or drift.failed else EXIT_OK)

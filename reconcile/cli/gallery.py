@@ -11,6 +11,7 @@ import click
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .options import BASELINES, PATH, options
 from .progress import CLEAN, bar
+from .streams import say
 
 if TYPE_CHECKING:
     from ..results import RunResult
@@ -71,7 +72,7 @@ def gallery(
     written = page.write(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
     clean = sum(reconciled(row) for row in rows.values())
-    click.echo(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
+    say(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
     ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
 
 

@@ -1,17 +1,16 @@
-"""A click group that loads a command's file only when the command is called, and turns errors into sentences."""
+"""A click group that loads a command's file only when the command is called."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import EXIT_OK, EXIT_USAGE, UsageError, unknown
-
-INTERRUPTED = 130
+from ..errors import unknown
+from .faults import exit_code
+from .streams import reader_may_go
 
 
 class LazyGroup(click.Group):
@@ -43,33 +42,21 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self.commands_at.items()])
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words; ``--help`` and ``--version`` print while that happens."""
+        with reader_may_go():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command; a reader that has gone (``| head``) is no error."""
-        try:
+        with reader_may_go():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            forget_stdout()
-            ctx.exit(EXIT_OK)
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run and exit: bad usage is one sentence and 2, an interruption one sentence and 130."""
+        """Run and exit, as ``faults`` says."""
         extra["standalone_mode"] = False
-        try:
-            code = super().main(args, prog_name, **extra)
-        except UsageError as error:
-            click.echo(f"Error: {error}", err=True)
-            code = EXIT_USAGE
-        except click.ClickException as error:
-            error.show()
-            code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            click.echo("Interrupted; no file was left half-written.", err=True)
-            code = INTERRUPTED
-        sys.exit(code if isinstance(code, int) else EXIT_OK)
-
-
-def forget_stdout() -> None:
-    """Nobody reads stdout any more: let what is left, and the interpreter's last flush, go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(exit_code(lambda: super(LazyGroup, self).main(args, prog_name, **extra)))

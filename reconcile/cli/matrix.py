@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from .options import options
 from .progress import NAMES
+from .streams import say
 
 if TYPE_CHECKING:
     from ..environments import Environment
@@ -116,4 +116,4 @@ def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
 
 def _say(quiet: bool) -> Callable[[str], None]:
     """Making an environment takes minutes, so that is told even where nobody asked for progress."""
-    return lambda message: None if quiet else print(message, file=sys.stderr, flush=True)
+    return lambda message: None if quiet else say(message, err=True)

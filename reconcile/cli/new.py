@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import PATH
+from .streams import say
 
 
 @click.command()
@@ -17,7 +18,7 @@ def new(file: Path) -> None:
     NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
     """
-    from ..errors import UsageError
+    from ..errors import UsageError, reason, short
 
     target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")
     if not target.stem.isidentifier():
@@ -30,7 +31,5 @@ def new(file: Path) -> None:
     except FileExistsError:
         raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or type(error).__name__}.") from error
-    click.echo(
-        f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}"
-    )
+        raise UsageError(f"cannot write {short(target)}: {reason(error)}.") from error
+    say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

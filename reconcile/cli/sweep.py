@@ -13,6 +13,7 @@ import click
 
 from .options import PATH, TABLES, options
 from .progress import bar
+from .streams import say
 
 if TYPE_CHECKING:
     from ..environments import Environment
@@ -106,7 +107,7 @@ def sweep(
     clean = sum(one.exit_code == 0 for one in finished)
     held = sum(one.kept for one in finished)
     before = f", {held} of them before" if held else ""
-    click.echo(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
+    say(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
     ctx.exit(engine.exit_code(finished))
 
 
@@ -137,14 +138,11 @@ def _cells(
 
 def _texts(files: tuple[Path, ...]) -> dict[str, str]:
     """What stands in the user's files: it travels to wherever a cell is run."""
-    from ..errors import UsageError
+    from .. import reading
 
     found: dict[str, str] = {}
     for number, path in enumerate(files):
-        try:
-            found[f"{number}-{path.name}"] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+        found[f"{number}-{path.name}"] = reading.text(path, "the file")
     return found
 
 

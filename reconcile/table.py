@@ -1,0 +1,31 @@
+"""CSV as it is written here, for spreadsheets too: a text that one of them would take for a formula is none.
+
+A text that begins like a formula gets a ``'`` in front (OWASP, CSV Injection); a number, negative ones included, stays a number.
+What is read back loses that ``'`` again, so that every text comes back as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_HELD = re.compile(rf"'{_FORMULA.pattern}")
+
+
+def written(rows: Iterable[Iterable[object]]) -> str:
+    """The rows as CSV text."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def read(cell: str) -> str:
+    """The text that was written as this cell."""
+    return cell[1:] if _HELD.match(cell) else cell
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
