@@ -25,13 +25,19 @@ def factory(framework: str, text: str, option: str = "") -> str:
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
-        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {stem}:make_model.")
+        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {short(stem)}:make_model.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
-        hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
-        raise UsageError(f"{option}: {module!r} is no module's name. Write it with dots, such as {hint}.")
+        hint = (
+            f"{short(dotted)}:{short(function or 'make_model')}"
+            if _MODULE.fullmatch(dotted)
+            else "package.module:make_model"
+        )
+        raise UsageError(f"{option}: {short(module)!r} is no module's name. Write it with dots, such as {hint}.")
     if not _MODULE.fullmatch(function):
-        raise UsageError(f"{option}: {function!r} is no function's name. Write MODULE:FUNCTION, such as {module}:make.")
+        raise UsageError(
+            f"{option}: {short(function)!r} is no function's name. Write MODULE:FUNCTION, such as {short(module)}:make."
+        )
     return text
 
 

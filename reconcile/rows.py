@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from . import reading
 from .causes import State
-from .errors import UsageError
+from .errors import UsageError, reason, short
 from .model_zoo import pair as pairs
 from .results import RunResult, Statement
 from .settling import blind
@@ -160,4 +160,6 @@ def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path.name} cannot be read: {error}. Make it again with `reconcile gallery`.") from error
+        raise UsageError(
+            f"{short(path.name)} cannot be read: {reason(error)}. Make it again with `reconcile gallery`."
+        ) from error

@@ -7,7 +7,6 @@ What is read back loses that ``'`` again, so that every text comes back as it wa
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable
 
@@ -17,9 +16,15 @@ _HELD = re.compile(rf"'{_FORMULA.pattern}")
 
 def written(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV text."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    line = csv.writer(_Line(), lineterminator="\r\n").writerow  # what is in the terminator is quoted in a cell
+    return "".join(f"{line([_cell(value) for value in row])[:-2]}\n" for row in rows)
+
+
+class _Line:
+    """Hands back what it is given, as writerow does then."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
 def read(cell: str) -> str:

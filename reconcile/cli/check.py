@@ -70,7 +70,8 @@ def check(
     are no change.
 
     \b
-    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed.
+    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed,
+    4 a defect of reconcile itself.
     """
     from ..baselines import file_of
     from ..checking import check as hold

@@ -1,4 +1,8 @@
-"""rich's console as this tool uses it: what it shows is text, never markup, and control characters in it are escaped."""
+"""rich's console as this tool uses it: what it shows is text, never markup, and control characters in it are escaped.
+
+What is laid out in columns is escaped before that (text.clean), so that it is as wide as it looks; this is the last door, where
+nothing that was forgotten gets through.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ def decode(
     of the model; `reconcile run --pass training` says what was published beside the training step that ran.
 
     \b
-    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline.
+    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline,
+    4 a defect of reconcile itself.
     """
     from ..decode import figure, gather, search
     from ..runner import RunRequest, conventions_of, load_formulas

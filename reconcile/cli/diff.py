@@ -31,7 +31,7 @@ def diff(
     causes.
 
     \b
-    Exit codes: 0 nothing moved, 1 something did, 2 bad usage or files.
+    Exit codes: 0 nothing moved, 1 something did, 2 bad usage or files, 4 a defect of reconcile itself.
     """
     from ..checking import between
     from ..errors import EXIT_OK, EXIT_UNEXPLAINED

@@ -41,7 +41,8 @@ def gallery(
     other rows stay as they are. With --pass training it is a training step of every pair; training.md has the rows.
 
     \b
-    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run.
+    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run,
+    4 a defect of reconcile itself.
     """
     from ..errors import unknown
     from ..model_zoo.pair import zoo_names

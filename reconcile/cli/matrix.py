@@ -54,7 +54,8 @@ def matrix(
     the old counters see no training step, so there is no --pass here (`reconcile run --environment NAME --pass training`).
 
     \b
-    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed.
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
+    4 a defect of reconcile itself.
     """
     from ..conventions import choose
     from ..matrix import run_matrix

@@ -79,7 +79,8 @@ def sweep(
     made for the framework of its worker and says itself what its inputs are; weights are not fetched.
 
     \b
-    Exit codes: the worst of all models: 1 unexplained, 3 a counter failed, 2 a model could not be used, else 0.
+    Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
+    not be used, else 0.
     """
     from ..report import sweep as page
     from ..report import write
