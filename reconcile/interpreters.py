@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import UsageError, short
+from .errors import UsageError, reason, short
+from .reading import regular
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
 PROBE_LIMIT = 30.0
@@ -76,9 +77,14 @@ def theirs(text: str) -> tuple[Path, str]:
         path = path / "bin" / "python"
     elif not os.path.lexists(path) and os.sep not in text:
         path = Path(shutil.which(text) or path)
-    if not os.path.isfile(path):
-        why = "is a link to a file that is gone" if os.path.islink(path) else "is not a file that can be found"
-        raise UsageError(f"--python {short(text)}: {short(path)} {why}. Give an interpreter, such as .venv/bin/python.")
+    try:
+        regular(path)
+    except (OSError, ValueError) as error:
+        why = f"cannot be used: {reason(error)}"
+        if isinstance(error, FileNotFoundError):
+            why = "is a link to a file that is gone" if path.is_symlink() else "is not there"
+        where = f"--python {short(text)}: {short(path)}"
+        raise UsageError(f"{where} {why}. Give an interpreter, such as .venv/bin/python.") from error
     environ = Interpreter(path, theirs=True).environ()
     try:
         done = subprocess.run(

@@ -85,7 +85,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "none.toml")
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is not valid TOML"):
+    with pytest.raises(UsageError, match="is not text in UTF-8"):
         load(binary)
 
 
