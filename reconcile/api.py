@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .results import RunResult
+from .text import clean
 
 if TYPE_CHECKING:
     import pandas
@@ -159,10 +160,10 @@ class Run:
     def __str__(self) -> str:
         from .report.view import summary
 
-        return summary(self.result)
+        return clean(summary(self.result))
 
     def __repr__(self) -> str:
-        return f"<reconcile.Run of {self.result.model}: {self}>"
+        return f"<reconcile.Run of {clean(self.result.model)}: {self}>"
 
     def _repr_html_(self) -> str:
         from .report.notebook import to_html

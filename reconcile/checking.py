@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from .causes import State
 from .conventions import choose
 from .drift import compare
 from .engine import Missing
-from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from .errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
 from .formula_files import load_formulas
 from .moves import Drift
 from .process import Event
@@ -71,7 +72,7 @@ def check(
     """
     conventions = conventions_of(request)
     convention = choose(request.convention, conventions)
-    old = load(path) if update and path.exists() else None if update else _there(path, remedy)
+    old = load(path) if update and os.path.lexists(path) else None if update else _there(path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
     with scoped():
@@ -121,8 +122,8 @@ def failed(found: Collected) -> tuple[Missing, ...]:
 
 
 def _there(path: Path, remedy: str) -> Baseline:
-    if not path.exists():
-        raise UsageError(f"there is no baseline {path}. Take one with: {remedy}")
+    if not os.path.lexists(path):
+        raise UsageError(f"there is no baseline {brief(path)}. Take one with: {remedy}")
     return load(path)
 
 

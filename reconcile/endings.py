@@ -44,10 +44,13 @@ def refused(sentence: str, folder: Path, declined: str = "") -> Refused:
     """The error for what the user gave; what their code printed is kept for them. ``declined``: see Refused."""
     if not (folder / "worker.log").stat().st_size:
         return Refused(sentence, declined)
-    handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
-    os.close(handle)
-    shutil.copyfile(folder / "worker.log", log)
-    printed = Path(log).read_bytes()[-PRINTED:].decode("utf-8", errors="replace")
+    try:
+        handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
+        os.close(handle)
+        shutil.copyfile(folder / "worker.log", log)
+        printed = Path(log).read_bytes()[-PRINTED:].decode("utf-8", errors="replace")
+    except OSError:  # the sentence stands where there is no room for the log
+        return Refused(sentence, declined)
     return Refused(sentence, declined, printed, log)
 
 

@@ -1,16 +1,25 @@
 """Errors that users may cause: one clear sentence each, and the exit code that goes with it.
 
-Every one is a ReconcileError, in Python as on the command line; anything else that comes out is a defect of ours.
+Every one is a ReconcileError, in Python as on the command line. On the command line what the system refuses (OSError) is a
+sentence, too; anything else that comes out is a defect of ours (defects.py).
 """
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 
 EXIT_OK = 0
 EXIT_UNEXPLAINED = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
+EXIT_CRASHED = 4
+
+SHOWN = 160
+"""Characters of a name that an error shows: one may be thousands long."""
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class ReconcileError(Exception):
@@ -67,3 +76,28 @@ def said(error: BaseException) -> str:
         line = ""
     kind = type(error).__name__
     return f"{kind}: {line[:300].rstrip('.')}" if line else kind
+
+
+def brief(name: str | os.PathLike[str]) -> str:
+    """A path or name for a sentence, unquoted: the middle of one that is too long is left out."""
+    text = os.fspath(name)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
+
+
+def reason(error: BaseException) -> str:
+    """Why the system refused something, in its own words, without a full stop."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
+
+
+def of_system(error: OSError) -> str:
+    """The sentence about what the system refused, where nobody nearer to it had a better one."""
+    why = reason(error)
+    if error.errno in _FULL:
+        way_out = " Free some space, or name another folder for temporary files (TMPDIR) or for reports (--out)."
+    elif error.errno == errno.ENOENT and error.filename is None:  # of tempfile and of os.getcwd
+        way_out = " Call from a folder that exists, and set TMPDIR to one that can be written to."
+    else:
+        way_out = ""
+    if isinstance(error.filename, (str, bytes)):
+        return f"{brief(os.fsdecode(error.filename))} cannot be used: {why}.{way_out}"
+    return f"a file or folder cannot be used: {why}.{way_out}"

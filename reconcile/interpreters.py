@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import UsageError
+from .errors import UsageError, brief, reason
+from .user_files import regular
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
 PROBE_LIMIT = 30.0
@@ -72,13 +73,18 @@ def theirs(text: str) -> tuple[Path, str]:
     Links are kept: what one of an environment points to knows nothing of that environment. Raises UsageError.
     """
     path = Path(os.path.abspath(text))
-    if path.is_dir():
+    if os.path.isdir(path):
         path = path / "bin" / "python"
     elif not os.path.lexists(path) and os.sep not in text:
         path = Path(shutil.which(text) or path)
-    if not path.is_file():
-        why = "is a link to a file that is gone" if path.is_symlink() else "is not there"
-        raise UsageError(f"--python {text}: {path} {why}. Give an interpreter, such as .venv/bin/python.")
+    try:
+        regular(path)
+    except (OSError, ValueError) as error:
+        why = f"cannot be used: {reason(error)}"
+        if isinstance(error, FileNotFoundError):
+            why = "is a link to a file that is gone" if path.is_symlink() else "is not there"
+        where = f"--python {brief(text)}: {brief(path)}"
+        raise UsageError(f"{where} {why}. Give an interpreter, such as .venv/bin/python.") from error
     environ = Interpreter(path, theirs=True).environ()
     try:
         done = subprocess.run(

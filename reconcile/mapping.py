@@ -9,15 +9,17 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from . import user_files
+from . import table, user_files
 from .align import ROOT
-from .errors import UsageError, short
+from .errors import UsageError, brief, reason, short
 from .records import Trace
 from .results import Match
+from .text import clean
 
 COLUMNS = ("layer", "tf", "torch", "by", "comment")
 SIDES = {"tf": "TensorFlow", "torch": "PyTorch"}
@@ -31,26 +33,33 @@ HEAD = """\
 
 def written(rows: Iterable[Match], model: str) -> str:
     """The file's text."""
-    out = io.StringIO()
     names = model.split("+") if model.count("+") == 1 else ["the TensorFlow model", "the PyTorch model"]
-    out.write(HEAD.format(tf=names[0], torch=names[1]))
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for row in rows:
-        for index, (tf, torch) in enumerate(zip_longest(row.tf, row.torch)):
-            said = (row.by, row.comment) if not index else ("", "")
-            table.writerow((row.layer, _shown(tf), _shown(torch), *said))
-    return out.getvalue()
+    head = HEAD.format(tf=clean(names[0]), torch=clean(names[1]))
+    return head + table.written([COLUMNS, *(line for row in rows for line in _written(row))])
+
+
+def _written(row: Match) -> Iterator[tuple[str, ...]]:
+    for index, (tf, torch) in enumerate(zip_longest(row.tf, row.torch)):
+        said = (row.by, row.comment) if not index else ("", "")
+        yield (row.layer, _shown(tf), _shown(torch), *said)
 
 
 def check(given: Path | None, write: Path | None) -> None:
     """Before anything runs: that the file to read is a table, and that the other can be written. Raises UsageError."""
     if given is not None:
         _lines(given)
-    if write is not None and write.is_dir():
+    if write is None:
+        return
+    if os.path.isdir(write):
         raise UsageError(f"--write-mapping {write}: that is a folder; name a file.")
-    if write is not None and not write.absolute().parent.is_dir():
-        raise UsageError(f"--write-mapping {write}: there is no folder {write.parent}.")
+    if not os.path.isdir(write.absolute().parent):
+        raise UsageError(f"--write-mapping {brief(write)}: there is no folder {brief(write.parent)}.")
+    try:
+        user_files.regular(write)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"--write-mapping {brief(write)}: {reason(error)}.") from error
 
 
 def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
@@ -99,7 +108,7 @@ def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
     reader = csv.reader(io.StringIO(said))
     try:
         for cells in reader:
-            number, cells = reader.line_num, [cell.strip() for cell in cells]
+            number, cells = reader.line_num, [table.read(cell.strip()) for cell in cells]
             where = f"the mapping file {file}, line {number}"
             if not any(cells) or cells[0].startswith("#"):
                 continue

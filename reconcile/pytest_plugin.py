@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -125,9 +125,9 @@ class Flops:
             )
             done = check(request, path, remedy=remedy, update=self.update, take=self._collect)
         except UsageError as error:
-            pytest.fail(str(error).replace("with --update", f"with {UPDATE}"), pytrace=False)
+            _fail(str(error).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
-            pytest.fail("\n".join(_moved(done, self.update, remedy)), pytrace=False)
+            _fail("\n".join(_moved(done, self.update, remedy)))
         if done.written:
             self._accepted("\n".join(_taken(done)))
         return done.drift
@@ -161,7 +161,7 @@ class Flops:
             found = self._take(request)
             traces = _complete(found, framework)
         except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+            _fail(str(error))
         totals = {}
         for trace in traces:
             totals[trace.framework], layers = _work(trace, found, chosen)
@@ -169,7 +169,7 @@ class Flops:
             if over > 0:
                 said = f"{found.meta['name']} does {totals[trace.framework]:,} FLOPs in {trace.framework} "
                 said += f"(convention {chosen.name}); the budget is {max_flops:,}: {over:,} too many"
-                pytest.fail("\n".join([said, *layers]), pytrace=False)
+                _fail("\n".join([said, *layers]))
         return totals
 
     def _model(self, model: str | Path) -> str:
@@ -192,6 +192,13 @@ class Flops:
         found = collect(request, progress)
         held.append((request.counters, found))
         return found
+
+
+def _fail(text: str) -> NoReturn:
+    """Fail the test; names of layers do nothing to the terminal."""
+    from .text import plain
+
+    pytest.fail(plain(text), pytrace=False)
 
 
 def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -259,6 +266,6 @@ def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, 
     align = Alignment([Layer(*layer) for layer in found.meta["layers"]])
     result = trace_result(trace, align, {convention.name: convention})
     if not result.complete:
-        pytest.fail(f"the work that runs in {trace.framework} is not known: {result.reason}", pytrace=False)
+        _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")
     layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))
     return result.totals[convention.name], [f"  {layer}: {flops:,}" for layer, flops in layers if flops]

@@ -15,7 +15,7 @@ from .adapters import COUNTERS
 from .causes import State
 from .conventions import BUILT_IN, Convention, choose, load_conventions
 from .engine import Missing
-from .errors import UsageError, unknown
+from .errors import UsageError, brief, unknown
 from .formula_files import load_formulas
 from .interpreters import Interpreter
 from .lending import lend
@@ -169,9 +169,9 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
 def pair_file(model: str) -> str:
     """Path of the pair file a model's name or path means. Raises UsageError, with the nearest names."""
     path = pairs.pair_path(model)
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         if path.endswith(".py") and model.endswith(".py"):
-            raise UsageError(f"there is no pair file {model}.")
+            raise UsageError(f"there is no pair file {brief(model)}.")
         raise unknown("model", model, pairs.zoo_names())
     return path
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
+import stat
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError, short
+from .errors import UsageError, brief, reason, short
 
 PART = 1 << 20
 PARTS = 1 << 10
@@ -34,17 +37,26 @@ def text(path: Path, what: str) -> str:
     Raises UsageError where it cannot be read, is too large or is not text in UTF-8.
     """
     try:
+        regular(path)
         with path.open("rb") as file:
             parts = list(islice(iter(lambda: file.read(PART), b""), PARTS + 1))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"cannot read {what} {path}: {why or type(error).__name__}.") from error
+        raise UsageError(f"cannot read {what} {brief(path)}: {reason(error)}.") from error
     if len(parts) > PARTS:
-        raise UsageError(f"{what} {path} is too large: reconcile reads up to {PART * PARTS >> 30} GiB.")
+        raise UsageError(f"{what} {brief(path)} is too large: reconcile reads up to {PART * PARTS >> 30} GiB.")
     try:
         return io.StringIO(b"".join(parts).decode("utf-8-sig"), newline=None).getvalue()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{what} {path} is not text in UTF-8.") from error
+        raise UsageError(f"{what} {brief(path)} is not text in UTF-8.") from error
+
+
+def regular(path: Path) -> None:
+    """Raise OSError, as opening it would, for what is not there, and for what is no file: a pipe would be waited for."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
 
 
 def read_json(path: Path, what: str, remedy: str) -> Any:
@@ -52,7 +64,7 @@ def read_json(path: Path, what: str, remedy: str) -> Any:
     try:
         return parse_json(text(path, what))
     except Unsound as error:
-        raise UsageError(f"{what} {path} is damaged: it is not valid JSON ({error}). {remedy}") from error
+        raise UsageError(f"{what} {brief(path)} is damaged: it is not valid JSON ({error}). {remedy}") from error
 
 
 def parse_json(said: str) -> Any:

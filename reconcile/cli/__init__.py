@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import TextIO
+
 import click
 
 from .lazy import LazyGroup
+from .streams import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -32,9 +36,9 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        click.echo(f"reconcile {version('flop-reconcile')}")
+        say(f"reconcile {version('flop-reconcile')}")
     except PackageNotFoundError:
-        click.echo("reconcile (not installed: running from its source)")
+        say("reconcile (not installed: running from its source)")
     ctx.exit()
 
 
@@ -49,10 +53,24 @@ def cli() -> None:
     Start with:  reconcile run --model gru_demo
     Your own:    reconcile run --torch package.module:function --input 1,3,224,224
 
-    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed.
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, or a file that the system refuses, 3 a
+    counter failed, 4 a defect of reconcile itself.
     """
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning shows the line it is about, which may be somebody's."""
+    say(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)
 
 
 def main() -> None:
     """The console script."""
+    warnings.showwarning = _warn
     cli(prog_name="reconcile")

@@ -9,6 +9,7 @@ import click
 
 from ..errors import EXIT_UNEXPLAINED
 from .options import BASELINES, PATH, options
+from .streams import say
 
 if TYPE_CHECKING:
     from ..checking import Checked
@@ -69,7 +70,8 @@ def check(
     are no change.
 
     \b
-    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed.
+    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed,
+    4 a defect of reconcile itself.
     """
     from ..baselines import file_of
     from ..checking import check as hold
@@ -97,11 +99,11 @@ def check(
     chosen = one(environment, file, with_, python)
     path = against or file_of(baselines, model, chosen.name, request.training)
     accept = again(ctx, _AGAIN, "--update", bare=False)
-    take = collect_in(chosen, lambda text: click.echo(text, err=True)) if chosen.name != CURRENT else None
+    take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
         done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)
     for line in said(done, update=update, accept="" if against else accept, quiet=quiet, verbose=verbose):
-        click.echo(line)
+        say(line)
     ctx.exit(done.exit_code)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from .streams import say
+
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -23,4 +25,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     assert chosen is not None
     # source() of bash's class starts bash to look at its version; the script itself says what it needs.
     script = chosen(ctx.find_root().command, {}, "reconcile", "_RECONCILE_COMPLETE")
-    click.echo(script.source_template % script.source_vars())
+    say(script.source_template % script.source_vars())

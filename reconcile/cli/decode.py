@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import BASELINES, PATH, options
+from .streams import say
 
 if TYPE_CHECKING:
     from ..decode import Decoded
@@ -56,7 +57,8 @@ def decode(
     of the model; `reconcile run --pass training` says what was published beside the training step that ran.
 
     \b
-    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline.
+    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline,
+    4 a defect of reconcile itself.
     """
     from ..decode import figure, gather, search
     from ..formula_files import load_formulas
@@ -74,11 +76,11 @@ def decode(
         load_formulas(formulas, timeout)
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = gather(
-                request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: click.echo(m, err=True)
+                request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: say(m, err=True)
             )
         found = search(sources[0].found.meta["name"], wanted, sources, conventions, notes)
     for line in said(found, quiet=quiet, verbose=verbose):
-        click.echo(line)
+        say(line)
     ctx.exit(found.exit_code)
 
 

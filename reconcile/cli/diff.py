@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import PATH, options
+from .streams import say
 
 
 @click.command()
@@ -30,15 +31,15 @@ def diff(
     causes.
 
     \b
-    Exit codes: 0 nothing moved, 1 something did, 2 bad usage or files.
+    Exit codes: 0 nothing moved, 1 something did, 2 bad usage or files, 4 a defect of reconcile itself.
     """
     from ..checking import between
     from ..errors import EXIT_OK, EXIT_UNEXPLAINED
     from ..report.drift import details, verdict
 
     drift = between(older, newer, convention, convention_files, formulas)
-    click.echo(verdict(drift, str(older)))
+    say(verdict(drift, str(older)))
     if not quiet:
         for line in details(drift, verbose=verbose):
-            click.echo(line)
+            say(line)
     ctx.exit(EXIT_UNEXPLAINED if drift.moved or drift.failed else EXIT_OK)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from .streams import say
+
 if TYPE_CHECKING:
     from ..pages import Page, Rule
 
@@ -34,7 +36,7 @@ def explain(name: str) -> None:
 
     if name not in names():
         raise unknown("cause, convention or counter", name, names())
-    click.echo("\n".join(lines(page(name))))
+    say("\n".join(lines(page(name))), styled=True)
 
 
 def lines(page: Page) -> Iterator[str]:

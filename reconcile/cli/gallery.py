@@ -12,6 +12,7 @@ from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .number_types import Jobs
 from .options import BASELINES, PATH, options
 from .progress import CLEAN, bar
+from .streams import say
 
 if TYPE_CHECKING:
     from ..results import RunResult
@@ -39,7 +40,8 @@ def gallery(
     other rows stay as they are. With --pass training it is a training step of every pair; training.md has the rows.
 
     \b
-    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run.
+    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run,
+    4 a defect of reconcile itself.
     """
     from ..errors import unknown
     from ..model_zoo.pair import zoo_names
@@ -70,7 +72,7 @@ def gallery(
     written = page.write(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
     clean = sum(reconciled(row) for row in rows.values())
-    click.echo(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
+    say(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
     ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
 
 

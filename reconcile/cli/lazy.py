@@ -1,21 +1,16 @@
-"""A click group that loads a command's file only when the command is called, and turns errors into sentences."""
+"""A click group that loads a command's file only when the command is called."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import EXIT_OK, EXIT_USAGE, UsageError, unknown
-from ..signals import heard
-
-BY_SIGNAL = 128
-"""What a shell adds to a signal's number for the exit status of what it ended."""
+from ..errors import unknown
+from .faults import exit_code
+from .streams import reader_may_go
 
 
 class LazyGroup(click.Group):
@@ -47,34 +42,25 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self.commands_at.items()])
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words; ``--help`` and ``--version`` print while that happens."""
+        with reader_may_go():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command; a reader that has gone (``| head``) is no error."""
-        try:
+        with reader_may_go():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            forget_stdout()
-            ctx.exit(EXIT_OK)
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run and exit: bad usage is one sentence and 2, an interruption one sentence and 128 + the signal's number."""
+        """Run and exit, as ``faults`` says."""
         extra["standalone_mode"] = False
         _helpful(self)
-        with heard() as came:
-            try:
-                code = super().main(args, prog_name, **extra)
-            except UsageError as error:
-                click.echo(f"Error: {error}", err=True)
-                code = EXIT_USAGE
-            except click.ClickException as error:
-                error.show()
-                code = error.exit_code
-            except (click.Abort, KeyboardInterrupt):
-                with contextlib.suppress(OSError):  # a terminal that has hung up
-                    click.echo("Interrupted; no file was left half-written.", err=True)
-                code = BY_SIGNAL + (came[0] if came else signal.SIGINT)
-        sys.exit(code if isinstance(code, int) else EXIT_OK)
+        sys.exit(exit_code(lambda: super(LazyGroup, self).main(args, prog_name, **extra)))
 
 
 def _helpful(command: click.Command) -> click.Command:
@@ -86,8 +72,3 @@ def _helpful(command: click.Command) -> click.Command:
 
         command.help = cleandoc(documentation(command.callback))
     return command
-
-
-def forget_stdout() -> None:
-    """Nobody reads stdout any more: let what is left, and the interpreter's last flush, go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .streams import say
+
 if TYPE_CHECKING:
     from ..gallery import Row
 
@@ -26,7 +28,7 @@ def list_(kind: str) -> None:
     width, _ = _terminal()
     formatter = click.HelpFormatter(width=width)
     formatter.write_dl(list(rows), col_max=26)
-    click.echo(formatter.getvalue(), nl=False)
+    say(formatter.getvalue(), nl=False)
 
 
 def _terminal() -> tuple[int, int]:

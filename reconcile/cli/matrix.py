@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from .options import options
 from .progress import NAMES
+from .streams import say
 
 if TYPE_CHECKING:
     from ..environments import Environment
@@ -54,7 +54,8 @@ def matrix(
     the old counters see no training step, so there is no --pass here (`reconcile run --environment NAME --pass training`).
 
     \b
-    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed.
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
+    4 a defect of reconcile itself.
     """
     from ..conventions import choose
     from ..matrix import run_matrix
@@ -116,4 +117,4 @@ def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
 
 def _say(quiet: bool) -> Callable[[str], None]:
     """Making an environment takes minutes, so that is told even where nobody asked for progress."""
-    return lambda message: None if quiet else print(message, file=sys.stderr, flush=True)
+    return lambda message: None if quiet else say(message, err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import PATH
+from .streams import say
 
 
 @click.command()
@@ -29,6 +30,4 @@ def new(file: Path) -> None:
         write.one(target, text, new=True)
     except FileExistsError:
         raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
-    click.echo(
-        f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}"
-    )
+    say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from ..errors import UsageError
 from .number_types import Seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,7 +17,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("md", "csv", "json", "html")
 TABLES = ("md", "csv", "json")
 PICTURES = ("svg", "png")
-PATH: Any = click.Path(path_type=Path)
+
+
+class _Path(click.Path):
+    """A path as a pathlib.Path; what the system can take for none is refused before anybody asks it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click.ParamType.convert. Raises UsageError."""
+        if "\0" in str(value):
+            raise UsageError(f"{param.opts[0] if param else 'a path'}: there is a zero byte in {str(value)!r}.")
+        return super().convert(value, param, ctx)
+
+
+PATH: Any = _Path(path_type=Path)
 BASELINES = Path("reports/baselines")
 """Where baselines lie, seen from the repository that keeps them."""
 

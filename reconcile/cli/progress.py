@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import click
+from ..text import clean
+from .streams import say
 
 if TYPE_CHECKING:
     from ..process import Event
@@ -41,7 +42,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]
             if sys.stderr.isatty()
             else ()
         )
-        yield lambda event: click.echo(sentence(event), err=True) if event.phase in shown else None
+        yield lambda event: say(sentence(event), err=True) if event.phase in shown else None
 
 
 def sentence(event: Event) -> str:
@@ -67,17 +68,18 @@ class _Line:
     def text(self) -> str:
         counted = f"{self.done} done" if self.done else ""
         doing = ", ".join(self.running) or ("loading" if self.loading else "")
-        return f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting")
+        return clean(f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting"))
 
 
 @contextmanager
 def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
     from rich.text import Text
 
-    console = Console(stderr=True)
+    from .console import PlainConsole
+
+    console = PlainConsole(stderr=True)
     columns = (
         SpinnerColumn(table_column=Column(min_width=1)),
         TimeElapsedColumn(table_column=Column(min_width=7)),
@@ -91,7 +93,7 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
                 for line in lines.values():  # those that have nothing left to do make room
                     bar.update(line.task, visible=bool(line.running) or line.loading)
                 name = NAMES.get(event.framework, event.framework)
-                lines[event.framework] = _Line(name, bar.add_task(f"{name:<10}  loading", total=None))
+                lines[event.framework] = _Line(name, bar.add_task(clean(f"{name:<10}  loading"), total=None))
             line = lines[event.framework]
             if event.phase in ("done", "failed"):
                 line.running.pop(event.task, None)
@@ -119,16 +121,17 @@ def bar(total: int, quiet: bool) -> Iterator[_Told]:
 
         def line(model: str, verdict: str) -> None:
             if not (quiet and verdict.startswith(CLEAN)):
-                click.echo(f"{model}: {verdict}", err=True)
+                say(f"{model}: {verdict}", err=True)
 
         yield lambda model: None, line
     else:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
         from rich.table import Column
         from rich.text import Text
 
-        console = Console(stderr=True)
+        from .console import PlainConsole
+
+        console = PlainConsole(stderr=True)
         columns = (
             BarColumn(bar_width=20, table_column=Column(min_width=20)),
             MofNCompleteColumn(table_column=Column(min_width=len(f"{total}/{total}"))),
@@ -143,11 +146,11 @@ def bar(total: int, quiet: bool) -> Iterator[_Told]:
 
             def begun(model: str) -> None:
                 running[model] = None
-                shown.update(task, description=", ".join(running))
+                shown.update(task, description=clean(", ".join(running)))
 
             def done(model: str, verdict: str) -> None:
                 running.pop(model, None)
                 console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
-                shown.update(task, advance=1, description=", ".join(running))
+                shown.update(task, advance=1, description=clean(", ".join(running)))
 
             yield begun, done

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from .options import BASELINES, options
+from .streams import say
 
 if TYPE_CHECKING:
     from ..process import Event
@@ -110,7 +111,7 @@ def run(
     )
     wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
-    take = collect_in(place, lambda text: click.echo(text, err=True)) if place.name != CURRENT else None
+    take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)
     taken: list[Collected] = []
 
@@ -129,10 +130,10 @@ def run(
     texts = write.render(result, formats, statement, again(ctx))
     kept = write.write(out, stem, texts)
     if said := write.left_out(result, formats):
-        click.echo(said, err=True)
+        say(said, err=True)
     if write_mapping is not None and result.alignment:
         kept.append(write.one(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:
-        click.echo(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
+        say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)

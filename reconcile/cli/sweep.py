@@ -14,6 +14,7 @@ import click
 from .number_types import Jobs
 from .options import PATH, TABLES, options
 from .progress import bar
+from .streams import say
 
 if TYPE_CHECKING:
     from ..environments import Environment
@@ -79,7 +80,8 @@ def sweep(
     made for the framework of its worker and says itself what its inputs are; weights are not fetched.
 
     \b
-    Exit codes: the worst of all models: 1 unexplained, 3 a counter failed, 2 a model could not be used, else 0.
+    Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
+    not be used, else 0.
     """
     from ..report import sweep as page
     from ..report import write
@@ -107,7 +109,7 @@ def sweep(
     clean = sum(one.exit_code == 0 for one in finished)
     held = sum(one.kept for one in finished)
     before = f", {held} of them before" if held else ""
-    click.echo(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
+    say(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
     ctx.exit(engine.exit_code(finished))
 
 
@@ -138,14 +140,11 @@ def _cells(
 
 def _texts(files: tuple[Path, ...]) -> dict[str, str]:
     """What stands in the user's files: it travels to wherever a cell is run."""
-    from ..errors import UsageError
+    from .. import user_files
 
     found: dict[str, str] = {}
     for number, path in enumerate(files):
-        try:
-            found[f"{number}-{path.name}"] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+        found[f"{number}-{path.name}"] = user_files.text(path, "the file")
     return found
 
 

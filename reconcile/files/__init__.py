@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from ..errors import UsageError
+from ..errors import UsageError, brief, reason
 from . import archive, members, wire
 
 LIMIT = 2 << 30
@@ -57,12 +58,12 @@ class ModelFile:
 
 def wrong(path: Path, why: str) -> UsageError:
     """The one sentence about a file that cannot be used."""
-    return UsageError(f"{path}: {why}.")
+    return UsageError(f"{brief(path)}: {why}.")
 
 
 def looks_like_path(text: str) -> bool:
     """Whether what was given for a model is a file rather than MODULE:FUNCTION."""
-    return Path(text).exists() or (":" not in text and (os.sep in text or Path(text).suffix in ENDINGS))
+    return os.path.lexists(text) or (":" not in text and (os.sep in text or Path(text).suffix in ENDINGS))
 
 
 STARTS = frozenset(number << 3 | kind for number in range(1, 5) for kind in (wire.VARINT, wire.BYTES))
@@ -75,11 +76,11 @@ def read(framework: str, text: str, trusted: bool = False) -> ModelFile:
     """The model file at this path, given as --tf, --torch or --onnx. Raises UsageError, with the way out."""
     path = Path(text)
     try:
-        found = _folder(path, trusted) if path.is_dir() else _file(path, trusted)
+        found = _folder(path, trusted) if os.path.isdir(path) else _file(path, trusted)
     except FileNotFoundError:
         raise wrong(path, "there is no such file") from None
     except (OSError, ValueError) as error:
-        raise wrong(path, f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise wrong(path, f"it cannot be read: {reason(error)}") from error
     if found.framework != framework:
         raise wrong(path, f"it is {KINDS[found.kind][1]}: give it with --{found.framework}, not --{framework}")
     return found
@@ -93,11 +94,10 @@ def _large(path: Path, size: int) -> UsageError:
 
 
 def _file(path: Path, trusted: bool) -> ModelFile:
-    if not path.exists():
-        raise FileNotFoundError
-    if not path.is_file():
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise wrong(path, "it is neither a file nor a folder")
-    size = path.stat().st_size
+    size = status.st_size
     if not size:
         raise wrong(path, "it is empty")
     with path.open("rb") as file:
@@ -112,7 +112,7 @@ def _file(path: Path, trusted: bool) -> ModelFile:
         kind = _protobuf(path, size)
     if size > LIMIT and not (trusted and kind == "keras_h5"):
         raise _large(path, size)
-    return ModelFile(str(path.resolve()), kind, size)
+    return ModelFile(os.path.realpath(path), kind, size)
 
 
 def _no_model(head: bytes) -> str:
@@ -136,7 +136,7 @@ def _zip(path: Path, trusted: bool) -> ModelFile:
         raise wrong(path, str(error)) from error
     except members.Outside as error:
         raise wrong(path, f"{error}; --trust-file opens it all the same") from error
-    return ModelFile(str(path.resolve()), kind, held.size)
+    return ModelFile(os.path.realpath(path), kind, held.size)
 
 
 def _archive_kind(path: Path, names: frozenset[str]) -> str:
@@ -203,11 +203,10 @@ def _folder(path: Path, trusted: bool) -> ModelFile:
         if (path / "config.json").is_file():
             raise wrong(path, f"it holds weights and a configuration, no model. {WAY_OUT.format('torch')}")
         raise wrong(path, "there is no saved_model.pb in this folder")
-    root, total = path.resolve(), 0
-    for number, (folder, folders, files) in enumerate(os.walk(root)):
+    root, total = Path(os.path.realpath(path)), 0
+    for number, (folder, folders, files) in enumerate(os.walk(root, onerror=_raise)):
         for name in (*folders, *files):
-            if Path(folder, name).is_symlink() and root not in Path(folder, name).resolve().parents:
-                raise wrong(path, f"{name} is a link that leads out of it")
+            _check_link(path, root, Path(folder, name))
         total += sum(Path(folder, name).lstat().st_size for name in files)
         if number > 10_000:
             raise wrong(path, "it has more than 10,000 folders in it")
@@ -226,6 +225,23 @@ def _folder(path: Path, trusted: bool) -> ModelFile:
     if (2, wire.BYTES) not in known:
         raise wrong(inside, "it is no SavedModel")
     return ModelFile(str(root), "saved_model", total)
+
+
+def _raise(error: OSError) -> NoReturn:
+    """What os.walk does with a folder that it cannot read: left to itself it passes over it."""
+    raise error
+
+
+def _check_link(path: Path, root: Path, inside: Path) -> None:
+    """Raise UsageError for a link in the folder ``root`` that leads out of it, or nowhere."""
+    if not inside.is_symlink():
+        return
+    try:
+        target = Path(os.path.realpath(inside, strict=True))
+    except OSError as error:
+        raise wrong(path, f"{inside.name} is a link that leads nowhere ({reason(error)})") from error
+    if root not in target.parents:
+        raise wrong(path, f"{inside.name} is a link that leads out of it")
 
 
 def request(found: ModelFile, *, trusted: bool, signature: str) -> dict[str, Any]:

@@ -9,10 +9,9 @@ is not known.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 
+from .. import table
 from ..conventions import Convention
 from ..phases import phase_table
 from ..records import PHASES
@@ -28,21 +27,20 @@ Line = tuple[str, str, str, str, "int | str", str]
 
 def to_csv(result: RunResult) -> str:
     """The report as CSV text."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    return table.written(_rows(result))
+
+
+def _rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    yield COLUMNS
     phases = {f"{t.framework}:{row.id}": row.phase for t in result.traces for row in t.rows}
     homes = {x.counter: x.framework for x in result.ledgers}
     for statement in result.statements:
         head = (result.model, statement.from_, statement.to)
         for layer, op, counter, cause, amount, phase in _lines(statement, phases, homes):
-            writer.writerow((*head, layer, op, counter, cause, amount, UNIT, statement.state.value, phase))
+            yield (*head, layer, op, counter, cause, amount, UNIT, statement.state.value, phase)
     for trace in result.traces:
         for layer, op, counter, cause, amount, phase in _work(trace, result.convention):
-            writer.writerow(
-                (result.model, "", trace.name, layer, op, counter, cause, amount, UNIT, trace.state.value, phase)
-            )
-    return out.getvalue()
+            yield (result.model, "", trace.name, layer, op, counter, cause, amount, UNIT, trace.state.value, phase)
 
 
 def _lines(statement: Statement, phases: Mapping[str, str], homes: Mapping[str, str]) -> Iterator[Line]:
@@ -68,8 +66,8 @@ def _phase(line: Adjustment, phases: Mapping[str, str], homes: Mapping[str, str]
 
 
 def _work(trace: TraceResult, convention: Convention) -> Iterator[Line]:
-    table = phase_table(trace, convention)
-    for row in table.rows if table is not None else ():
+    found = phase_table(trace, convention)
+    for row in found.rows if found is not None else ():
         for phase in PHASES:
             if phase in row.flops:
                 yield row.layer, "", "", "work", row.flops[phase], phase

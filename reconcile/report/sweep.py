@@ -6,13 +6,12 @@ sweep is run; ``costs`` is one row per cell, never the same twice.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from .. import table
 from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..records import TITLES
 from ..sweep.engine import Finished
@@ -178,25 +177,22 @@ def _residuals(one: Finished) -> str:
 
 def to_csv(finished: Sequence[Finished]) -> str:
     """One row per counter of a cell, one per trace (``trace``) and one per framework that could not be run."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    return table.written(_rows(finished))
+
+
+def _rows(finished: Sequence[Finished]) -> Iterator[tuple[object, ...]]:
+    yield COLUMNS
     for one in finished:
         for trace in one.outcome["traces"]:
             work, state = trace["work"], (trace["state"], trace["reason"])
-            writer.writerow((one.name, trace["framework"], "trace", "FLOP", work, work, work, "", *state))
+            yield (one.name, trace["framework"], "trace", "FLOP", work, work, work, "", *state)
         for c in one.outcome["counters"]:
-            writer.writerow((one.name, c["framework"], *(c[name] for name in COLUMNS[2:])))
+            yield (one.name, c["framework"], *(c[name] for name in COLUMNS[2:]))
         for framework, why in one.outcome["refused"].items():
-            writer.writerow((one.name, framework, "", "", "", "", "", "", "refused" if framework else "failed", why))
-    return out.getvalue()
+            yield (one.name, framework, "", "", "", "", "", "", "refused" if framework else "failed", why)
 
 
 def costs(finished: Sequence[Finished]) -> str:
     """Wall time in seconds and the most memory that one of its processes held, in bytes, by cell; empty where unknown."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("model", "wall_s", "peak_bytes"))
-    for one in finished:
-        writer.writerow((one.name, one.cost.get("wall_s", ""), one.cost.get("peak_bytes", "")))
-    return out.getvalue()
+    rows = [(one.name, one.cost.get("wall_s", ""), one.cost.get("peak_bytes", "")) for one in finished]
+    return table.written([("model", "wall_s", "peak_bytes"), *rows])

@@ -1,15 +1,12 @@
-"""Numbers and names as text: thousands separators, signs, percentages, and escaping of names nobody chose for us."""
+"""Numbers and names as text: thousands separators, signs, percentages, and escaping of names for Markdown."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from fractions import Fraction
 from functools import lru_cache
 
-# Marks that make a terminal or a browser show text in another order than it is written (overrides, isolates).
-_BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_HIDDEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
+from ..text import clean as clean
 
 
 def number(value: int) -> str:
@@ -90,17 +87,6 @@ def si(value: int, unit: str = "FLOP") -> str:
     whole, rest = divmod(digits, 10**decimals)
     sign = "-" if value < 0 else ""
     return f"{sign}{whole:,}{f'.{rest:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
-
-
-def clean(text: str) -> str:
-    """One line that shows as written: control characters and direction marks become visible escapes."""
-    return text if text.isprintable() else "".join(_visible(c) for c in text)
-
-
-def _visible(char: str) -> str:
-    if char in _BIDI or unicodedata.category(char) in _HIDDEN:
-        return char.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return char
 
 
 _MARKUP = re.compile(r"([\\`*\[\]{}|~$])")

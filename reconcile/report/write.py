@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import UsageError, brief, reason
 from ..records import TRAINING
 from ..results import RunResult, Statement
 from . import foot
@@ -29,13 +29,22 @@ def prepare(folder: Path) -> None:
     """Prove that files can be written there, or the folder be made. Raises UsageError; leaves nothing behind."""
     try:
         nearest = folder.absolute()
-        while not nearest.exists() and nearest != nearest.parent:
+        while not _there(nearest) and nearest != nearest.parent:
             nearest = nearest.parent
         probe = _beside(nearest / "probe")
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         raise _refused(folder, error) from error
+
+
+def _there(path: Path) -> bool:
+    """Whether anything is there, a link that leads nowhere included. Raises OSError for a path that can be none."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def render(
@@ -113,7 +122,7 @@ def one(file: Path, text: str, *, new: bool = False) -> Path:
     except FileExistsError:
         raise
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror or type(error).__name__}.") from error
+        raise UsageError(f"cannot write {brief(file)}: {reason(error)}.") from error
     return file
 
 
@@ -164,8 +173,7 @@ def _beside(target: Path) -> Path:
 
 
 def _refused(folder: Path, error: OSError) -> UsageError:
-    why = error.strerror or type(error).__name__
-    return UsageError(f"cannot write reports to {folder}: {why}. Choose another folder with --out.")
+    return UsageError(f"cannot write reports to {brief(folder)}: {reason(error)}. Choose another folder with --out.")
 
 
 def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:

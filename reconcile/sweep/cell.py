@@ -23,9 +23,10 @@ from typing import Any
 
 from .. import own
 from ..conventions import MATMUL
+from ..defects import what
 from ..elsewhere import collect_in
 from ..endings import death_of
-from ..errors import EXIT_FAILED, EXIT_USAGE, Refused, UsageError
+from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..interpreters import clean_environ
 from ..kept import source_digest
 from ..report import write
@@ -133,9 +134,8 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if found is not None:
             texts = write.render(found, manner.formats, None, command_of(cell, manner))
             interrupted = _interrupted(found)
-    except (UsageError, OSError) as error:
-        sentence = error.sentence if isinstance(error, Refused) else str(error)
-        code = EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+    except Exception as error:
+        sentence, code = _fault(error)
         outcome = {**refused(cell.name, {"": sentence}), "exit_code": code}
         interrupted = sentence if KILLED in sentence else ""
     return {
@@ -145,6 +145,17 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "cost": {"peak_bytes": _peak()},
         "interrupted": interrupted,
     }
+
+
+def _fault(error: Exception) -> tuple[str, int]:
+    """What to say of a cell that ended so, and its exit code."""
+    if isinstance(error, Refused):
+        return error.sentence, EXIT_USAGE
+    if isinstance(error, UsageError):
+        return str(error), EXIT_USAGE
+    if isinstance(error, OSError):
+        return of_system(error), EXIT_FAILED
+    return f"a defect of reconcile: {what(error)}", EXIT_CRASHED
 
 
 def command_of(cell: cells.Cell, manner: cells.Manner) -> str:

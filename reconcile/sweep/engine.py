@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
+from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
 from ..report import write
 from . import cell
 from .outcome import refused
@@ -116,9 +116,9 @@ def name_of(request: Mapping[str, Any]) -> str:
 
 
 def exit_code(finished: Sequence[Finished]) -> int:
-    """The worst: unexplained, then failed, then refused, as of a single run."""
+    """The worst: a defect of ours, then unexplained, failed, refused, as of a single run."""
     codes = {one.exit_code for one in finished}
-    return next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED, EXIT_USAGE) if code in codes), EXIT_OK)
+    return next((code for code in (EXIT_CRASHED, EXIT_UNEXPLAINED, EXIT_FAILED, EXIT_USAGE) if code in codes), EXIT_OK)
 
 
 def _answers(

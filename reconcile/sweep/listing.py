@@ -68,7 +68,7 @@ def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ())
 def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
     """A pair of the zoo, or one in a file. Raises UsageError for a model or a parameter that is not there."""
     path = pair_path(model)
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise unknown("model", model, zoo_names())
     if model in zoo_names():
         try:

@@ -306,11 +306,6 @@ def test_an_interruption_is_one_sentence_and_leaves_the_old_files(stub: Stub) ->
     assert {p.name: p.read_bytes() for p in stub.folder.iterdir()} == before
 
 
-def test_a_defect_of_ours_is_not_dressed_up_as_the_users(stub: Stub) -> None:
-    stub.answer = RuntimeError("a bug")
-    assert isinstance(stub.run().exception, RuntimeError)
-
-
 def test_another_environment_is_another_way_to_run(stub: Stub, tmp_path: Path) -> None:
     stub.run("--environment", "tf-2.3.1", "--counter", "tf.profiler@session")
     stub.run()

@@ -126,7 +126,7 @@ def part(module: str) -> str:
     return module.split(".")[1]
 
 
-WORDS = {"records", "errors", "user_files", "toml", "causes", "conventions", "work"}
+WORDS = {"records", "errors", "user_files", "table", "text", "toml", "causes", "conventions", "work"}
 FACES = {"report", "cli", "api", "notebook", "pytest_plugin"}
 RUNNING = {"runner", "worker", "taking", "process"}
 ENGINE = [m for m in MODULES if re.match(r"reconcile\.(align|booking|bridging|engine|traces)\b", m)]

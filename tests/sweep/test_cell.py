@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -17,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from reconcile.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, UsageError
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
+from reconcile.sweep.engine import Finished, exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 30.0
@@ -108,3 +111,33 @@ def test_everything_ends_with_whoever_started_it(hangs: Path, tmp_path: Path, mo
         process.send_signal(signal.SIGKILL)
     until(lambda: not marked(mark))
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (
+            RuntimeError("a bug"),
+            EXIT_CRASHED,
+            "a defect of reconcile: RuntimeError: a bug (reconcile/sweep/cell.py, line ",
+        ),
+        (OSError(errno.EIO, "Input/output error", "/x"), EXIT_FAILED, "/x cannot be used: Input/output error."),
+        (UsageError("no."), EXIT_USAGE, "no."),
+    ],
+)
+def test_whose_fault_it_is_that_a_cell_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, said: str
+) -> None:
+    def fails(*_words: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cell, "_either", fails)
+    found = cell.answer(json.loads(request("gru_demo")), tmp_path)
+    assert found["outcome"]["exit_code"] == code
+    assert found["outcome"]["refused"][""].startswith(said)
+    assert found["interrupted"] == ""
+
+
+@pytest.mark.parametrize(("codes", "worst"), [((0, 3, 4, 1), 4), ((2, 3, 1), 1), ((2, 3), 3), ((0, 2), 2), ((0,), 0)])
+def test_the_worst_of_a_sweep(codes: tuple[int, ...], worst: int) -> None:
+    assert exit_code([Finished({"exit_code": code}, {}) for code in codes]) == worst

@@ -70,7 +70,7 @@ def test_the_exit_code_is_the_worst(
         (["gru_demo", "--format", "svg"], "'svg' is not a list of md, csv, json, html."),
         (["gru_demo", "--input", "1"], "--input is for factories"),
         (["gone.toml"], "cannot read the list gone.toml: No such file"),
-        (["gru_demo", "--formulas", "gone.py"], "cannot read gone.py: No such file"),
+        (["gru_demo", "--formulas", "gone.py"], "cannot read the file gone.py: No such file"),
         (["gru_demo", "--jobs", "2", "--dask", "tcp://x:1"], "--jobs is for this machine"),
         (["gru_demo", "--dask", "tcp://x:1"], "pip install 'flop-reconcile[dask]'"),
         ([], "Missing argument 'WHAT...'"),

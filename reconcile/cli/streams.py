@@ -1,0 +1,91 @@
+"""The standard streams: everything that is printed leaves here, so that no name does anything to a terminal.
+
+Names of layers, files and factories, and what a worker's log says, are nobody's choice of ours: control characters in them
+show as escapes. A stream that cannot be written to is noticed here, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import TextIO
+
+import click
+
+from ..errors import EXIT_OK, UsageError, of_system, reason
+from ..text import plain
+
+
+def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:
+    """Print text on stdout or stderr, control characters escaped; ``styled`` is text of ours that has colours in it.
+
+    A reader that has gone (``| head``) changes nothing, nor does a stderr that takes nothing.
+    """
+    try:
+        click.echo(text if styled else plain(text), err=err, nl=nl)
+    except OSError as error:
+        if not err and not isinstance(error, BrokenPipeError):
+            raise
+        forget(sys.stderr if err else sys.stdout)
+
+
+def ready() -> None:
+    """Before anything else: every stream is there and can show every character. Raises UsageError where stdout is closed."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _fill()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    if sys.stdout is None:
+        raise UsageError("standard output is closed: send it to a file, or to /dev/null.")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def flush() -> None:
+    """Write what is still to be written, so that the interpreter finds nothing. Raises UsageError where that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        forget(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(of_stdout(error)) from error
+
+
+def of_stdout(error: OSError) -> str:
+    """The sentence about a stdout that cannot be written to."""
+    return f"standard output cannot be written to: {reason(error)}. Send it somewhere else."
+
+
+def on_stdout(error: OSError) -> bool:
+    """Whether it came up while something was printed, which click also does on its own (``--help``)."""
+    return any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+@contextlib.contextmanager
+def reader_may_go() -> Iterator[None]:
+    """End well where the reader of stdout has gone; click alone would take any broken pipe for that, and for a failure."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        if not on_stdout(error):
+            raise UsageError(of_system(error)) from error
+        forget(sys.stdout)
+        raise click.exceptions.Exit(EXIT_OK) from None
+
+
+def forget(stream: TextIO) -> None:
+    """Nobody takes what is written there: let what is left, and the interpreter's last flush, go nowhere."""
+    with contextlib.suppress(OSError, ValueError):  # of a stream that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _fill() -> None:
+    """Take the numbers of closed streams, so that no file that is opened later gets one of them."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
