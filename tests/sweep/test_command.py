@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.sweep import cell
+from reconcile.sweep.outcome import refused
 from tests.sweep.fakes import LOG, answer, counter, outcome
 
 
@@ -53,7 +54,7 @@ def test_the_exit_code_is_the_worst(
         name = said["outcome"]["name"]
         said["outcome"] = outcome(name, counter(), exit_code=left[name])
         if left[name] == 2:
-            said["outcome"] |= {"refused": {"tf": "no", "torch": "no"}, "traces": [], "counters": []}
+            said["outcome"] = {**refused(name, {"tf": "no", "torch": "no"}), "exit_code": 2}
         return json.dumps(said)
 
     monkeypatch.setattr(cell, "run_cell", ends)
