@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,6 @@ def sweep(
     """
     from ..report import sweep as page
     from ..report import write
-    from ..report.text import clean
     from ..sweep import engine, store
     from ..sweep.cells import Manner, request_of
     from ..sweep.engine import Finished
@@ -103,15 +102,27 @@ def sweep(
     with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
         finished = engine.sweep(
             requests, out, executor, fresh=fresh, last=pages, lost=lost,
-            begun=lambda name: begun(clean(name)),
-            each=lambda one: tell(clean(one.name), clean(page.verdict(one))),
-            again=lambda name, why: click.echo(clean(f"{name} runs again: {why}."), err=True),
+            begun=lambda name: _say(begun, name),
+            each=lambda one: _say(tell, one.name, page.verdict(one)),
+            again=lambda name, why: _say(_warn, f"{name} runs again: {why}."),
         )  # fmt: skip
     reconciled = sum(one.exit_code == 0 for one in finished)
     held = sum(one.kept for one in finished)
     before = f", {held} of them before" if held else ""
     click.echo(f"{reconciled} of {len(finished)} models reconciled{before}; wrote {out / 'README.md'}")
     ctx.exit(engine.exit_code(finished))
+
+
+def _say(tell: Callable[..., None], *words: str) -> None:
+    """Call that with these words, made to show as they are; that nobody listens any more ends no sweep."""
+    from ..report.text import clean
+
+    with suppress(OSError):
+        tell(*map(clean, words))
+
+
+def _warn(sentence: str) -> None:
+    click.echo(sentence, err=True)
 
 
 def _cells(
