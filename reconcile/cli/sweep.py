@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ..sweep.cells import Cell
 
 LIST = ".toml"
-SUMMARY, TOTALS, COSTS = "README", "sweep", "costs"
-PATIENCE = 15
-"""Seconds that a Dask scheduler may take to answer."""
 
 
 @click.command()
@@ -85,8 +82,9 @@ def sweep(
     """
     from ..report import sweep as page
     from ..report import write
-    from ..sweep import engine
+    from ..sweep import engine, store
     from ..sweep.cells import Manner, request_of
+    from ..sweep.engine import Finished
     from .again import again
 
     paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
@@ -97,20 +95,37 @@ def sweep(
     cells = _cells(what, inputs, names, file, paths)
     requests = [request_of(cell, manner, paths) for cell in cells]
     write.prepare(out)
-    with _executor(jobs, dask) as executor, bar(len(requests), quiet) as (begun, tell):
-        finished = engine.sweep(
-            requests, out, executor, fresh=fresh, begun=begun, each=lambda one: tell(one.name, page.verdict(one))
-        )
     command = again(ctx, ("names", "file", "inputs", "convention", "convention_files", "counters", "formulas"))
     words = f"{command.replace('reconcile sweep', ' '.join(['reconcile sweep', *what]), 1)}"
-    write.write(out, SUMMARY, {"md": page.to_markdown(finished, words, "md" in manner.formats)})
-    write.write(out, TOTALS, {"csv": page.to_csv(finished)})
-    write.write(out, COSTS, {"csv": page.costs(finished)})
-    clean = sum(one.exit_code == 0 for one in finished)
+
+    def pages(finished: list[Finished]) -> None:
+        summary = page.to_markdown(finished, words, "md" in manner.formats)
+        store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
+
+    with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
+        finished = engine.sweep(
+            requests, out, executor, fresh=fresh, last=pages, lost=lost,
+            begun=lambda name: _say(begun, name),
+            each=lambda one: _say(tell, one.name, page.verdict(one)),
+            again=lambda name, why: _say(_warn, f"{name} runs again: {why}."),
+        )  # fmt: skip
+    reconciled = sum(one.exit_code == 0 for one in finished)
     held = sum(one.kept for one in finished)
     before = f", {held} of them before" if held else ""
-    say(f"{clean} of {len(finished)} models reconciled{before}; wrote {out / SUMMARY}.md")
+    say(f"{reconciled} of {len(finished)} models reconciled{before}; wrote {out / 'README.md'}")
     ctx.exit(engine.exit_code(finished))
+
+
+def _say(tell: Callable[..., None], *words: str) -> None:
+    """Call that with these words, made to show as they are; that nobody listens any more ends no sweep."""
+    from ..report.text import clean
+
+    with suppress(OSError):
+        tell(*map(clean, words))
+
+
+def _warn(sentence: str) -> None:
+    say(sentence, err=True)
 
 
 def _cells(
@@ -172,29 +187,22 @@ def _check(manner: object, convention_files: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def _executor(jobs: int | None, dask: str | None) -> Iterator[Executor]:
-    """Processes of this machine, or the workers of a Dask cluster. Raises UsageError for a cluster that is not there."""
+def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Callable[[], str]]]:
+    """Processes of this machine, or the workers of a Dask cluster; and what says why that is gone, '' while it is there.
+
+    Raises UsageError for a cluster that is not there.
+    """
     from ..errors import UsageError
+    from ..sweep.cluster import connected
     from ..sweep.engine import Processes
 
     if dask is None:
         with Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
-            yield local
+            yield local, lambda: ""
         return
     if jobs is not None:
         raise UsageError(
             "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
         )
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UsageError("--dask needs dask.distributed: pip install 'flop-reconcile[dask]'") from error
-    try:
-        client = Client(dask, timeout=PATIENCE)
-    except (OSError, ValueError, TimeoutError) as error:
-        said = str(error).strip().rstrip(".") or "no answer"
-        raise UsageError(f"there is no Dask scheduler at {dask}: {said}.") from error
-    try:
-        yield client.get_executor(pure=False)
-    finally:
-        client.close()
+    with connected(dask) as cluster:
+        yield cluster.executor, cluster.lost

@@ -45,7 +45,8 @@ def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool =
     """The summary page; with ``reports`` every model that was run links to its own report beside it."""
     counters = _counters(finished)
     lines = ["# Sweep", "", *([f"Written by `{command}`.", ""] if command else []), *_totals(finished), ""]
-    head = ["model", "matmul work" if _convention(finished) == "matmul" else f"work ({_convention(finished)})"]
+    convention = _convention(finished)
+    head = ["model", "matmul work" if convention == "matmul" else f"work ({markdown(convention)})"]
     head += [*map(markdown, counters), "residuals", "verdict", "wall s", "peak GiB"]
     lines += [f"| {' | '.join(head)} |", "|:--|--:|" + "--:|" * len(counters) + "--:|:--|--:|--:|"]
     lines += [f"| {' | '.join(_row(one, counters, reports))} |" for one in finished]

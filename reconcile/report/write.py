@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 from ..errors import UsageError, brief, reason
@@ -101,12 +101,15 @@ def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[st
     return (*formats, *there) if there and can_draw() else formats
 
 
-def write(folder: Path, stem: str, texts: Mapping[str, str | bytes]) -> list[Path]:
-    """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be."""
+def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "") -> list[Path]:
+    """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be.
+
+    What kills this process may leave temporary files; ``left_by`` finds them by the word ``by`` in their names.
+    """
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _place(targets)
+        _place(targets, by)
     except OSError as error:
         raise _refused(folder, error) from error
     return list(targets)
@@ -118,7 +121,7 @@ def one(file: Path, text: str, *, new: bool = False) -> Path:
     Raises UsageError where it cannot be written, FileExistsError where it is there.
     """
     try:
-        _place({file: text}, new)
+        _place({file: text}, new=new)
     except FileExistsError:
         raise
     except OSError as error:
@@ -126,11 +129,19 @@ def one(file: Path, text: str, *, new: bool = False) -> Path:
     return file
 
 
-def _place(targets: Mapping[Path, str | bytes], new: bool = False) -> None:
+def left_by(by: str, folder: Path, names: Container[str]) -> list[Path]:
+    """Temporary files of ``write``, with that word, for files of these names in a folder."""
+    ours = re.compile(rf"\.(.+)\.{by}-[0-9a-f]{{8}}\.tmp")
+    with os.scandir(folder) as entries:
+        files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    return [folder / name for name in files if (match := ours.fullmatch(name)) and match[1] in names]
+
+
+def _place(targets: Mapping[Path, str | bytes], by: str = "", new: bool = False) -> None:
     waiting: dict[Path, Path] = {}
     try:
         for target, text in targets.items():
-            waiting[target] = _beside(target)
+            waiting[target] = _beside(target, by)
             with waiting[target].open("xb") as file:
                 for start in range(0, len(text), PART):  # a text and all of its bytes at once are twice the memory
                     part = text[start : start + PART]
@@ -168,8 +179,8 @@ def _link(waiting: Path, target: Path) -> None:
         waiting.replace(target)
 
 
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+def _beside(target: Path, by: str = "") -> Path:
+    return target.with_name(f".{target.name}.{by and by + '-'}{secrets.token_hex(4)}.tmp")
 
 
 def _refused(folder: Path, error: OSError) -> UsageError:

@@ -1,28 +1,25 @@
 """Runs the cells of a sweep on an executor, and keeps every one that is finished: a sweep can end at any moment and go on.
 
-A cell's file is written whole or not at all, and is believed only if its key is that of the cell asked for.  Whatever ends a
-cell's process from outside (memory, a signal, a machine that goes away) costs that cell one of its ``TRIES`` and no other
-anything.
+A cell's file is written whole or not at all, and is believed only if its key is that of the cell asked for (store.py).
+Whatever ends a cell's process from outside (memory, a signal, a machine that goes away) costs that cell one of its ``TRIES``
+and no other anything.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
-from ..report import write
-from . import cell
+from . import cell, form, store
 from .outcome import refused
 
-FOLDER = "cells"
 TRIES = 2
 POLL = 0.5
 """Seconds between two looks at what has begun."""
@@ -79,34 +76,52 @@ def sweep(
     fresh: bool = False,
     begun: Callable[[str], None] = lambda _name: None,
     each: Callable[[Finished], None] = lambda _finished: None,
+    again: Callable[[str, str], None] = lambda _name, _why: None,
+    last: Callable[[list[Finished]], None] = lambda _finished: None,
+    lost: Callable[[], str] = lambda: "",
     run: Callable[[str], str] | None = None,
 ) -> list[Finished]:
     """Run these cells (cells.request_of); ``run`` is what the executor is handed, cell.run_cell unless another is given.
 
-    Those that lie finished in ``folder`` are not run again unless ``fresh``; ``begun`` hears of every one that starts, as far
-    as the executor tells, ``each`` of every one as it is finished.  They come in the order given.
+    Those that lie finished in ``folder`` are not run again unless ``fresh``; ``again`` hears of every one that is because what
+    is kept of it is damaged, and why. ``begun`` hears of every one that starts, as far as the executor tells, ``each`` of
+    every one as it is finished, and ``last`` of all of them while no other sweep writes to the folder. They come in the
+    order given. ``lost`` is asked now and then, and says why the executor is gone, '' while it is there.
 
     Raises UsageError if another sweep writes to the folder, if it cannot be written, and if the executor is gone.
     """
-    places = {name_of(request): folder / FOLDER / f"{write.safe(name_of(request))}.json" for request in requests}
     done: dict[str, Finished] = {}
-    with _alone(folder):
-        for request in requests:
-            held = None if fresh else _held(places[name_of(request)], request["key"])
+    with store.alone(folder, [name_of(request) for request in requests]):
+        for request in () if fresh else requests:
+            held = _held(folder, request, again)
             if held is not None:
-                done[name_of(request)] = held
+                done[held.name] = held
                 each(held)
         rest = [request for request in requests if name_of(request) not in done]
         try:
-            for request, answer in _answers(rest, executor, begun, run or cell.run_cell):
-                finished = Finished(answer["outcome"], answer["cost"])
-                _keep(folder, places[finished.name], request["key"], finished, answer["texts"])
-                done[finished.name] = finished
-                each(finished)
+            with closing(_answers(rest, executor, begun, lost, run or cell.run_cell)) as answers:
+                for request, answer in answers:
+                    finished = Finished(answer["outcome"], answer["cost"])
+                    store.keep(folder, finished.name, request["key"], answer)
+                    done[finished.name] = finished
+                    each(finished)
         except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
+            with suppress(Exception):  # of an executor that is gone already; what ended the sweep is what is said
+                executor.shutdown(wait=False)
             raise
-    return [done[name_of(request)] for request in requests]
+        found = [done[name_of(request)] for request in requests]
+        last(found)
+    return found
+
+
+def _held(folder: Path, request: Mapping[str, Any], again: Callable[[str, str], None]) -> Finished | None:
+    """The finished cell of that request; None, and ``again`` hears why, where what is kept of it cannot be relied on."""
+    try:
+        data = store.find(folder, name_of(request), request["key"])
+    except form.Malformed as error:
+        again(name_of(request), str(error))
+        return None
+    return None if data is None else Finished(data["outcome"], data["cost"], kept=True)
 
 
 def name_of(request: Mapping[str, Any]) -> str:
@@ -125,9 +140,13 @@ def _answers(
     requests: Sequence[Mapping[str, Any]],
     executor: Executor,
     begun: Callable[[str], None],
+    lost: Callable[[], str],
     run: Callable[[str], str],
-) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
-    """Every request with its answer, as they come; what was ended from outside is tried again, last."""
+) -> Generator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Every request with its answer, as they come; what was ended from outside is tried again, last.
+
+    Closed before its end, it cancels what has not begun: not every executor's ``shutdown`` can do that (Dask's cannot).
+    """
     waiting: dict[Future[str], tuple[Mapping[str, Any], int]] = {}
     started: set[Future[str]] = set()
 
@@ -135,19 +154,25 @@ def _answers(
         try:
             waiting[executor.submit(run, json.dumps(request))] = request, tries
         except RuntimeError as error:  # it was shut down, or is broken
-            raise _gone(error) from error
+            raise _gone(str(error).strip().rstrip(".") or type(error).__name__) from error
 
-    for request in requests:
-        submit(request, TRIES)
-    while waiting:
-        over = _next(waiting, started, begun)
-        if over is None:
-            continue
-        request, tries, answer = over
-        if answer.get("interrupted") and tries > 1:
-            submit(request, tries - 1)
-        else:
-            yield request, answer
+    try:
+        for request in requests:
+            submit(request, TRIES)
+        while waiting:
+            over = _next(waiting, started, begun)
+            if over is None:
+                if why := lost():
+                    raise _gone(why)
+                continue
+            request, tries, answer = over
+            if answer["interrupted"] and tries > 1:
+                submit(request, tries - 1)
+            else:
+                yield request, answer
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 def _next(
@@ -174,9 +199,12 @@ def _next(
 def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
     """What the executor hands back, or a failed cell that says why there is nothing."""
     try:
-        answer: dict[str, Any] = json.loads(future.result())
+        answer: dict[str, Any] = form.read(future.result())
+        form.check_answer(answer, name_of(request))
     except CancelledError as error:
-        raise _gone(error) from error
+        raise _gone("it has cancelled what it was given") from error
+    except form.Malformed as error:
+        answer = {"died": f"what its process handed back {error}", "log": ""}
     except Exception as error:  # a process of the pool that broke, a machine that went away too often
         answer = {"died": f"{type(error).__name__}: {str(error).strip()[:300]}".rstrip(": ."), "log": ""}
     if "died" not in answer:
@@ -187,47 +215,7 @@ def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
     return {"outcome": failed, "texts": {}, "cost": {}, "interrupted": sentence}
 
 
-def _gone(error: BaseException) -> UsageError:
-    said = str(error).strip().rstrip(".") or type(error).__name__
+def _gone(why: str) -> UsageError:
     return UsageError(
-        f"the executor has gone ({said}): what is finished is kept, and the same command goes on from there."
+        f"the executor has gone ({why}): what is finished is kept, and the same command goes on from there."
     )
-
-
-def _held(path: Path, key: str) -> Finished | None:
-    """The finished cell of that key in that file; None where there is none."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return Finished(data["outcome"], data["cost"], kept=True) if data["key"] == key else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _keep(folder: Path, path: Path, key: str, finished: Finished, texts: Mapping[str, str]) -> None:
-    """Write the reports, then the cell: where that is, they are. What was not finished leaves no cell."""
-    if texts:
-        write.write(folder, finished.name, texts)
-    if "" in finished.outcome["refused"]:
-        path.unlink(missing_ok=True)
-        return
-    data = {"key": key, "outcome": finished.outcome, "cost": finished.cost}
-    write.write(path.parent, finished.name, {"json": json.dumps(data, indent=1) + "\n"})
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder: the system lets go of it when this process ends, however it does."""
-    try:
-        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        with (folder / FOLDER / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UsageError(
-                    f"another sweep writes to {folder}: wait for it, or give another folder with --out."
-                ) from error
-            for left in [*(folder / FOLDER).glob(".*.tmp"), *folder.glob(".*.tmp")]:  # of one that was killed
-                left.unlink(missing_ok=True)
-            yield
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}: {error.strerror or type(error).__name__}.") from error

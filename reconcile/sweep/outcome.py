@@ -7,6 +7,7 @@ from typing import Any
 
 from ..causes import State
 from ..errors import EXIT_USAGE
+from ..report.json_text import plain
 from ..results import LedgerResult, RunResult, Statement, TraceResult
 from ..rows import open_
 
@@ -23,7 +24,7 @@ def outcome_of(name: str, result: RunResult | None, refusals: Mapping[str, str])
         "exit_code": result.exit_code,
         "convention": result.convention.name,
         "pass": result.pass_,
-        "params": dict(result.params),
+        "params": plain(result.params),
         "inputs": dict(result.inputs),
         "environment": dict(result.environment),
         "traces": [_trace(trace, result.convention.name) for trace in result.traces],

@@ -41,7 +41,8 @@ def outcome(name: str, *counters: Mapping[str, Any], **more: Any) -> dict[str, A
         "notes": [],
     }
     found = {
-        "name": name, "refused": {}, "exit_code": 0, "convention": "matmul", "traces": [trace],
+        "name": name, "refused": {}, "exit_code": 0, "convention": "matmul", "pass": "call",
+        "params": {}, "inputs": {}, "environment": {}, "traces": [trace],
         "counters": list(counters or [counter()]), "between": None, "open": [],
     }  # fmt: skip
     return {**found, **more}

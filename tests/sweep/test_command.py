@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.sweep import cell
+from reconcile.sweep.outcome import refused
 from tests.sweep.fakes import LOG, answer, counter, outcome
 
 
@@ -53,11 +55,34 @@ def test_the_exit_code_is_the_worst(
         name = said["outcome"]["name"]
         said["outcome"] = outcome(name, counter(), exit_code=left[name])
         if left[name] == 2:
-            said["outcome"] |= {"refused": {"tf": "no", "torch": "no"}, "traces": [], "counters": []}
+            said["outcome"] = {**refused(name, {"tf": "no", "torch": "no"}), "exit_code": 2}
         return json.dumps(said)
 
     monkeypatch.setattr(cell, "run_cell", ends)
     assert sweep("a:make", "b:make").exit_code == found
+
+
+def test_that_nobody_listens_any_more_ends_no_sweep(
+    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def gone(*_words: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(sys.modules["reconcile.cli.sweep"], "bar", lambda _total, _quiet: nullcontext((gone, gone)))
+    assert sweep("torch=net:make").stdout.startswith("1 of 1 models reconciled")
+    assert (tmp_path / "sweep" / "net.make.md").is_file()
+
+
+def test_what_a_model_says_of_itself_is_shown_and_does_nothing(
+    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hostile(text: str) -> str:
+        said = json.loads(answer(text))
+        name = said["outcome"]["name"]
+        return json.dumps({**said, "outcome": {**refused(name, {"torch": "\x1b[2J\nall is well"}), "exit_code": 2}})
+
+    monkeypatch.setattr(cell, "run_cell", hostile)
+    assert sweep("torch=net:make").stderr == "net.make: refused in PyTorch: \\x1b[2J\\nall is well\n"
 
 
 @pytest.mark.parametrize(

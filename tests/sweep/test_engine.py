@@ -166,6 +166,62 @@ def test_an_executor_that_is_gone_ends_the_sweep_in_a_sentence(tmp_path: Path, r
             sweep(tmp_path / "out", executor=pool)
 
 
+class Plain(Inline):
+    """As Dask's: its ``shutdown`` takes nothing but ``wait``, and what it was given stays pending until it is cancelled."""
+
+    def __init__(self, ready: int = 0) -> None:
+        self.ready, self.pending, self.ended = ready, [], [False]
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.ready -= 1
+        if self.ready >= 0:
+            return super().submit(fn, *args, **kwargs)
+        self.pending.append(Future())
+        return self.pending[-1]
+
+    def shutdown(self, wait: bool = True) -> None:  # type: ignore[override]
+        self.ended = [not wait and all(future.cancelled() for future in self.pending)]
+
+
+def test_what_has_not_begun_is_cancelled_whatever_the_executor_can_do(
+    tmp_path: Path, ran: Callable[[], list[str]]
+) -> None:
+    def stop(_one: Finished) -> None:
+        raise KeyboardInterrupt
+
+    executor = Plain(ready=1)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(tmp_path / "out", executor=executor, each=stop)
+    assert len(executor.pending) == len(NAMES) - 1
+    assert executor.ended == [True]
+    assert ran() == ["a"]
+
+
+def test_an_executor_that_says_that_it_is_lost_ends_the_sweep(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
+    executor = Plain(ready=1)
+    said = r"the executor has gone \(no answer\): what is finished is kept"
+    with pytest.raises(UsageError, match=said):
+        sweep(tmp_path / "out", executor=executor, lost=lambda: "no answer")
+    assert list(outcomes(tmp_path / "out")) == ["a"]
+    assert executor.ended == [True]
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [
+        "", "{", "[]", "3", json.dumps({"key": "", "died": 3, "log": ""}), json.dumps({"outcome": {}, "cost": {}}),
+        json.dumps({"outcome": outcome("z"), "texts": {}, "cost": {}, "interrupted": ""}),
+        json.dumps({"outcome": outcome("a"), "texts": {"md/../../../x": ""}, "cost": {}, "interrupted": ""}),
+        json.dumps({"outcome": outcome("a"), "texts": {}, "cost": {"wall_s": float("nan")}, "interrupted": ""}),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_a_failed_cell(tmp_path: Path, handed: str) -> None:
+    (found,) = sweep(tmp_path / "out", ["a"], run=lambda _text: handed)
+    assert found.exit_code == 3
+    assert found.outcome["refused"][""].startswith("what its process handed back is ")
+    assert not outcomes(tmp_path / "out")
+
+
 def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
     def inside(_one: Finished) -> None:
         with pytest.raises(UsageError, match="another sweep writes to"):
@@ -211,7 +267,9 @@ def test_sigkill_in_the_middle_loses_and_repeats_nothing(tmp_path: Path, ran: Ca
         process.send_signal(signal.SIGKILL)
     kept = outcomes(out)
     assert 3 <= len(kept) < 10
-    (out / "cells" / ".half.json.0.tmp").write_text("{")
+    half = next(str(n) for n in range(10) if str(n) not in kept)
+    (out / "cells" / f".{half}.json.sweep-0123abcd.tmp").write_text("{")
+    (out / f".{half}.md.sweep-0123abcd.tmp").write_text("#")
     before = ran()
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     assert sorted(ran()[len(before) :], key=int) == sorted({str(n) for n in range(10)} - set(kept), key=int)

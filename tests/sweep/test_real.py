@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ from reconcile.sweep import listfile, listing
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300.0
+SOON = 60.0
+"""Seconds within which a sweep has noticed that its scheduler is none, on a machine that has other things to do."""
 MARK = "RECONCILE_TEST_MARK"
 PACKAGE = '''
 import os
@@ -104,7 +107,7 @@ def written(folder: Path, out: str) -> dict[str, str]:
     found["sweep.csv"] = (folder / out / "sweep.csv").read_text()
     for path in (folder / out / "cells").glob("*.json"):
         data = json.loads(path.read_text())
-        assert set(data) == {"key", "outcome", "cost"}
+        assert set(data) == {"key", "outcome", "cost", "reports"}
         found[path.name] = json.dumps([data["key"], data["outcome"]], sort_keys=True)
     return found
 
@@ -193,8 +196,9 @@ def test_a_worker_is_killed_and_the_others_go_on(folder: Path, reference: dict[s
 
 @contextmanager
 def cluster(folder: Path, marks: list[str]) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler on loopback and a worker of one thread for each mark; its address, and the workers."""
+    """A Dask scheduler on loopback and a worker of one thread for each mark; its address, the workers and itself."""
     file = folder / "scheduler.json"
+    file.unlink(missing_ok=True)
     with ExitStack() as stack, (folder / "dask.log").open("ab") as log:
 
         def start(*words: str, mark: str = "") -> subprocess.Popen[bytes]:
@@ -205,14 +209,16 @@ def cluster(folder: Path, marks: list[str]) -> Iterator[tuple[str, list[subproce
             stack.callback(process.kill)
             return process
 
-        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+        scheduler = start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
+        )
         until(file.is_file, "there is no scheduler")
         shared = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder / "dask"))
         address: str = json.loads(file.read_text())["address"]
         workers = [start("worker", address, *shared, mark=mark) for mark in marks]
         ready = f"from distributed import Client; Client({address!r}).wait_for_workers({len(marks)}, {LIMIT})"
         subprocess.run([sys.executable, "-c", ready], cwd=folder, env=environ(), check=True, timeout=LIMIT)
-        yield address, workers
+        yield address, [*workers, scheduler]
 
 
 def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict[str, str]) -> None:
@@ -228,6 +234,23 @@ def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict
         assert process.returncode == 2
         assert workers[1].poll() is None
     assert written(folder, "dask-out") == reference
+
+
+def test_a_scheduler_that_dies_ends_the_sweep_soon_and_loses_nothing(folder: Path, reference: dict[str, str]) -> None:
+    cells = folder / "dead" / "cells"
+    with cluster(folder, [uuid.uuid4().hex]) as (address, (_worker, scheduler)):
+        with subprocess.Popen(
+            command("dead", "--dask", address), cwd=folder, env=environ(), stderr=subprocess.PIPE, text=True
+        ) as process:
+            until(lambda: list(cells.glob("*.json")), "no cell was finished")
+            scheduler.kill()
+            _, said = process.communicate(timeout=SOON)
+        assert process.returncode == 2
+    assert said.splitlines()[-1].startswith("Error: the executor has gone (")
+    assert "Traceback" not in said
+    assert 0 < len(list(cells.glob("*.json"))) < len(WORK)
+    sweep(folder, "dead", "--jobs", "2")
+    assert written(folder, "dead") == reference
 
 
 def test_what_the_document_shows(tmp_path: Path) -> None:
@@ -248,15 +271,26 @@ def test_what_the_document_shows(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == ("gru_demo 0 0\n", 0), done.stderr
 
 
-def test_a_cluster_that_is_not_there(folder: Path) -> None:
+def refused(folder: Path, address: str) -> str:
+    """What a sweep says of a scheduler at an address where there is none, in its one line."""
     done = subprocess.run(
-        command("nowhere", "--dask", "tcp://127.0.0.1:1"),
-        cwd=folder,
-        env={**environ(), "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
+        command("nowhere", "--dask", address), cwd=folder, env=environ(), capture_output=True, text=True, timeout=SOON
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("Error: there is no Dask scheduler at tcp://127.0.0.1:1: ")
     assert not (folder / "nowhere").exists()
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_cluster_that_is_not_there(folder: Path) -> None:
+    assert refused(folder, "tcp://127.0.0.1:1").startswith("Error: there is no Dask scheduler at tcp://127.0.0.1:1: ")
+    assert "TLS" in refused(folder, "tls://127.0.0.1:1")
+    assert refused(folder, "tcp://127.0.0.1") == (
+        "Error: --dask takes an address such as tcp://10.0.0.1:8786, not 'tcp://127.0.0.1'."
+    )
+
+
+def test_what_takes_a_connection_and_says_nothing_is_no_scheduler(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        assert refused(folder, address) == f"Error: there is no Dask scheduler at {address}: no answer within 10 s."

@@ -1,0 +1,117 @@
+"""The form of a cell: what a run gives has it, and of what has it pages can be made, whatever somebody put in."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
+from reconcile.results import RunResult
+from reconcile.sweep import form
+from reconcile.sweep.engine import Finished
+from reconcile.sweep.outcome import outcome_of, refused
+from tests.report import samples
+from tests.sweep.fakes import counter, outcome
+
+JUNK: list[Any] = [
+    None, True, -1, 0, 2, 1.0, 10**300, 10**301, -(10**300), float("inf"), "", "tf", "equal", "\x1b[2J", "\ud800", [], [[]], {},
+    {"": ""}, {"tf": "no"},
+]  # fmt: skip
+
+
+def kept(found: dict[str, Any]) -> dict[str, Any]:
+    return {"key": "k", "outcome": found, "cost": {"wall_s": 1.5, "peak_bytes": 1 << 30}, "reports": ["md"]}
+
+
+@pytest.mark.parametrize(
+    "made", [samples.full, samples.clean, samples.unexplained, samples.everything, samples.incomplete]
+)
+def test_what_a_run_gives_is_of_this_form(made: Callable[[], RunResult]) -> None:
+    found = kept(json.loads(json.dumps(outcome_of("x", made(), {"tf": "no"}))))
+    form.check_kept(found, "x")
+    form.check_answer({**{k: found[k] for k in ("outcome", "cost")}, "texts": {"md": ""}, "interrupted": ""}, "x")
+    with pytest.raises(form.Malformed, match="is that of another model"):
+        form.check_kept(found, "y")
+
+
+def test_what_could_not_be_run_is_of_this_form() -> None:
+    form.check_kept(kept({**refused("x", {"tf": "no", "torch": "no"}), "exit_code": 2}), "x")
+    form.check_kept(kept(outcome_of("x", None, {"": "no"})), "x")
+
+
+def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for name, value in items:
+        yield from places(value, (*at, name))
+
+
+def put(data: Any, at: tuple[Any, ...], value: Any) -> Any:
+    if not at:
+        return value
+    made = copy.deepcopy(data)
+    inner = made
+    for place in at[:-1]:
+        inner = inner[place]
+    inner[at[-1]] = value
+    return made
+
+
+def refusal(data: Any) -> str:
+    try:
+        form.check_kept(data, "a")
+    except form.Malformed as error:
+        return str(error)
+    return ""
+
+
+def test_junk_anywhere_is_refused_or_becomes_a_page() -> None:
+    """Every value of a cell replaced by every piece of junk: none ends in anything but a page or a refusal."""
+    lost = counter("thop", 5) | {
+        "state": "failed",
+        "reported": None,
+        "normalised": None,
+        "work": None,
+        "residual": None,
+    }
+    between = {
+        "from": "trace@tf",
+        "to": "trace@torch",
+        "state": "equal",
+        "reason": "",
+        "work": 10,
+        "residual": 0,
+        "causes": {},
+    }
+    whole = kept(outcome("a", counter("fvcore", 4), lost, between=between, refused={"tf": "no"}))
+    form.check_kept(whole, "a")
+    taken = 0
+    for at in places(whole):
+        for junk in JUNK:
+            data = put(whole, at, junk)
+            if why := refusal(data):
+                assert why.isprintable()
+                continue
+            taken += 1
+            one = Finished(data["outcome"], data["cost"])
+            assert "\x1b" not in to_markdown([one], "")
+            assert verdict(one)
+            assert to_csv([one]).count("\n") == 1 + sum(len(one.outcome[x]) for x in ("traces", "counters", "refused"))
+            assert costs([one])
+    assert taken
+
+
+def test_a_number_that_does_not_foot_is_refused() -> None:
+    """4 reported of 10, 6 of a cause: one more or less of any of these, and the books do not add up."""
+    whole = kept(outcome("a", counter("fvcore", 4)))
+    form.check_kept(whole, "a")
+    for name in ("reported", "normalised", "work", "residual"):
+        value = whole["outcome"]["counters"][0][name]
+        with pytest.raises(form.Malformed, match="does not add up for fvcore"):
+            form.check_kept(put(whole, ("outcome", "counters", 0, name), value + 1), "a")
+    with pytest.raises(form.Malformed, match="does not add up for fvcore"):
+        form.check_kept(put(whole, ("outcome", "counters", 0, "causes", "op-not-counted"), 7), "a")
