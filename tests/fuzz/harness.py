@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,7 @@ class Bench:
         os.environ["TMPDIR"] = str(self.folder)
         os.chdir(self.outside)
         target.ready()
+        self._clear()
         _limit_memory(target.memory)
         self.audit = Audit()
         signal.signal(signal.SIGALRM, _late)
@@ -121,10 +123,14 @@ class Bench:
         if self.audit.heard or left:
             said = self.audit.heard or [f"leaves {left}"]
             where, why = "outside its folder: " + said[0].split(" ")[0], "; ".join(said[:3])
-            shutil.rmtree(self.outside)
-            self.outside.mkdir()
-            os.chdir(self.outside)
+            self._clear()
         return Finding(self.target.name, where, why, data) if where else None
+
+    def _clear(self) -> None:
+        os.chdir(self.work)
+        shutil.rmtree(self.outside)
+        self.outside.mkdir()
+        os.chdir(self.outside)
 
     def fuzz(self, seed: int, seconds: float) -> tuple[int, list[Finding]]:
         """How many inputs were tried until then, and the smallest for each thing that is wrong."""
@@ -160,7 +166,8 @@ class Bench:
             new = made.where
             raise Wrong(new)
 
-        with contextlib.suppress(Wrong, hypothesis.errors.Flaky):  # it is in ``found``
+        with warnings.catch_warnings(), contextlib.suppress(Wrong, hypothesis.errors.Flaky):  # it is in ``found``
+            warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)  # inputs are long
             attempt()
         return tried
 
@@ -179,12 +186,12 @@ def _limit_memory(more: int) -> None:
 
 def _where(error: BaseException) -> str:
     """The kind of an error and the innermost place of ours that it passed: two inputs with the same are one finding."""
+    if isinstance(error, Wrong):
+        return str(error)[:100]
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if f.filename.startswith(str(ROOT)) and f"{os.sep}tests{os.sep}" not in f.filename]
-    if isinstance(error, Wrong) or not ours:
-        return f"{type(error).__name__}: {str(error)[:60]}"
-    place = os.path.relpath(ours[-1].filename, ROOT)
-    return f"{type(error).__name__} in {place}:{ours[-1].name}"
+    place = (ours or frames)[-1]
+    return f"{type(error).__name__} in {os.path.relpath(place.filename, ROOT)}:{place.name}"
 
 
 def kept(found: Finding, folder: Path) -> str:

@@ -149,8 +149,10 @@ def message(rng: Random, base: Any, words: Sequence[Any] = (), more: Callable[[R
             continue
         there = _messages(made)
         item = rng.choice(there)
-        fields = item.DESCRIPTOR.fields
-        field = rng.choice([f for f, _ in item.ListFields()] or list(fields)) if rng.random() < 0.7 else rng.choice(fields)
+        fields = list(item.DESCRIPTOR.fields)
+        if not fields:
+            continue
+        field = rng.choice([f for f, _ in item.ListFields()] or fields) if rng.random() < 0.7 else rng.choice(fields)
         try:
             _change(rng, item, field, there, words)
         except (ValueError, TypeError, UnicodeEncodeError, OverflowError):

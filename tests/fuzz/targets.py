@@ -7,6 +7,6 @@ from .harness import Target
 
 def load() -> dict[str, Target]:
     """The targets; their frameworks are imported when one is run."""
-    from . import texts
+    from . import archives, onnx_models, texts, tf_graphs
 
-    return {target.name: target for target in (*texts.TARGETS,)}
+    return {target.name: target for target in (*archives.TARGETS, *onnx_models.TARGETS, *tf_graphs.TARGETS, *texts.TARGETS)}
