@@ -9,7 +9,6 @@ import contextlib
 import faulthandler
 import hashlib
 import itertools
-import json
 import os
 import resource
 import shutil
@@ -46,9 +45,9 @@ class Slow(BaseException):
 
 @dataclass(frozen=True)
 class Target:
-    """``inputs`` are drawn as bytes, after ``ready`` has imported what ``check`` needs; ``check`` gets one and an empty folder,
-    and raises whatever may not come of it. ``seconds`` are those of one input, ``memory`` bytes beyond the start;
-    ``smaller`` says whether hypothesis can make an input smaller; ``home`` whether no framework is needed."""
+    """``inputs`` are drawn as bytes; ``check`` gets one and an empty folder, and raises whatever may not come of it; ``ready``
+    imports what it needs. ``seconds`` are those of one input, ``memory`` bytes beyond the start; ``smaller`` says whether
+    hypothesis can make an input smaller; ``needs`` is the framework that has to be there, '' for none."""
 
     name: str
     inputs: Callable[[], st.SearchStrategy[bytes]]
@@ -57,7 +56,7 @@ class Target:
     seconds: float = 10.0
     memory: int = 3 << 30
     smaller: bool = False
-    home: bool = True
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,10 @@ def drawn(make: Callable[[Any], bytes]) -> st.SearchStrategy[bytes]:
 
 
 class Bench:
-    """One target in this process: its limits, its folder and the audit."""
+    """This process as a place for cases: a folder that each may write to, one that stays empty, limits, and the audit."""
 
-    def __init__(self, target: Target, work: Path) -> None:
-        self.target, self.work = target, work
-        self.folder, self.outside = work / "case", work / "outside"
+    def __init__(self, work: Path) -> None:
+        self.work, self.folder, self.outside = work, work / "case", work / "outside"
         for folder in (self.folder, self.outside):
             folder.mkdir(parents=True, exist_ok=True)
         sys.dont_write_bytecode = True
@@ -95,11 +93,15 @@ class Bench:
             os.environ[name] = str(self.outside)
         os.environ["TMPDIR"] = str(self.folder)
         os.chdir(self.outside)
+        self.audit = Audit()
+        signal.signal(signal.SIGALRM, _late)
+
+    def take(self, target: Target) -> None:
+        """Make ready for the inputs of this target."""
+        self.target = target
         target.ready()
         self._clear()
         _limit_memory(target.memory)
-        self.audit = Audit()
-        signal.signal(signal.SIGALRM, _late)
 
     def one(self, data: bytes) -> Finding | None:
         """What is wrong with this input, if anything is."""
@@ -136,6 +138,7 @@ class Bench:
         """How many inputs were tried until then, and the smallest for each thing that is wrong."""
         end = time.monotonic() + seconds
         inputs, tried, found = self.target.inputs(), 0, dict[str, Finding]()
+        self._clear()
         for batch in itertools.count(seed):
             tried += self._batch(inputs, batch, end, found)
             if time.monotonic() > end or len(found) >= MOST:
@@ -181,24 +184,25 @@ def _limit_memory(more: int) -> None:
         return
     with open("/proc/self/status") as status:
         data = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
-    resource.setrlimit(resource.RLIMIT_DATA, (data + more, resource.RLIM_INFINITY))
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    allowed = data + more if hard == resource.RLIM_INFINITY else min(data + more, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
 
 
 def _where(error: BaseException) -> str:
     """The kind of an error and the innermost place of ours that it passed: two inputs with the same are one finding."""
     if isinstance(error, Wrong):
         return str(error)[:100]
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != _late.__name__]
     ours = [f for f in frames if f.filename.startswith(str(ROOT)) and f"{os.sep}tests{os.sep}" not in f.filename]
     place = (ours or frames)[-1]
     return f"{type(error).__name__} in {os.path.relpath(place.filename, ROOT)}:{place.name}"
 
 
-def kept(found: Finding, folder: Path) -> str:
-    """Keep an input, and return the line that tells of it, with the command that replays it."""
+def kept(found: Finding, folder: Path) -> dict[str, str]:
+    """Keep an input, and return what is wrong with it and the command that replays it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / found.file
     path.write_bytes(found.data)
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    replay = f"python -m tests.fuzz {found.target} --replay {shown}"
-    return json.dumps({"where": found.where, "why": found.why, "replay": replay})
+    return {"where": found.where, "why": found.why, "replay": f"python -m tests.fuzz --replay {shown}"}
