@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -91,7 +92,7 @@ class Bench:
         sys.dont_write_bytecode = True
         for name in ("HOME", "XDG_CACHE_HOME"):
             os.environ[name] = str(self.outside)
-        os.environ["TMPDIR"] = str(self.folder)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(self.folder)
         os.chdir(self.outside)
         self.audit = Audit()
         signal.signal(signal.SIGALRM, _late)

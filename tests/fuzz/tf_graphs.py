@@ -32,16 +32,22 @@ KNOWN = frozenset((
 ))  # fmt: skip
 TOP_PATHS = frozenset(("CTCBeamSearchDecoder",))
 """Its ``top_paths`` are no paths of files."""
+NOWHERE = (b"", b"stderr", b"stdout", b"log(info)", b"log(warning)", b"log(error)")
+"""What such an attribute may say: no file."""
 RESTORING = frozenset(("RestoreV2", "Restore", "RestoreSlice"))
 PLACE = "escaped"
 
 
 class Accepted(BaseException):
-    """The checks let a graph pass to TensorFlow."""
+    """The checks let this pass to TensorFlow: the graph, or the SavedModel in the folder."""
+
+    def __init__(self, handed: Any) -> None:
+        super().__init__()
+        self.data: bytes = Path(handed, "saved_model.pb").read_bytes() if isinstance(handed, str) else handed.SerializeToString()
 
 
-def _accept(*_args: Any, **_named: Any) -> None:
-    raise Accepted
+def _accept(handed: Any, *_args: Any, **_named: Any) -> None:
+    raise Accepted(handed)
 
 
 def ready() -> None:
@@ -58,17 +64,29 @@ def ready() -> None:
 
 
 @cache
-def dangerous() -> frozenset[str]:
-    """Ops that are told where to read, write or connect."""
+def dangerous() -> dict[str, tuple[str, ...]]:
+    """Ops that are told where to read, write or connect, with the attributes that say it; () where an input does, or always."""
     import tensorflow as tf
     from tensorflow.python.framework import op_def_registry
 
-    found = set(KNOWN)
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(KNOWN, ())
     for name in dir(tf.raw_ops):
         definition = op_def_registry.get(name)
-        if definition and any(REACHES.search(part.name) for part in (*definition.input_arg, *definition.attr)):
-            found.add(name)
-    return frozenset(found - TOP_PATHS)
+        if definition and name not in TOP_PATHS:
+            attributes = tuple(part.name for part in definition.attr if REACHES.search(part.name))
+            if any(REACHES.search(part.name) for part in definition.input_arg):
+                found[name] = ()
+            elif attributes:
+                found.setdefault(name, attributes)
+    return found
+
+
+def _reaches(node: Any) -> bool:
+    """Whether a node is told such a place, or may be."""
+    attributes = dangerous().get(node.op)
+    if not attributes:
+        return attributes is not None
+    return any(node.attr[name].s not in NOWHERE or len(node.attr[name].list.s) for name in attributes if name in node.attr)
 
 
 @cache
@@ -185,7 +203,8 @@ def _made(bases: Callable[[], object], make: Callable[[Random], bytes]) -> st.Se
     return drawn(make)
 
 
-def _accepted(load: Any, patched: str) -> bool:
+def _accepted(load: Any, patched: str) -> bytes | None:
+    """What TensorFlow is handed; None for what is refused by a sentence."""
     from reconcile.adapters.model_file import FileError
 
     try:
@@ -194,11 +213,11 @@ def _accepted(load: Any, patched: str) -> bool:
     except FileError as error:
         if "\n" in str(error):
             raise Wrong("its sentence has several lines") from error
-        return False
+        return None
     except CANNOT_BE_READ:
-        return False
-    except Accepted:
-        return True
+        return None
+    except Accepted as accepted:
+        return accepted.data
     raise Wrong("nothing was loaded, and nothing said")
 
 
@@ -211,13 +230,14 @@ def check_graph(data: bytes, folder: Path) -> None:
     path = folder / "net.pb"
     path.write_bytes(data)
     file = {"path": str(path), "kind": "graph_def", "size": len(data), "trusted": False, "signature": ""}
-    if _accepted(lambda: load_graph.graph_def(file, None), "tensorflow.import_graph_def"):
-        graph = graph_pb2.GraphDef.FromString(data)
+    handed = _accepted(lambda: load_graph.graph_def(file, None), "tensorflow.import_graph_def")
+    if handed is not None:
+        graph = graph_pb2.GraphDef.FromString(handed)
         _none([*graph.node, *(node for function in graph.library.function for node in function.node_def)], "")
 
 
 def _none(nodes: Iterable[Any], where: str, but: frozenset[str] = frozenset()) -> None:
-    bad = sorted({node.op for node in nodes} & (dangerous() - but))
+    bad = sorted({node.op for node in nodes if node.op not in but and _reaches(node)})
     if bad:
         raise Wrong(f"{bad[0]} is let pass{where}")
 
@@ -230,9 +250,8 @@ def check_saved(data: bytes, folder: Path) -> None:
 
     (folder / "saved_model.pb").write_bytes(data)
     file = {"path": str(folder), "kind": "saved_model", "size": len(data), "trusted": False, "signature": ""}
-    if not _accepted(lambda: load_saved.saved_model(file, None), "tensorflow.saved_model.load"):
-        return
-    for meta in saved_model_pb2.SavedModel.FromString(data).meta_graphs:
+    handed = _accepted(lambda: load_saved.saved_model(file, None), "tensorflow.saved_model.load")
+    for meta in saved_model_pb2.SavedModel.FromString(handed).meta_graphs if handed is not None else ():
         graph, saver = meta.graph_def, meta.saver_def
         initial = [name for key, held in meta.collection_def.items() if "op" in key for name in held.node_list.value]
         initial += [info.name for key, held in meta.signature_def.items() if key.startswith("__") for info in held.outputs.values()]
