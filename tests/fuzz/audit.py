@@ -21,11 +21,12 @@ STARTS = (
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.system", "subprocess.Popen",
     "pty.spawn", "socket.bind", "socket.connect", "socket.sendmsg", "socket.sendto", "ctypes.dlopen", "pickle.find_class",
 )  # fmt: skip
-TOUCHES = (
-    "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.setxattr", "os.symlink",
-    "os.truncate", "os.utime", "shutil.rmtree", "shutil.move", "shutil.copyfile", "tempfile.mkdtemp", "tempfile.mkstemp",
-)  # fmt: skip
-"""Events whose first argument, and for some the second, is a path."""
+TOUCHES = {
+    "os.chmod": ((0, 2),), "os.chown": ((0, 3),), "os.link": ((1, 3),), "os.mkdir": ((0, 2),), "os.remove": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)), "os.rmdir": ((0, 1),), "os.symlink": ((1, 2),), "os.truncate": ((0, None),), "os.utime": ((0, 3),),
+    "os.setxattr": ((0, None),), "os.removexattr": ((0, None),),
+}  # fmt: skip
+"""Events that change something: which of their arguments is a path, and which is the open folder that it begins in."""
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 DEVICES = (os.devnull, "/dev/tty")
@@ -65,16 +66,17 @@ class Audit:
             if writes and not isinstance(path, int) and self._outside(path):
                 self.heard.append(f"opens {path!r} to write")
         elif event in TOUCHES:
-            paths = arguments[:2] if event in ("os.rename", "os.link", "os.symlink", "shutil.move") else arguments[:1]
-            if any(self._outside(path) for path in paths):
+            pairs = [(arguments[path], -1 if at is None else arguments[at]) for path, at in TOUCHES[event]]
+            if any(self._outside(path, at) for path, at in pairs):
                 self.heard.append(f"{event} {arguments!r}"[:200])
         elif event == "exec" and not self._ours(arguments[0]):
             self.heard.append(f"runs code of {arguments[0].co_filename!r}")
 
-    def _outside(self, path: Any) -> bool:
+    def _outside(self, path: Any, folder: int = -1) -> bool:
         if isinstance(path, int) or path is None:
             return False
-        name = os.path.realpath(os.fsdecode(path))
+        base = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else os.getcwd()
+        name = os.path.realpath(os.path.join(base, os.fsdecode(path)))
         return name not in DEVICES and not (name + os.sep).startswith(f"{self.folder}{os.sep}")
 
     def _ours(self, code: Any) -> bool:
