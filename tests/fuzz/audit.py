@@ -23,8 +23,8 @@ STARTS = (
 )  # fmt: skip
 TOUCHES = {
     "os.chmod": ((0, 2),), "os.chown": ((0, 3),), "os.link": ((1, 3),), "os.mkdir": ((0, 2),), "os.remove": ((0, 1),),
-    "os.rename": ((0, 2), (1, 3)), "os.rmdir": ((0, 1),), "os.symlink": ((1, 2),), "os.truncate": ((0, None),), "os.utime": ((0, 3),),
-    "os.setxattr": ((0, None),), "os.removexattr": ((0, None),),
+    "os.rename": ((0, 2), (1, 3)), "os.rmdir": ((0, 1),), "os.symlink": ((1, 2),), "os.truncate": ((0, None),),
+    "os.utime": ((0, 3),), "os.setxattr": ((0, None),), "os.removexattr": ((0, None),),
 }  # fmt: skip
 """Events that change something: which of their arguments is a path, and which is the open folder that it begins in."""
 
@@ -40,10 +40,7 @@ class Audit:
     def __init__(self) -> None:
         self.folder: str | None = None
         self.heard: list[str] = []
-        self.known = tuple(
-            str(path)
-            for path in {ROOT, *map(Path, sysconfig.get_paths().values()), *map(Path, site.getsitepackages()), Path(sys.prefix)}
-        )
+        self.known = (str(ROOT), sys.prefix, *sysconfig.get_paths().values(), *site.getsitepackages())
         sys.addaudithook(self._hear)
 
     @contextmanager
@@ -75,7 +72,10 @@ class Audit:
     def _outside(self, path: Any, folder: int = -1) -> bool:
         if isinstance(path, int) or path is None:
             return False
-        base = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else os.getcwd()
+        try:
+            base = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else os.getcwd()
+        except OSError:  # a folder that is gone, or a system without /proc
+            base = str(self.folder)
         name = os.path.realpath(os.path.join(base, os.fsdecode(path)))
         return name not in DEVICES and not (name + os.sep).startswith(f"{self.folder}{os.sep}")
 

@@ -137,9 +137,9 @@ class Bench:
 
     def fuzz(self, seed: int, seconds: float) -> tuple[int, list[Finding]]:
         """How many inputs were tried until then, and the smallest for each thing that is wrong."""
-        end = time.monotonic() + seconds
         inputs, tried, found = self.target.inputs(), 0, dict[str, Finding]()
         self._clear()
+        end = time.monotonic() + seconds
         for batch in itertools.count(seed):
             tried += self._batch(inputs, batch, end, found)
             if time.monotonic() > end or len(found) >= MOST:

@@ -13,15 +13,40 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 256, 4096, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, -(2**63))
+NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, -(2**63))
 
 RAW = (
     "NaN", "Infinity", "-Infinity", "1e999", "-0", "-0.0", "2.5", "1e3", "9" * 5000, "-" + "9" * 400, "1" + "0" * 80,
-    "[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900, '"\\ud800"', '"\\u0000"', '"\\u001b]0;t\\u0007"', '"' + "x" * 3000 + '"',
+    "[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900, '"\\ud800"', '"\\u0000"', '"\\u001b]0;t\\u0007"',
+    '"' + "x" * 3000 + '"',
 )  # fmt: skip
 """JSON that no Python value gives: what is larger, deeper or odder than most readers expect."""
 
-JUNK = (None, True, False, 0, 1, -1, 2.5, 2**31, 2**63, -(2**63), 10**30, "", "x", "../../escaped", "=1+1", [], {}, [[]], [None])
+JUNK = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2.5,
+    2**63,
+    -(2**63),
+    10**30,
+    "",
+    "x",
+    "../../escaped",
+    "=1+1",
+    [],
+    {},
+    [[]],
+    [None],
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: how a long list of them is written."""
+    return text.split()
 
 
 def some(rng: Random, most: int = 8) -> range:
@@ -136,7 +161,9 @@ def _messages(message: Any) -> list[Any]:
     return found
 
 
-def message(rng: Random, base: Any, words: Sequence[Any] = (), more: Callable[[Random, Any], None] | None = None) -> Any:
+def message(
+    rng: Random, base: Any, words: Sequence[Any] = (), more: Callable[[Random, Any], None] | None = None
+) -> Any:
     """A copy of a protobuf message with a few fields changed, doubled, exchanged or cleared, at any depth.
 
     ``words`` are texts and numbers that mean something there; ``more`` is a mutation that the format's own fuzzer adds.

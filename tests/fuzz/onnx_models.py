@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from . import mutate
 from .harness import Target, Wrong, drawn
 
-WORDS = (
-    "x", "y", "w", "MatMul", "Gemm", "Conv", "Loop", "If", "Scan", "Reshape", "ConstantOfShape", "Expand", "Range", "Einsum", "GRU",
-    "Pow", "Split", "Pad", "Resize", "group", "kernel_shape", "strides", "axes", "axis", "perm", "value", "to", "trips", "hidden_size",
-    "ij,jk->ik", "ai.onnx", "ai.onnx.ml", "mine", "f", "location", "../../escaped", "data", "N", -1, 0, 3, 17, 22,
-)  # fmt: skip
+NAMES = mutate.words(
+    "x y w MatMul Gemm Conv Loop If Scan Reshape ConstantOfShape Expand Range Einsum GRU Pow Split Pad Resize group kernel_shape "
+    "strides axes axis perm value to trips hidden_size ij,jk->ik ai.onnx ai.onnx.ml mine f location ../../escaped data N"
+)
+WORDS = (*NAMES, -1, 0, 3, 17, 22)
 
 
 def ready() -> None:
@@ -65,15 +65,21 @@ def bases() -> list[Any]:
     )  # fmt: skip
     sizes = model(
         [
-            node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["b"], axis=0), node("Concat", ["b", "three"], ["to"], axis=0),
-            node("ConstantOfShape", ["to"], ["big"]), node("MatMul", ["big", "w"], ["y"]),
+            node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["b"], axis=0),
+            node("Concat", ["b", "three"], ["to"], axis=0), node("ConstantOfShape", ["to"], ["big"]),
+            node("MatMul", ["big", "w"], ["y"]),
         ],
         [x], [y], [weight, held("zero", [0], "int64"), held("three", [3], "int64")],
     )  # fmt: skip
-    function = helper.make_function("mine", "f", ["a", "b"], ["c"], [node("MatMul", ["a", "b"], ["c"])], [helper.make_opsetid("", 17)])
-    called = model([node("f", ["x", "w"], ["y"], domain="mine"), node("Pow", ["y", "e"], ["z"])], [x], [tensor("z", 2, 3)], [weight, held("e", 2.0)], functions=[function])
+    product = [node("MatMul", ["a", "b"], ["c"])]
+    function = helper.make_function("mine", "f", ["a", "b"], ["c"], product, [helper.make_opsetid("", 17)])
+    called = model(
+        [node("f", ["x", "w"], ["y"], domain="mine"), node("Pow", ["y", "e"], ["z"])], [x], [tensor("z", 2, 3)],
+        [weight, held("e", 2.0)], functions=[function],
+    )  # fmt: skip
     gru = model(
-        [node("GRU", ["i", "gw", "gr"], ["y"], hidden_size=2, name="/gru/GRU")], [tensor("i", 4, 1, 3)], [tensor("y", None, None, None, None)],
+        [node("GRU", ["i", "gw", "gr"], ["y"], hidden_size=2, name="/gru/GRU")],
+        [tensor("i", 4, 1, 3)], [tensor("y", None, None, None, None)],
         [held("gw", numpy.ones((1, 6, 3))), held("gr", numpy.ones((1, 6, 2)))],
     )  # fmt: skip
     made = [network, loop, sizes, called, gru]
@@ -122,7 +128,7 @@ def _work(data: bytes, path: Path, inputs: Any) -> None:
     file = {"path": str(path), "kind": "onnx", "size": len(data), "trusted": False, "signature": ""}
     try:
         model, _ = load_onnx.load(file, inputs or None)
-    except (onnx.checker.ValidationError, RuntimeError):  # what ONNX says of a damaged model: given_file.py makes a sentence
+    except (onnx.checker.ValidationError, RuntimeError):  # ONNX' own words, of which given_file.py makes a sentence
         return
     trace = from_json(to_json(trace_onnx.trace(model)))
     for op in trace.ops:

@@ -65,10 +65,12 @@ CHECKS: dict[str, Callable[[bytes, Path], object]] = {
 
 def load() -> dict[str, Target]:
     """A target for each."""
-    return {
-        name: Target(name, lambda: st.binary(min_size=1, max_size=4), check, seconds=0.4, memory=1 << 28, smaller=name == "raises")
-        for name, check in CHECKS.items()
-    }  # fmt: skip
+    inputs = st.binary(min_size=1, max_size=4)
+
+    def target(name: str) -> Target:
+        return Target(name, lambda: inputs, CHECKS[name], seconds=0.4, memory=1 << 28, smaller=name == "raises")
+
+    return {name: target(name) for name in CHECKS}
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ class Ended:
     findings: tuple[str, ...]
 
 
-def run(target: str, seed: int, seconds: float, work: Path, found: Path, command: Sequence[str] = ("-m", "tests.fuzz")) -> Ended:
+def run(
+    target: str, seed: int, seconds: float, work: Path, found: Path, command: Sequence[str] = ("-m", "tests.fuzz")
+) -> Ended:
     """Fuzz a target for so long; an input that ends the process is a finding, too."""
     arguments = [target, "--seed", str(seed), "--seconds", str(seconds), "--work", str(work), "--found", str(found)]
     done = subprocess.run(

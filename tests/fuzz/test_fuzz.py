@@ -1,4 +1,4 @@
-"""``make fuzz``: every target for its share of the minutes. What is found is kept under found/, with the command that replays it."""
+"""``make fuzz``: every target for its share of the minutes. What is found is kept under found/, with what replays it."""
 
 from __future__ import annotations
 

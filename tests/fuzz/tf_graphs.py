@@ -7,9 +7,8 @@ a place or a library, but where a SavedModel restores its own variables; and not
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -19,22 +18,10 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from . import mutate
-from .archives import CANNOT_BE_READ
+from .handed import CANNOT_BE_READ
 from .harness import Target, Wrong, drawn
+from .reach import RESTORING, dangerous, needed, none_reaches
 
-REACHES = re.compile(
-    r"(^|_)(files?|filenames?|filepattern|paths?|directory|address|hosts|library|output_stream|debug_urls|program|ckpt_path)($|_)"
-)
-"""Names of inputs and attributes by which an op is told where to read, write or connect."""
-KNOWN = frozenset((
-    "PyFunc", "PyFuncStateless", "EagerPyFunc", "RpcCall", "TryRpc", "XlaCustomCall", "XlaCustomCallV2", "Send", "Recv", "_Send", "_Recv",
-    "DebugIdentity", "BatchFunction", "RemoteCall", "ImportEvent", "WriteSummary",
-))  # fmt: skip
-TOP_PATHS = frozenset(("CTCBeamSearchDecoder",))
-"""Its ``top_paths`` are no paths of files."""
-NOWHERE = (b"", b"stderr", b"stdout", b"log(info)", b"log(warning)", b"log(error)")
-"""What such an attribute may say: no file."""
-RESTORING = frozenset(("RestoreV2", "Restore", "RestoreSlice"))
 PLACE = "escaped"
 
 
@@ -43,7 +30,9 @@ class Accepted(BaseException):
 
     def __init__(self, handed: Any) -> None:
         super().__init__()
-        self.data: bytes = Path(handed, "saved_model.pb").read_bytes() if isinstance(handed, str) else handed.SerializeToString()
+        self.data: bytes = (
+            Path(handed, "saved_model.pb").read_bytes() if isinstance(handed, str) else handed.SerializeToString()
+        )
 
 
 def _accept(handed: Any, *_args: Any, **_named: Any) -> None:
@@ -61,32 +50,6 @@ def ready() -> None:
     tf.get_logger().setLevel("ERROR")
     tf.config.threading.set_inter_op_parallelism_threads(1)
     dangerous()
-
-
-@cache
-def dangerous() -> dict[str, tuple[str, ...]]:
-    """Ops that are told where to read, write or connect, with the attributes that say it; () where an input does, or always."""
-    import tensorflow as tf
-    from tensorflow.python.framework import op_def_registry
-
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(KNOWN, ())
-    for name in dir(tf.raw_ops):
-        definition = op_def_registry.get(name)
-        if definition and name not in TOP_PATHS:
-            attributes = tuple(part.name for part in definition.attr if REACHES.search(part.name))
-            if any(REACHES.search(part.name) for part in definition.input_arg):
-                found[name] = ()
-            elif attributes:
-                found.setdefault(name, attributes)
-    return found
-
-
-def _reaches(node: Any) -> bool:
-    """Whether a node is told such a place, or may be."""
-    attributes = dangerous().get(node.op)
-    if not attributes:
-        return attributes is not None
-    return any(node.attr[name].s not in NOWHERE or len(node.attr[name].list.s) for name in attributes if name in node.attr)
 
 
 @cache
@@ -139,7 +102,17 @@ def _words() -> tuple[str, ...]:
     import tensorflow as tf
 
     names = [name for name in dir(tf.raw_ops) if name[0].isupper()]
-    return (*names, *sorted(dangerous()) * 3, "x", "^x", "saver_filename", "save/Const", "loop", "serving_default", PLACE)
+    return (
+        *names,
+        *sorted(dangerous()) * 3,
+        "x",
+        "^x",
+        "saver_filename",
+        "save/Const",
+        "loop",
+        "serving_default",
+        PLACE,
+    )
 
 
 def _reach(rng: Random, graph: Any) -> str:
@@ -233,13 +206,7 @@ def check_graph(data: bytes, folder: Path) -> None:
     handed = _accepted(lambda: load_graph.graph_def(file, None), "tensorflow.import_graph_def")
     if handed is not None:
         graph = graph_pb2.GraphDef.FromString(handed)
-        _none([*graph.node, *(node for function in graph.library.function for node in function.node_def)], "")
-
-
-def _none(nodes: Iterable[Any], where: str, but: frozenset[str] = frozenset()) -> None:
-    bad = sorted({node.op for node in nodes if node.op not in but and _reaches(node)})
-    if bad:
-        raise Wrong(f"{bad[0]} is let pass{where}")
+        none_reaches([*graph.node, *(node for function in graph.library.function for node in function.node_def)], "")
 
 
 def check_saved(data: bytes, folder: Path) -> None:
@@ -254,34 +221,17 @@ def check_saved(data: bytes, folder: Path) -> None:
     for meta in saved_model_pb2.SavedModel.FromString(handed).meta_graphs if handed is not None else ():
         graph, saver = meta.graph_def, meta.saver_def
         initial = [name for key, held in meta.collection_def.items() if "op" in key for name in held.node_list.value]
-        initial += [info.name for key, held in meta.signature_def.items() if key.startswith("__") for info in held.outputs.values()]
-        _none(_needed(graph, initial), ", which runs as the model is loaded")
-        _none(_needed(graph, [saver.restore_op_name]), ", which runs as variables are restored", RESTORING)
-        saving = _needed(graph, [saver.save_tensor_name, saver.restore_op_name])
+        initial += [
+            info.name
+            for key, held in meta.signature_def.items()
+            if key.startswith("__")
+            for info in held.outputs.values()
+        ]
+        none_reaches(needed(graph, initial), ", which runs as the model is loaded")
+        none_reaches(needed(graph, [saver.restore_op_name]), ", which runs as variables are restored", RESTORING)
+        saving = needed(graph, [saver.save_tensor_name, saver.restore_op_name])
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-        _none((node for node in nodes if not any(node is other for other in saving)), ", which may be called")
-
-
-def _needed(graph: Any, names: Iterable[str]) -> list[Any]:
-    """The nodes that these need, those of the functions that they call included."""
-    nodes = {node.name: node for node in graph.node}
-    functions = {function.signature.name: function for function in graph.library.function}
-    pending, found, entered = [nodes.get(_plain(name)) for name in names], list[Any](), set[str]()
-    while pending:
-        node = pending.pop()
-        if node is None or any(node is other for other in found):
-            continue
-        found.append(node)
-        pending += [nodes.get(_plain(name)) for name in node.input]
-        called = [value.func.name for value in node.attr.values()] + [f.name for v in node.attr.values() for f in v.list.func]
-        for name in {*called, node.op} & set(functions) - entered:
-            entered.add(name)
-            pending += functions[name].node_def
-    return found
-
-
-def _plain(name: str) -> str:
-    return name.lstrip("^").split(":")[0]
+        none_reaches((node for node in nodes if not any(node is other for other in saving)), ", which may be called")
 
 
 TARGETS = (

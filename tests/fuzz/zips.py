@@ -186,7 +186,9 @@ def _prefixed(rng: Random, good: list[Entry], evil: Entry) -> bytes:
     """Bytes before the archive that offsets count in for one reader, not for the other."""
     whole = archive(good)
     bad = archive([evil if entry.name == evil.name else entry for entry in good])
-    return rng.choice((bad + whole, whole + bad, b"x" * rng.randrange(200) + whole, bad[: rng.randrange(len(bad))] + whole))
+    return rng.choice(
+        (bad + whole, whole + bad, b"x" * rng.randrange(200) + whole, bad[: rng.randrange(len(bad))] + whole)
+    )
 
 
 def _fields(rng: Random, good: list[Entry], evil: Entry) -> bytes:
