@@ -60,7 +60,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras matrix zoo sweep browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras matrix zoo sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -80,6 +80,13 @@ zoo: $(VENV)/.installed
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
 	$(BIN)/python -m pytest -m sweep -p tests.matrix.noskip tests/sweep
+
+# Mutated model files and other inputs, for MINUTES in all: no traceback, no code run, no file written, no count that is none.
+# A finding says its seed and the command that replays it; `make fuzz SEED=1` begins there again.
+MINUTES ?= 10
+SEED ?=
+fuzz: $(VENV)/.installed
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.matrix.noskip -n $(JOBS) --dist load tests/fuzz
 
 # The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
 # installs the browser where it is missing and apt can.

@@ -1,0 +1,49 @@
+"""SECURITY.md says what is so: its kinds, options, limits and commands are those of the tool, and others link to it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+from reconcile import files, given_file
+from reconcile.cli import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def test_the_kinds_are_those_that_are_opened() -> None:
+    rows = re.findall(r"^\| (.+?) \| `--(\w+)` \| .+ \|$", TEXT, re.MULTILINE)
+    assert sorted(rows) == sorted((re.sub("^an? ", "", title), framework) for framework, title in files.KINDS.values())
+
+
+def test_every_option_exists() -> None:
+    known = {"--version"}
+    for place, _ in COMMANDS.values():
+        module, _, name = place.partition(":")
+        command = getattr(importlib.import_module(module), name)
+        known |= {option for parameter in command.params for option in parameter.opts}
+    named = set(re.findall(r"--[a-z][a-z-]+", TEXT))
+    assert {"--trust-file", "--torch", "--tf", "--onnx", "--formulas", "--verbose"} <= named
+    assert named - known == set()
+
+
+def test_every_command_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`", TEXT))
+    assert "fuzz" in named
+    assert named - targets == set()
+
+
+def test_the_bounds_are_those_that_hold() -> None:
+    assert f"may unpack to {files.LIMIT >> 30} GiB" in TEXT
+    assert f"at most {given_file.PATIENCE // 60} minutes" in TEXT
+    assert f"{given_file.MEMORY >> 30} GiB of\nmemory beside {given_file.COPIES} times the file" in TEXT
+    assert f"more than {given_file.LONGEST_RUN:,} turns" in TEXT
+    assert given_file.PATIENCE % 60 == files.LIMIT % (1 << 30) == given_file.MEMORY % (1 << 30) == 0
+
+
+def test_others_link_to_it() -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "docs/files.md"):
+        assert re.search(r"\]\((\.\./)?SECURITY\.md\)", (ROOT / name).read_text(encoding="utf-8")), name

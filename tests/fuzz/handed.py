@@ -1,0 +1,62 @@
+"""What a loader is handed: it is stood in for by one that takes its argument and loads nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from .harness import Wrong
+
+CANNOT_BE_READ = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+"""What a library says of a damaged file: given_file.py makes a sentence of it. Any other error is a check that fell over."""
+
+
+class Handed(BaseException):
+    """What a loader was handed: a path, or bytes; nothing is loaded."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self.data: bytes = source.read() if hasattr(source, "read") else Path(source).read_bytes()
+
+
+def _take(source: Any, *_args: Any, **_named: Any) -> None:
+    raise Handed(source)
+
+
+@contextlib.contextmanager
+def patched(*names: str) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(mock.patch(name, _take))
+        yield
+
+
+def handed(framework: str, path: Path, load: Callable[[Any], object]) -> bytes | None:
+    """The bytes that a file's loader is handed; None for a file that is refused by a sentence before."""
+    from reconcile import files
+    from reconcile.adapters.model_file import FileError
+    from reconcile.errors import UsageError
+
+    try:
+        found = files.read(framework, str(path))
+        load(files.request(found, trusted=False, signature=""))
+    except (UsageError, FileError) as error:
+        if "\n" in str(error):
+            raise Wrong("its sentence has several lines") from error
+        return None
+    except CANNOT_BE_READ:
+        return None
+    except Handed as found:
+        return found.data
+    raise Wrong("nothing was loaded, and nothing said")
+
+
+def members_of(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}

@@ -1,0 +1,89 @@
+"""The fuzzing finds what it is there to find: planted targets that raise, write, run, start, hang, die."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from . import mutate, texts, zips
+from .audit import ROOT
+from .planted import CHECKS
+from .running import Ended, run
+
+WRONG = {
+    "evaluates": "outside its folder: runs: runs code of '<string>'",
+    "removes": "outside its folder: os.remove: os.remove (",
+    "slow": "Slow in tests/fuzz/planted.py:<lambda>: Slow: it takes too long",
+    "starts": "outside its folder: subprocess.Popen: subprocess.Popen (",
+    "swallowed": "outside its folder: opens: opens ",
+    "takes": "MemoryError in tests/fuzz/planted.py:<lambda>: MemoryError: ",
+    "unheard": "outside its folder: ",
+    "writes": "outside its folder: opens: opens ",
+}
+ENDS = {"dies": "the process ended with status -6", "hangs": "the process ended with status 1"}
+
+
+def planted(name: str, folder: Path) -> Ended:
+    return run(name, 3, 0.5, folder / "work", folder / "found", ("-m", "tests.fuzz.planted"))
+
+
+def replay(*files: Path) -> tuple[int, dict[str, str]]:
+    """Exit status of a replay of planted inputs, and what it says of each target."""
+    command = [sys.executable, "-m", "tests.fuzz.planted", "--replay", *map(str, files)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    return done.returncode, {file.name.partition("-")[0]: said[str(file)] for file in files}
+
+
+def test_what_is_wrong_is_noticed(tmp_path: Path) -> None:
+    assert {*WRONG, *ENDS, "raises", "fine"} == set(CHECKS)
+    files = [tmp_path / f"{name}-1" for name in ("fine", *WRONG)]
+    for file in files:
+        file.write_bytes(b"x")
+    status, said = replay(*files)
+    assert (status, said.pop("fine")) == (1, "nothing is wrong")
+    assert {name: line for name, line in said.items() if not line.startswith(WRONG[name])} == {}
+
+
+def test_a_finding_is_as_small_as_it_gets_and_kept(tmp_path: Path) -> None:
+    """Bytes above 16 are wrong: the smallest such input is one byte, 17."""
+    ended = planted("raises", tmp_path)
+    (kept,) = (tmp_path / "found").iterdir()
+    assert kept.read_bytes() == b"\x11"
+    where, why = "ValueError in tests/fuzz/planted.py:_large", "ValueError: 17 is above 16"
+    assert ended.findings == (f"{where} ({why})\n  python -m tests.fuzz --replay {kept}\n  seed 3",)
+    assert replay(kept) == (1, {"raises": f"{where}: {why}"})
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_input_that_ends_the_process_is_kept(name: str, tmp_path: Path) -> None:
+    ended = planted(name, tmp_path)
+    (kept,) = (tmp_path / "found").iterdir()
+    assert len(ended.findings) == 1
+    assert ended.findings[0].startswith(f"{ENDS[name]}\n  python -m tests.fuzz --replay {kept}\n")
+
+
+def test_what_is_fine_is_counted(tmp_path: Path) -> None:
+    ended = planted("fine", tmp_path)
+    assert ended.findings == ()
+    assert ended.inputs > 10
+    assert not (tmp_path / "found").exists()
+
+
+def test_the_same_seed_makes_the_same_input() -> None:
+    members = {"a/x.json": b"{}", "a/data.pkl": b"12"}
+    for make in (
+        lambda rng: mutate.blob(rng, b"abcdef" * 9, (b"word",)),
+        lambda rng: mutate.tree(rng, {"a": [1, {"b": "c"}]}, ("w",)),
+        lambda rng: mutate.text(rng, "a = 1\nb = 2", ("=",)),
+        lambda rng: zips.mutated(rng, members, {"a/x.json": b"evil"}),
+        texts.mappings,
+        texts.baselines,
+    ):
+        made = [make(Random(seed)) for seed in range(40)]
+        assert made == [make(Random(seed)) for seed in range(40)]
+        assert len({repr(each) for each in made}) > 20

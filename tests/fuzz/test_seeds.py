@@ -1,0 +1,40 @@
+"""Inputs that something was wrong with once: nothing is wrong with them now."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from . import targets
+from .audit import ROOT
+from .harness import SEEDS
+
+KNOWN = targets.load()
+KEPT = sorted(SEEDS.iterdir())
+
+
+def replayed(needs: str) -> None:
+    """All kept inputs of the targets that need this framework, in one process."""
+    files = [str(path) for path in KEPT if KNOWN[path.name.partition("-")[0]].needs == needs]
+    assert files
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", "--replay", *files], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [f"{name}: nothing is wrong" for name in files]
+
+
+def test_every_seed_has_a_target() -> None:
+    assert {path.name.partition("-")[0] for path in KEPT} <= set(KNOWN)
+
+
+def test_what_needs_no_framework() -> None:
+    replayed("")
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("needs", ["torch", "tf", "onnx"])
+def test_what_needs_one(needs: str) -> None:
+    replayed(needs)
