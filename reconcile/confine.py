@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import glob
@@ -33,6 +34,8 @@ FILES, CALLS = "files", "calls"
 
 def confine(folder: str, accelerators: bool) -> dict[str, str]:
     """Confine this process for good. Returns per layer why it is not in force, '' where it is."""
+    if sys.platform != "linux":
+        return dict.fromkeys((FILES, CALLS), "only Linux has it")
     found = {}
     layers: dict[str, Callable[[], None]] = {FILES: partial(_files, folder, accelerators), CALLS: _calls}
     for layer, put in layers.items():
@@ -41,7 +44,7 @@ def confine(folder: str, accelerators: bool) -> dict[str, str]:
             found[layer] = ""
         except ImportError as error:
             found[layer] = f"the package {error.name} is not installed"
-        except (OSError, RuntimeError) as error:  # pyseccomp raises RuntimeError where there is no libseccomp
+        except Exception as error:  # whatever a kernel or a libseccomp lacks; the other layer holds all the same
             found[layer] = getattr(error, "strerror", None) or str(error)
     return found
 

@@ -105,6 +105,17 @@ def test_a_worker_that_loads_an_untrusted_file_is_confined(
     assert [event.task for event in events] == [confine.said(HOLDS)] * confined
 
 
+def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(*_given: object) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(confine, "_files", lacking)
+    monkeypatch.setattr(confine, "_calls", lambda: None)
+    assert confine.confine("", False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert set(confine.confine("", False).values()) == {"only Linux has it"}
+
+
 def test_what_does_not_hold_is_said() -> None:
     assert confine.said(HOLDS) == "it writes only to its own folder; it reaches no network and no other process"
     held = {confine.FILES: "Function not implemented", confine.CALLS: ""}
