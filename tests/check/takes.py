@@ -68,7 +68,8 @@ SIGHTINGS = (
         "gru", "rnn.GRU", (1, 97, 4064), (1, 97, 96), input_size=4064, hidden_size=96, num_layers=1, bias=True,
         batch_first=True, bidirectional=False,
     ),
-    module("dense", "linear.Linear", (1, 97, 96), (1, 97, 256), in_features=96, out_features=256, bias=[256]),
+    module("dense", "linear.Linear", (1, 97, 96), (1, 97, 256), in_features=96, out_features=256, weight=[256, 96],
+           bias=[256]),
 )  # fmt: skip
 
 
