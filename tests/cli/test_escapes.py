@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
@@ -37,6 +37,7 @@ def harmless(text: str) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(
     st.text(
         st.one_of(st.characters(), st.sampled_from("\x1b\x9b\r\n\t\x08\x7f" + MARKS), st.characters(categories=["Cs"]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconcile
@@ -39,6 +39,7 @@ def test_numbers_and_other_texts_are_as_they_were(value: object) -> None:
     assert cells(table.written([[value, "end"]])) == [[str(value), "end"]]
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_what_is_read_back_is_what_was_written(row: list[str]) -> None:
     (found,) = cells(table.written([[*row, "end"]]))
