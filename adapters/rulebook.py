@@ -116,7 +116,12 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     except (UnknownWork, ReconcileError):
         raise
     except Exception as error:
-        raise UsageError(
-            f"the rule {rule.id} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
-            "take that anew; else this is a defect of reconcile: please report it."
-        ) from error
+        raise misfit(f"the rule {rule.id}", op, error) from error
+
+
+def misfit(what: str, op: Op, error: Exception) -> UsageError:
+    """The error for a record that ``what`` cannot read: one that came out of a damaged file, or a defect of ours."""
+    return UsageError(
+        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
+        "take that anew; else this is a defect of reconcile: please report it."
+    )

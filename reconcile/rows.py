@@ -153,7 +153,7 @@ def dump(rows: Iterable[Any]) -> str:
 
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return {}
     data = read_json(path, "the file", AGAIN)
     try:

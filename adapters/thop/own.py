@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ...records import Op, Shape, Tensor
 from ...work import ZERO, Work
 from ..bridge import known_work
+from ..rulebook import misfit
 
 Twin = Callable[[Op], Op | None]
 
@@ -19,7 +20,10 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 def own_work(op: Op) -> Work | None:
     """Work of one call of the module; None of a class that is not known here, or where no formula gives it."""
     twin = _TWINS.get(op.op.rpartition(".")[2])
-    made = twin(op) if twin is not None else None
+    try:
+        made = twin(op) if twin is not None else None
+    except Exception as error:
+        raise misfit("the formula for thop's module", op, error) from error
     return known_work(made) if made is not None else None
 
 

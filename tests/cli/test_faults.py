@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from reconcile import endings
 from reconcile.cli import cli
 from reconcile.cli.streams import say
-from reconcile.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, of_system, short
+from reconcile.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, brief, of_system
 from tests.cli.conftest import Stub
 
 
@@ -191,8 +191,8 @@ def test_a_link_that_leads_nowhere_in_a_folder_is_named(tmp_path: Path, framewor
 
 
 def test_a_long_name_is_shown_without_its_middle() -> None:
-    assert short("a" * 160) == "a" * 160
-    assert short("a" * 100 + "b" * 100) == "a" * 80 + "..." + "b" * 80
+    assert brief("a" * 160) == "a" * 160
+    assert brief("a" * 100 + "b" * 100) == "a" * 80 + "..." + "b" * 80
 
 
 # What the system refuses
