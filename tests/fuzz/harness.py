@@ -118,7 +118,7 @@ class Bench:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            where, why = _where(error), f"{type(error).__name__}: {str(error)[:500]}"
+            where, why = _where(error), f"{type(error).__name__}: {_line(error)}"
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             faulthandler.cancel_dump_traceback_later()
@@ -188,6 +188,15 @@ def _limit_memory(more: int) -> None:
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     allowed = data + more if hard == resource.RLIM_INFINITY else min(data + more, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+
+
+def _line(error: BaseException) -> str:
+    """What an error says, on one line and printable."""
+    try:
+        said = str(error)
+    except Exception as second:
+        said = f"({type(second).__name__} as it is printed)"
+    return " ".join(said[:500].encode("utf-8", "backslashreplace").decode().split())
 
 
 def _where(error: BaseException) -> str:
