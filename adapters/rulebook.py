@@ -110,7 +110,7 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     if rule is None:
         return ZERO, NotCounted(Cause.OP_NOT_COUNTED, why_not(op))
     try:
-        return checked(rule.compute(op)), None
+        return checked(rule.compute(op), signed=True), None
     except NotCounted as missed:
         return ZERO, missed
     except (UnknownWork, ReconcileError):

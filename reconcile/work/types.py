@@ -66,10 +66,10 @@ class NoWork(ValueError):
     """What a formula returned cannot be the work of anything. The message is half a sentence: "it returned ..."."""
 
 
-def checked(found: object) -> Work:
+def checked(found: object, *, signed: bool = False) -> Work:
     """What a formula returned, if it is work: whole numbers of at least 0 (those of numpy are made plain). Raises NoWork.
 
-    Differences of two works may be below 0; they are nobody's work and do not come by here.
+    ``signed`` is for what a counter counts, which may be below 0. Differences of two works do not come by here.
     """
     if not isinstance(found, Work):
         raise NoWork(f"it returned {short(found)}, which is not a Work")
@@ -77,8 +77,9 @@ def checked(found: object) -> Work:
     if set(map(type, counts)) != _INTS:
         found = Work(*map(_whole, COMPONENTS, counts))
         counts = _counts(found)
-    if min(counts) < 0 or max(counts) >= LARGEST:
-        name, count = next((n, c) for n, c in found.items() if not 0 <= c < LARGEST)
+    least = 1 - LARGEST if signed else 0
+    if min(counts) < least or max(counts) >= LARGEST:
+        name, count = next((n, c) for n, c in found.items() if not least <= c < LARGEST)
         raise NoWork(f"it returned {name}={short(count)}, and a count is at least 0 and has at most 1,000 digits")
     return found
 

@@ -129,7 +129,6 @@ READ = {
     "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "the rules for thop go by the version of thop, and 'odd'"),
     "an attribute that is gone": (put(*CONV, value={}), "does not fit torch.nn.modules.conv.Conv2d 'conv#0' as it is recorded"),
     "an attribute of another kind": (put(*CONV, "groups", value=0), "as it is recorded: ZeroDivisionError"),
-    "an attribute below 0": (put(*CONV, "in_channels", value=-1), "it returned mac=-"),
     "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "a count is at least 0 and has at most 1,000"),
 }  # fmt: skip
 """What is of the right form, and what a rule of a counter cannot read."""

@@ -14,7 +14,7 @@ from reconcile import formula_files
 from reconcile.cli import cli
 from reconcile.errors import UsageError
 from reconcile.formula_files import load_formulas
-from reconcile.work import UnknownWork, Work, load, registered, scoped, work_of
+from reconcile.work import NoWork, UnknownWork, Work, checked, load, registered, scoped, work_of
 from tests.work.records_by_hand import make
 
 HEAD = "from reconcile.work import UnknownWork, Work, formula, no_arithmetic, work_of\n"
@@ -210,3 +210,11 @@ def test_no_formula_of_the_tools_own_gives_less_than_nothing() -> None:
     assert work_of(odd)  # what is truthy is true
     with pytest.raises(UnknownWork, match=r"the formula for aten\.gru does not fit this record: "):
         work_of(make("aten.gru", [(1, 2, 3)] * 6, [(1, 2, 3)], has_biases=True, num_layers="x", weights_at="y"))
+
+
+def test_a_rule_may_count_less_than_nothing_and_a_formula_may_not() -> None:
+    """A counter that takes n - o adds for the sum of nothing says -1; that is what it says."""
+    assert checked(Work(add=-1), signed=True) == Work(add=-1)
+    for work, signed in ((Work(add=-1), False), (Work(add=-(10**1000)), True), (Work(add=10**1000), True)):
+        with pytest.raises(NoWork):
+            checked(work, signed=signed)
