@@ -19,7 +19,7 @@ from .model_zoo import pair as pairs
 from .process import abandon
 from .results import RunResult, Statement
 from .settling import blind
-from .user_files import read_json
+from .user_files import read_json, there
 from .work import load
 
 SCHEMA = 1
@@ -153,7 +153,7 @@ def dump(rows: Iterable[Any]) -> str:
 
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
-    if not os.path.lexists(path):
+    if not there(path):
         return {}
     data = read_json(path, "the file", AGAIN)
     try:

@@ -59,6 +59,17 @@ def regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
 
 
+def there(path: Path) -> bool:
+    """Whether there is anything by that name, also where it cannot be read: reading it says why."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
 def read_json(path: Path, what: str, remedy: str) -> Any:
     """What the JSON file says; ``remedy`` is the sentence on what to do where it is damaged. Raises UsageError."""
     try:
