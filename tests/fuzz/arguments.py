@@ -15,8 +15,7 @@ from .texts import BASELINES, DEEP, VALUES
 RETURNS = (
     "Work(mul=2.5)", "Work(mul=-5)", "Work(mul=True)", "Work(mul='2')", "Work(mul=None)", "Work(mul=10**4000)", "Work(mul=3)",
     "Work(mac=float('nan'))", "Work(1,2,3,4,5,6,7)", "Work(mul=op.inputs[0].shape[0])", "Work", "op", "7", "None", "'x'",
-    "(1, 2)", "foo(op)", "sys.exit(0)", "sys.exit('no')", "1 / 0", "op.inputs[99]", "op.nothing", "exec('raise BaseException')",
-    "[].pop()",
+    "(1, 2)", "foo(op)", "sys.exit(0)", "sys.exit('no')", "1 / 0", "op.inputs[99]", "op.nothing", "[].pop()",
 )  # fmt: skip
 LINES = (
     "import sys", "import reconcile.work as w", "import no_such_module", "sys.exit(0)", "x = (", "\0", "1 / 0", "del Work",
