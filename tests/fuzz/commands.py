@@ -55,10 +55,13 @@ def unpacked(data: bytes, folder: Path) -> list[str]:
 
 def ready() -> None:
     """Import what the commands load when they are called, by calling each once."""
+    import platform
+
     import rich.console  # noqa: F401
 
     from reconcile.cli import run, sweep  # noqa: F401
 
+    platform.uname().processor  # noqa: B018  a process is asked once; a report of a defect names the machine
     for args in (
         ["decode", "1", "--model", "gru_demo", "--no-run", "--baselines", str(ROOT / "reports/baselines")],
         ["diff", str(BASELINE), str(BASELINE)],
@@ -145,4 +148,7 @@ def _counts(value: Any, where: str) -> None:
 
 
 def _place(err: str) -> str:
-    return err.strip().split("\n")[-1][:100]
+    """Where our own report of a defect says that it is, or how it begins."""
+    last = err.strip().split("\n")[-1]
+    found = re.search(r"(\w+)[^()]*(\(reconcile/[^)]*\))", last)
+    return f"{found[1]} {found[2]}" if found else last[:100]
