@@ -22,10 +22,11 @@ def transposed(inputs: int, spread: int, outputs: int, bias: bool) -> Work:
 
     MACs inputs * spread = B * prod(in spatial) * numel(weight), the products that padding crops included (the GEMM
     computes them: ATen native/NaiveConvolutionTranspose2d.cpp, TensorFlow conv_grad_input_ops.cc); one accumulator per
-    output element; bias one add per output element.
+    output element, and no more than there are products: a stride longer than the kernel leaves outputs that no product
+    reaches, which have no first add to save. Bias one add per output element.
     """
     macs = inputs * spread
-    return Work(mac=macs, accumulators=outputs if macs else 0, add=outputs if bias else 0)
+    return Work(mac=macs, accumulators=min(outputs, macs), add=outputs if bias else 0)
 
 
 def filter_gradient(outputs: int, taps: int, weights: int) -> Work:

@@ -48,7 +48,9 @@ def conv_transposed(tally, x, weight, bias, stride, padding, output_padding, dil
     out = [full[i] - 2 * padding[i] + output_padding[i] for i in range(axes)]
     out_group, in_group = weight.shape[1], x.shape[1] // groups
     result = np.empty((len(x), out_group * groups, *out), dtype=object)
-    grid = {index: Accumulator(tally) for index in np.ndindex(result.shape)}
+    products = x.size * out_group * math.prod(kernel)  # outputs beyond have no first add to save
+    places = enumerate(np.ndindex(result.shape))
+    grid = {index: Accumulator(tally, counted=number < products) for number, index in places}
     cropped = Accumulator(tally, counted=False)
     for index in np.ndindex(x.shape):
         b, c, at = index[0], index[1], index[2:]

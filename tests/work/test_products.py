@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from reconcile.conventions import BUILT_IN  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work import oracle  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors  # noqa: E402
@@ -145,3 +146,10 @@ def test_attention(sizes, masked):
     expected = F.scaled_dot_product_attention(*tensors(q, k, v), attn_mask=torch.from_numpy(mask) if masked else None)
     shapes = [a.shape for a in ((q, k, v, mask) if masked else (q, k, v))]
     agree(tally, result, expected, make("aten.scaled_dot_product_attention", shapes, [expected], is_causal=False))
+
+
+def test_a_stride_longer_than_the_kernel_saves_no_more_adds_than_there_are_products():
+    """5 products, 13 outputs: the textbook's 2K - 1 per dot product cannot fall below 0."""
+    op = make("aten.conv_transpose1d", [(1, 1, 5), (1, 1, 1)], [(1, 1, 13)])
+    assert work_of(op) == Work(mac=5, accumulators=5)
+    assert BUILT_IN["textbook"].flops(work_of(op)) == 2 * 5 - 5
