@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..causes import Cause
-from ..records import DEAD, Op, Sighting, Tensor, Trace
+from ..records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
 from ..work import COMPONENTS, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops
 from .rulebook import Rule, RuleBook, WhyNot, apply
@@ -205,10 +205,17 @@ def _contested(name: str, module: _Module, counter: _Counter) -> bool:
 
     How many sums the same products make up is no question of what ran: a long sum may be taken in parts.
     """
-    ran_more: bool = getattr(module.missing, name) > 0
-    if ran_more and (name != "accumulators" or module.missing.mac):
+    taken_in_parts = name == "accumulators" or _ends_early(module)
+    if getattr(module.missing, name) > 0 and (module.missing.mac or not taken_in_parts):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
+
+
+def _ends_early(module: _Module) -> bool:
+    """Whether the trace has a whole recurrent layer in what a checkpoint computes again, which the counter met step by
+    step: PyTorch stops there once nothing more is needed, short of some of the last step's elementwise work."""
+    met = {op.op for op in module.met}
+    return any(op.phase == RECOMPUTATION and op.op not in met and (known_work(op) or ZERO).mac for op in module.ran)
 
 
 def _gap(module: _Module, work: Work, counter: _Counter) -> Item:
