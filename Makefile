@@ -12,38 +12,44 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 # pyproject.toml lists them a second time, for ruff; a test holds the two lists to each other.
 LEGACY := \
 	reconcile/__init__.py \
-	reconcile/records.py \
-	reconcile/boot.py \
-	reconcile/declared.py \
-	reconcile/given.py \
-	reconcile/guard.py \
-	reconcile/taking.py \
-	reconcile/theirs.py \
-	reconcile/worker.py \
+	reconcile/core/__init__.py \
+	reconcile/core/records.py \
+	reconcile/worker/__init__.py \
+	reconcile/worker/boot.py \
+	reconcile/worker/introspect.py \
+	reconcile/worker/factory.py \
+	reconcile/worker/process_guard.py \
+	reconcile/worker/capture.py \
+	reconcile/worker/import_path.py \
+	reconcile/worker/main.py \
 	adapters/__init__.py \
-	adapters/keras_model.py \
-	adapters/nested.py \
-	adapters/refusal.py \
-	adapters/trace_tf.py \
-	adapters/tf_graph.py \
-	adapters/tf_loops.py \
-	adapters/tf_shapes.py \
-	adapters/tf_frames.py \
-	adapters/tf_freezing.py \
-	adapters/tf_model.py \
-	adapters/tf_session.py \
-	adapters/torch_doors.py \
-	adapters/torch_model.py \
-	adapters/torch_records.py \
-	adapters/torch_room.py \
-	adapters/tf_profiler/__init__.py \
-	adapters/tf_profiler/capture.py \
-	adapters/thop/__init__.py \
-	adapters/thop/capture.py \
-	adapters/thop/legacy.py \
-	adapters/fvcore/__init__.py \
-	adapters/fvcore/capture.py \
-	adapters/fvcore/nodes.py \
+	adapters/shared/__init__.py \
+	adapters/shared/keras_model.py \
+	adapters/shared/nested.py \
+	adapters/shared/refusal.py \
+	adapters/tensorflow/__init__.py \
+	adapters/tensorflow/trace.py \
+	adapters/tensorflow/graph.py \
+	adapters/tensorflow/loops.py \
+	adapters/tensorflow/shapes.py \
+	adapters/tensorflow/frames.py \
+	adapters/tensorflow/freezing.py \
+	adapters/tensorflow/model.py \
+	adapters/tensorflow/session.py \
+	adapters/pytorch/__init__.py \
+	adapters/pytorch/call_adapter.py \
+	adapters/pytorch/model.py \
+	adapters/pytorch/records.py \
+	adapters/pytorch/memory.py \
+	adapters/counters/__init__.py \
+	adapters/counters/tf_profiler/__init__.py \
+	adapters/counters/tf_profiler/capture.py \
+	adapters/counters/thop/__init__.py \
+	adapters/counters/thop/capture.py \
+	adapters/counters/thop/legacy.py \
+	adapters/counters/fvcore/__init__.py \
+	adapters/counters/fvcore/capture.py \
+	adapters/counters/fvcore/nodes.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \
@@ -104,7 +110,7 @@ lint: $(VENV)/.installed legacy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# importlib.metadata: adapters/torch_records.py falls back to pkg_resources where it is missing.
+# importlib.metadata: adapters/pytorch/records.py falls back to pkg_resources where it is missing.
 legacy: $(VENV)/.installed
 	$(BIN)/vermin --quiet --violations --eval-annotations --exclude importlib.metadata --target=3.6- $(LEGACY)
 

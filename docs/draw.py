@@ -18,10 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from reconcile import own, runner
-from reconcile.gallery import read
+from reconcile.core.results import RunResult
+from reconcile.launch import runner, user_models
 from reconcile.report import gallery, terminal, write
-from reconcile.results import RunResult
+from reconcile.zoo.gallery import read
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 80
@@ -87,8 +87,8 @@ def main() -> None:
         request = runner.RunRequest(
             model="",
             overrides={},
-            factories={"torch": own.factory("torch", values["--torch"])},
-            inputs=own.read_inputs([values["--input"]]),
+            factories={"torch": user_models.factory("torch", values["--torch"])},
+            inputs=user_models.read_inputs([values["--input"]]),
         )
         result = runner.run(request, lambda event: None, None)
         os.chdir(ROOT)

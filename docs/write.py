@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 
 from reconcile.cli import COMMANDS, CONTEXT, cli
+from reconcile.core.text import markdown, prose
 from reconcile.model_zoo.pair import pair_path, zoo_names
 from reconcile.pages import LETTERS, Page, pages, short
-from reconcile.report.text import markdown, prose
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by `make docs`; edit {}, not this. -->"

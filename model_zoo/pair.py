@@ -17,7 +17,7 @@ import os
 from types import ModuleType
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ..records import Layer
+from ..core.records import Layer
 
 __all__ = [
     "Input",

@@ -9,10 +9,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "api",
     "Run": "api",
-    "ReconcileError": "errors",
-    "UsageError": "errors",
-    "NotInResult": "errors",
-    "PackageMissing": "errors",
+    "ReconcileError": "core.errors",
+    "UsageError": "core.errors",
+    "NotInResult": "core.errors",
+    "PackageMissing": "core.errors",
 }
 
 

@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .results import RunResult
-from .text import clean
+from .core.escapes import clean
+from .core.results import RunResult
 
 if TYPE_CHECKING:
     import pandas
 
-    from .process import Event
-    from .runner import RunRequest
-    from .verdict import Verdict
+    from .launch.runner import RunRequest
+    from .launch.supervisor import Event
+    from .verdict.verdict import Verdict
 
 TIMEOUT = 600.0
 
@@ -57,7 +57,7 @@ class Run:
     @property
     def verdict(self) -> Verdict:
         """Which counters are right, which are off, by how much and why; the numbers to publish, or why there are none."""
-        from .verdict import verdict
+        from .verdict.verdict import verdict
 
         return verdict(self.result)
 
@@ -67,7 +67,7 @@ class Run:
         Two sentences, and what separates them, where the frameworks do other work. Raises NotInResult, with the reason and
         what to do, where there is no number to publish.
         """
-        from .errors import NotInResult
+        from .core.errors import NotInResult
 
         said = self.verdict
         if not said.figures:
@@ -79,7 +79,7 @@ class Run:
     @property
     def table(self) -> pandas.DataFrame:
         """A row per layer: the work that ran per framework and each counter's value, normalised, in FLOPs."""
-        from .frames import table
+        from .report.frames import table
 
         return table(self.result)
 
@@ -89,7 +89,7 @@ class Run:
 
         ``cause`` spells what makes the difference, such as ``op-not-counted +3,502,080``.
         """
-        from .frames import layers
+        from .report.frames import layers
 
         return layers(self.result)
 
@@ -99,7 +99,7 @@ class Run:
 
         A counter that cannot be compared has no column.
         """
-        from .frames import causes
+        from .report.frames import causes
 
         return causes(self.result)
 
@@ -111,15 +111,15 @@ class Run:
         ``backward`` are the gradients with respect to activations and weights; ``ratio`` is an exact Fraction. A cell is None
         where nothing runs, a ratio where it is not known. No rows for a call of the model.
         """
-        from .frames import phases
+        from .report.frames import phases
 
         return phases(self.result)
 
     @property
     def statement(self) -> pandas.DataFrame:
         """The statement that the reports show first; ``between`` has the others. Raises NotInResult if there is none."""
-        from .errors import NotInResult
-        from .frames import lines
+        from .core.errors import NotInResult
+        from .report.frames import lines
         from .report.view import default_statement
 
         statement = default_statement(self.result)
@@ -129,9 +129,9 @@ class Run:
 
     def between(self, from_: str, to: str) -> pandas.DataFrame:
         """The statement from one counter, or ``trace@tf`` or ``trace@torch``, to another. Raises NotInResult."""
-        from .errors import NotInResult
-        from .frames import lines
-        from .statements import statement_between
+        from .core.errors import NotInResult
+        from .engine.statements import statement_between
+        from .report.frames import lines
 
         statement = statement_between(self.result, from_, to)
         if statement is None:
@@ -146,8 +146,8 @@ class Run:
         Every file is written whole or not at all. Raises UsageError for a format that is none, and for a folder that
         cannot be written to.
         """
-        from .errors import unknown
-        from .records import TRAINING
+        from .core.errors import unknown
+        from .core.records import TRAINING
         from .report import write
 
         for format_ in formats:
@@ -215,8 +215,8 @@ def run(
 
     Raises UsageError, with one sentence, for what cannot be used.
     """
-    from .errors import UsageError
-    from .runner import RunRequest, training
+    from .core.errors import UsageError
+    from .launch.runner import RunRequest, training
 
     models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
     if not models:
@@ -252,9 +252,10 @@ def run(
 def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
     from dataclasses import replace
 
-    from . import isolated, runner
-    from .elsewhere import collect_in
-    from .environments import at
+    from .launch import in_workers as isolated
+    from .launch import runner
+    from .launch.environments import at
+    from .launch.in_environment import collect_in
 
     factories, held = isolated.factories_of(models)
     given = isolated.inputs_of(inputs)
@@ -264,7 +265,7 @@ def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Calla
 
 
 def _here(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
-    from . import runner
-    from .live import collect_live
+    from .launch import runner
+    from .launch.in_process import collect_live
 
     return runner.run(request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training))

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from .checking import Checked
-    from .conventions import Convention
-    from .moves import Drift
-    from .process import Event
-    from .records import Trace
-    from .runner import RunRequest
-    from .settling import Collected
+    from .core.conventions import Convention
+    from .core.records import Trace
+    from .drift.changes import Drift
+    from .drift.check import Checked
+    from .engine.settle import Collected
+    from .launch.runner import RunRequest
+    from .launch.supervisor import Event
 
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
@@ -83,8 +83,8 @@ class Flops:
         self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
     ) -> Path:
         """Where the baseline of a model with these parameters, of this pass, lies."""
+        from .launch.runner import training
         from .report.write import safe
-        from .runner import training
 
         name = Path(model).stem if str(model).endswith(".py") else str(model)
         step = training(pass_, optimizer)
@@ -111,9 +111,9 @@ class Flops:
         layer, cause and counter, or if there is no baseline that can be used.  Returns what was held against what; None
         where there was no baseline yet.
         """
-        from .checking import check
-        from .errors import UsageError
-        from .runner import RunRequest, training
+        from .core.errors import UsageError
+        from .drift.check import check
+        from .launch.runner import RunRequest, training
 
         overrides = {name: str(value) for name, value in params.items()}
         remedy = f"pytest {UPDATE} {self.test.name}"
@@ -150,8 +150,8 @@ class Flops:
         Not what a counter says: the traces' own work, under a convention.  Fails the test, layer by layer, if it is more
         or not wholly known.  Returns the FLOPs by framework.
         """
-        from .errors import UsageError
-        from .runner import RunRequest, training
+        from .core.errors import UsageError
+        from .launch.runner import RunRequest, training
 
         overrides = {name: str(value) for name, value in params.items()}
         try:
@@ -183,7 +183,7 @@ class Flops:
         return held[0][1] if held else self._collect(request, lambda _event: None)
 
     def _collect(self, request: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        from .runner import collect
+        from .launch.runner import collect
 
         held = self._takes.setdefault(_key(request), [])
         for counters, found in held:
@@ -196,7 +196,7 @@ class Flops:
 
 def _fail(text: str) -> NoReturn:
     """Fail the test; names of layers do nothing to the terminal."""
-    from .text import plain
+    from .core.escapes import plain
 
     pytest.fail(plain(text), pytrace=False)
 
@@ -233,15 +233,15 @@ def _taken(done: Checked) -> Iterator[str]:
 
 
 def _convention(convention: str | Convention) -> Convention:
-    from .conventions import BUILT_IN, choose
+    from .core.conventions import BUILT_IN, choose
 
     return choose(convention, BUILT_IN) if isinstance(convention, str) else convention
 
 
 def _complete(found: Collected, framework: str) -> list[Trace]:
     """The traces asked for. Raises UsageError if one of them could not be had."""
-    from .engine import Missing
-    from .errors import UsageError, unknown
+    from .core.errors import UsageError, unknown
+    from .engine.reconcile import Missing
 
     names = list(found.meta["frameworks"])
     if framework and framework not in names:
@@ -257,9 +257,9 @@ def _complete(found: Collected, framework: str) -> list[Trace]:
 
 def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
     """FLOPs of a trace, and its layers in words, the largest first. Fails the test where an op's work is not known."""
-    from .align import Alignment
-    from .records import Layer
-    from .traces import layer_work, trace_result
+    from .align.alignment import Alignment
+    from .core.records import Layer
+    from .engine.traces import layer_work, trace_result
     from .work import load
 
     load()

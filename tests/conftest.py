@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import Collected
+from reconcile.engine.settle import Collected
+from reconcile.launch.runner import RunRequest, collect
 
 PAIRS = Path(__file__).parent / "pairs"
 

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from reconcile.conventions import BUILT_IN
-from reconcile.records import Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.engine.settle import Collected, settle
 from reconcile.report.write import render, write
-from reconcile.settling import Collected, settle
 
 VERSIONS = {"torch": "2.13.0"}
 

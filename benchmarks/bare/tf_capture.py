@@ -11,7 +11,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import tensorflow as tf
 
 from reconcile.model_zoo import pair as pairs
-from reconcile.worker import Worker
+from reconcile.worker.main import Worker
 
 module = pairs.load_pair(pairs.pair_path("resnet50"))
 values = pairs.resolve(module.PAIR, {})

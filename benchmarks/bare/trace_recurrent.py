@@ -9,7 +9,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from reconcile.model_zoo import pair as pairs
-from reconcile.worker import PACKAGES, Worker
+from reconcile.worker.main import PACKAGES, Worker
 
 framework, steps = sys.argv[1], sys.argv[2]
 module = pairs.load_pair(str(Path(__file__).parents[1] / "models" / "recurrent.py"))

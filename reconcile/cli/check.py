@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import EXIT_UNEXPLAINED
+from ..core.errors import EXIT_UNEXPLAINED
 from .options import BASELINES, PATH, options
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..checking import Checked
+    from ..drift.check import Checked
 
 # As far as it says what is run and where it lies.
 _AGAIN = (
@@ -73,12 +73,12 @@ def check(
     Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed,
     4 a defect of reconcile itself.
     """
-    from ..baselines import file_of
-    from ..checking import check as hold
-    from ..elsewhere import collect_in
-    from ..environments import CURRENT
-    from ..errors import UsageError
-    from ..runner import RunRequest, training
+    from ..core.errors import UsageError
+    from ..drift.baselines import file_of
+    from ..drift.check import check as hold
+    from ..launch.environments import CURRENT
+    from ..launch.in_environment import collect_in
+    from ..launch.runner import RunRequest, training
     from .again import again
     from .environment import one
     from .progress import progress

@@ -12,7 +12,7 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from ..text import plain
+from ..core.escapes import plain
 from .streams import forget
 
 

@@ -12,8 +12,8 @@ from .options import BASELINES, PATH, options
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..decode import Decoded
-    from ..grammar import Candidate
+    from ..decode.grammar import Candidate
+    from ..decode.search import Decoded
 
 
 VALUES, READINGS, PLACES = 5, 3, 3
@@ -60,10 +60,10 @@ def decode(
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline,
     4 a defect of reconcile itself.
     """
-    from ..decode import figure, gather, search
-    from ..formula_files import load_formulas
-    from ..runner import RunRequest, conventions_of
+    from ..decode.search import figure, gather, search
+    from ..launch.runner import RunRequest, conventions_of
     from ..work import load, scoped
+    from ..work.formula_files import load_formulas
     from .progress import progress
 
     wanted = figure(number)

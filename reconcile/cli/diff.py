@@ -33,8 +33,8 @@ def diff(
     \b
     Exit codes: 0 nothing moved, 1 something did, 2 bad usage or files, 4 a defect of reconcile itself.
     """
-    from ..checking import between
-    from ..errors import EXIT_OK, EXIT_UNEXPLAINED
+    from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
+    from ..drift.check import between
     from ..report.drift import details, verdict
 
     drift = between(older, newer, convention, convention_files, formulas)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import unknown
+from ..core.errors import unknown
 
 if TYPE_CHECKING:
-    from ..results import RunResult, Statement
+    from ..core.results import RunResult, Statement
 
 TRACES = {"tf": "trace@tf", "torch": "trace@torch", "onnx": "trace@onnx"}
 
@@ -20,7 +20,7 @@ def ends(counters: Sequence[str], from_: str | None, to: str | None) -> tuple[st
     is not in the run or is the other end already, the work that ran.
     """
     from ..adapters import COUNTERS
-    from ..errors import UsageError
+    from ..core.errors import UsageError
     from ..report.view import DEFAULT_FROM, DEFAULT_TO
 
     if from_ is None and to is None:
@@ -48,8 +48,8 @@ def _work_behind(name: str | None) -> str:
 
 def choose(result: RunResult, ends: tuple[str, str] | None) -> Statement | None:
     """The statement to show. Raises UsageError if an end is not in this run (a pair with one framework only)."""
+    from ..engine.statements import statement_between
     from ..report.view import default_statement
-    from ..statements import statement_between
 
     if ends is None:
         return default_statement(result)

@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from ..environments import CURRENT, Environment, adhoc, at, load
-from ..errors import UsageError, unknown
+from ..core.errors import UsageError, unknown
+from ..launch.environments import CURRENT, Environment, adhoc, at, load
 
 
 def one(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Environment:

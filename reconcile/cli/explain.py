@@ -31,7 +31,7 @@ def explain(name: str) -> None:
 
     NAME is one that a report uses. The same pages are in docs/ of the repository.
     """
-    from ..errors import unknown
+    from ..core.errors import unknown
     from ..pages import names, page
 
     if name not in names():

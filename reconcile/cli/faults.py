@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from ..errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, of_system
-from ..signals import heard
+from ..core.errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, of_system
+from ..core.signals import heard
 from . import streams
 
 BY_SIGNAL = 128
@@ -41,7 +41,7 @@ def _ended(call: Callable[[], Any], came: Sequence[int]) -> int:
     except OSError as error:
         return _told(f"Error: {_refused(error)}", EXIT_USAGE)
     except Exception as error:
-        from ..defects import sentence
+        from ..core.defects import sentence
 
         return _told(f"Error: {sentence(error)}", EXIT_CRASHED)
     return code if isinstance(code, int) else EXIT_OK

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .number_types import Jobs
 from .options import BASELINES, PATH, options
 from .progress import CLEAN, bar
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..results import RunResult
-    from ..rows import Row
+    from ..core.results import RunResult
+    from ..zoo.rows import Row
 
 
 @click.command()
@@ -43,10 +43,10 @@ def gallery(
     Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run,
     4 a defect of reconcile itself.
     """
-    from ..errors import unknown
+    from ..core.errors import unknown
     from ..model_zoo.pair import zoo_names
     from ..report import pictures, write
-    from ..rows import build, dump, reconciled
+    from ..zoo.rows import build, dump, reconciled
 
     pictures.require()
     names = zoo_names()
@@ -88,9 +88,9 @@ class _Page(NamedTuple):
 
 def _calls() -> _Page:
     """README.md: a call of every pair, its page and picture."""
-    from .. import gallery as rows_
     from ..report import gallery as page
     from ..report import write
+    from ..zoo import gallery as rows_
 
     def report(out: Path, model: str, result: RunResult) -> object:
         formats = ("md", "html", *write.lying(out, model))
@@ -105,9 +105,9 @@ def _calls() -> _Page:
 
 def _training() -> _Page:
     """training.md: a training step of every pair."""
-    from .. import steps
     from ..report import steps as page
     from ..report import write
+    from ..zoo import training
 
     def report(out: Path, model: str, result: RunResult) -> object:
         name = write.stem(model, training=True)
@@ -115,16 +115,16 @@ def _training() -> _Page:
         return write.write(
             out,
             name,
-            write.render(result, formats, page.headline(result), page.command(model, *steps.settings_of(model))),
+            write.render(result, formats, page.headline(result), page.command(model, *training.settings_of(model))),
         )
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
         return write.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
 
-    return _Page(steps.FILE.name, steps.read, steps.measure, report, whole)
+    return _Page(training.FILE.name, training.read, training.measure, report, whole)
 
 
 def _verdict(row: Row) -> str:
-    from ..rows import reconciled
+    from ..zoo.rows import reconciled
 
     return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"

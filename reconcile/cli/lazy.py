@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..errors import unknown
+from ..core.errors import unknown
 from .faults import exit_code
 from .streams import reader_may_go
 
@@ -68,7 +68,7 @@ def _helpful(command: click.Command) -> click.Command:
     if command.help is None and command.callback is not None:
         from inspect import cleandoc
 
-        from ..declared import documentation
+        from ..worker.introspect import documentation
 
         command.help = cleandoc(documentation(command.callback))
     return command

@@ -12,7 +12,7 @@ import click
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..gallery import Row
+    from ..zoo.gallery import Row
 
 KINDS = ("models", "counters", "causes", "conventions")
 
@@ -39,8 +39,8 @@ def _terminal() -> tuple[int, int]:
 
 
 def _models() -> Iterable[tuple[str, str]]:
-    from ..gallery import read
     from ..model_zoo.pair import pair_path, zoo_names
+    from ..zoo.gallery import read
 
     rows = read()
     for name in zoo_names():
@@ -52,7 +52,7 @@ def _models() -> Iterable[tuple[str, str]]:
 def _measured(row: Row) -> str:
     """Weights, work and how far the two outputs are apart, as the gallery has them."""
     from ..report.gallery import parity
-    from ..rows import source_of
+    from ..zoo.rows import source_of
 
     weights = "" if row.weights is None else f"{row.weights:,} weights"
     work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"
@@ -73,12 +73,12 @@ def _counters() -> Iterable[tuple[str, str]]:
 
 
 def _causes() -> Iterable[tuple[str, str]]:
-    from ..causes import Cause
+    from ..core.causes import Cause
 
     return ((cause.value, cause.meaning) for cause in Cause)
 
 
 def _conventions() -> Iterable[tuple[str, str]]:
-    from ..conventions import BUILT_IN
+    from ..core.conventions import BUILT_IN
 
     return ((name, convention.meaning) for name, convention in BUILT_IN.items())

@@ -14,8 +14,8 @@ from .progress import NAMES
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..environments import Environment
-    from ..process import Event
+    from ..launch.environments import Environment
+    from ..launch.supervisor import Event
 
 
 @click.command()
@@ -57,11 +57,11 @@ def matrix(
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
     4 a defect of reconcile itself.
     """
-    from ..conventions import choose
-    from ..matrix import run_matrix
+    from ..core.conventions import choose
+    from ..launch.matrix import run_matrix
+    from ..launch.runner import RunRequest, conventions_of
     from ..report import matrix as report
     from ..report import matrix_terminal, write
-    from ..runner import RunRequest, conventions_of
     from .again import again
     from .progress import progress
     from .screen import printing
@@ -89,8 +89,8 @@ def environments(
     names: tuple[str, ...], file: Path | None, with_: tuple[str, ...], python: str | None
 ) -> list[Environment]:
     """Those asked for, all where none was named; the one that --with makes comes last."""
-    from ..environments import load
-    from ..errors import UsageError, unknown
+    from ..core.errors import UsageError, unknown
+    from ..launch.environments import load
     from .environment import other
 
     there = load(file)

@@ -18,7 +18,7 @@ def new(file: Path) -> None:
     NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
     """
-    from ..errors import UsageError
+    from ..core.errors import UsageError
     from ..report import write
 
     target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")

@@ -14,7 +14,7 @@ class Seconds(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Raises UsageError."""
-        from ..numbers import seconds
+        from ..core.numbers import seconds
 
         return seconds(value, "--timeout")
 
@@ -24,8 +24,8 @@ class Jobs(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises UsageError."""
-        from ..errors import UsageError, short
-        from ..numbers import whole
+        from ..core.errors import UsageError, short
+        from ..core.numbers import whole
 
         found = whole(str(value), 1, MOST_JOBS)
         if found is None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError
+from ..core.errors import UsageError
 from .number_types import Seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,13 +94,13 @@ def _ends() -> list[str]:
 
 
 def _conventions() -> Iterable[str]:
-    from ..conventions import BUILT_IN
+    from ..core.conventions import BUILT_IN
 
     return BUILT_IN
 
 
 def _environments() -> Iterable[str]:
-    from ..environments import load
+    from ..launch.environments import load
 
     return load(None)
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..text import clean
+from ..core.escapes import clean
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..process import Event
+    from ..launch.supervisor import Event
 
 CLEAN = "reconciled"
 """What is said of a model with which all is well."""

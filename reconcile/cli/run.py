@@ -14,8 +14,8 @@ from .options import BASELINES, options
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..process import Event
-    from ..settling import Collected
+    from ..engine.settle import Collected
+    from ..launch.supervisor import Event
 
 
 @click.command()
@@ -70,11 +70,12 @@ def run(
     With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
     to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
-    from .. import files, own, runner
-    from ..decode import claims
-    from ..elsewhere import collect_in
-    from ..environments import CURRENT
-    from ..mapping import check, written
+    from .. import files
+    from ..align.mapping import check, written
+    from ..decode.search import claims
+    from ..launch import runner, user_models
+    from ..launch.environments import CURRENT
+    from ..launch.in_environment import collect_in
     from ..report import write
     from .again import again
     from .ends import choose, ends
@@ -85,9 +86,9 @@ def run(
     given = {"tf": tf, "torch": torch, "onnx": onnx}
     factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
-    own.one_model(model, factories, overrides, inputs, mapped)
+    user_models.one_model(model, factories, overrides, inputs, mapped)
     check(mapping, write_mapping)
-    found = {name: own.given(name, where, trusted=trust_file) for name, where in factories.items()}
+    found = {name: user_models.given(name, where, trusted=trust_file) for name, where in factories.items()}
     held = {
         name: files.request(file, trusted=trust_file, signature=signature)
         for name, file in found.items()
@@ -104,12 +105,12 @@ def run(
         formulas=formulas,
         factories=factories,
         files=held,
-        inputs=own.read_inputs(inputs),
+        inputs=user_models.read_inputs(inputs),
         every_convention="html" in formats,
         mapping=mapping,
         training=runner.training(pass_, optimizer),
     )
-    wanted = ends(own.counters_of(factories, counters, held) if factories else counters, from_, to)
+    wanted = ends(user_models.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     write.prepare(out)

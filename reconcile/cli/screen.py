@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import UsageError
+from ..core.errors import UsageError
+from ..core.results import RunResult, Statement
+from ..core.text import clean
 from ..report import terminal, view
-from ..report.text import clean
-from ..results import RunResult, Statement
 from .console import PlainConsole
 from .streams import forget, of_stdout, say
 

@@ -15,8 +15,8 @@ from typing import TextIO
 
 import click
 
-from ..errors import EXIT_OK, UsageError, of_system, reason
-from ..text import plain
+from ..core.errors import EXIT_OK, UsageError, of_system, reason
+from ..core.escapes import plain
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:

@@ -17,7 +17,7 @@ from .progress import bar
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..environments import Environment
+    from ..launch.environments import Environment
     from ..sweep.cells import Cell
 
 LIST = ".toml"
@@ -118,7 +118,7 @@ def sweep(
 
 def _say(tell: Callable[..., None], *words: str) -> None:
     """Call that with these words, made to show as they are; that nobody listens any more ends no sweep."""
-    from ..report.text import clean
+    from ..core.text import clean
 
     with suppress(OSError):
         tell(*map(clean, words))
@@ -131,9 +131,9 @@ def _warn(sentence: str) -> None:
 def _cells(
     what: tuple[str, ...], inputs: tuple[str, ...], names: tuple[str, ...], file: Path | None, paths: tuple[str, ...]
 ) -> list[Cell]:
-    from .. import own
-    from ..environments import CURRENT, load
-    from ..errors import unknown
+    from ..core.errors import unknown
+    from ..launch import user_models
+    from ..launch.environments import CURRENT, load
     from ..sweep import listfile, listing
     from ..sweep.cells import distinct, in_environments
 
@@ -142,7 +142,7 @@ def _cells(
         if name not in there:
             raise unknown("environment", name, there)
     places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
-    given = own.read_inputs(inputs)
+    given = user_models.read_inputs(inputs)
     found: list[Cell] = []
     for word in what:
         if word.endswith(LIST):
@@ -155,7 +155,7 @@ def _cells(
 
 def _texts(files: tuple[Path, ...]) -> dict[str, str]:
     """What stands in the user's files: it travels to wherever a cell is run."""
-    from .. import user_files
+    from ..core import user_files
 
     found: dict[str, str] = {}
     for number, path in enumerate(files):
@@ -174,9 +174,9 @@ def _formats(text: str) -> tuple[str, ...]:
 def _check(manner: object, convention_files: tuple[Path, ...]) -> None:
     """Raise UsageError for names that no cell could use."""
     from ..adapters import COUNTERS
-    from ..conventions import choose
-    from ..errors import unknown
-    from ..runner import RunRequest, conventions_of
+    from ..core.conventions import choose
+    from ..core.errors import unknown
+    from ..launch.runner import RunRequest, conventions_of
     from ..sweep.cells import Manner
 
     assert isinstance(manner, Manner)
@@ -192,7 +192,7 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
 
     Raises UsageError for a cluster that is not there.
     """
-    from ..errors import UsageError
+    from ..core.errors import UsageError
     from ..sweep.cluster import connected
     from ..sweep.engine import Processes
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import UsageError, brief, reason
+from ..core.errors import UsageError, brief, reason
 from . import archive, members, wire
 
 LIMIT = 2 << 30

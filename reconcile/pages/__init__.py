@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from ..adapters import COUNTERS
-from ..causes import ORDER, Cause
-from ..conventions import BUILT_IN
+from ..core.causes import ORDER, Cause
+from ..core.conventions import BUILT_IN
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -96,7 +96,7 @@ def _counter(name: str) -> tuple[str, str]:
 def _rules(name: str) -> tuple[Rule, ...]:
     """The rules of a counter's family, operations with the same formula in one."""
     folder = next(c.folder for c in COUNTERS.values() if c.name.partition("@")[0] == name)
-    book = importlib.import_module(f"reconcile.adapters.{folder}.rules").BOOK
+    book = importlib.import_module(f"reconcile.adapters.counters.{folder}.rules").BOOK
     found: dict[tuple[str, str, str], list[str]] = {}
     for rule in book.rules():
         found.setdefault((rule.formula, str(rule.versions), rule.source), []).append(rule.op)

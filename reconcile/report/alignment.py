@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..aligning import counted, lone
-from ..results import Match
-from .text import number
+from ..align.automatic import counted, lone
+from ..core.results import Match
+from ..core.text import number
 
 SHOWN = 3
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .. import table
-from ..conventions import Convention
-from ..phases import phase_table
-from ..records import PHASES
-from ..results import Adjustment, RunResult, Statement, TraceResult
+from ..core import table
+from ..core.conventions import Convention
+from ..core.records import PHASES
+from ..core.results import Adjustment, RunResult, Statement, TraceResult
+from ..engine.phases import phase_table
 
 COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state", "phase")
 UNIT = "FLOP"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..matching import Held
-from ..moves import Change, CounterDrift, Drift, TraceDrift
+from ..core.text import clean, number, signed
+from ..drift.changes import Change, CounterDrift, Drift, TraceDrift
+from ..drift.match import Held
 from ..work import Work
-from .text import clean, number, signed
 
 NONE = "none"
 SHOWN = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..causes import State
-from ..results import RunResult, Statement
+from ..core.causes import State
+from ..core.results import RunResult, Statement
 
 BLANK = frozenset((State.NOT_COMPARABLE, State.FAILED, State.SKIPPED))
 

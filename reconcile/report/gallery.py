@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..gallery import Row
-from ..rows import Cell, R, reconciled
-from .text import markdown, number, ratio
+from ..core.text import markdown, number, ratio
+from ..zoo.gallery import Row
+from ..zoo.rows import Cell, R, reconciled
 
 FAMILY = "family_"
 PICTURE = "gallery"

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..conventions import Convention
-from ..phases import PhaseRow, phase_table
-from ..records import PHASES, Op, Tensor
-from ..results import (
+from ..core.conventions import Convention
+from ..core.records import PHASES, Op, Tensor
+from ..core.results import (
     Adjustment,
     Claim,
     EntryResult,
@@ -27,8 +26,9 @@ from ..results import (
     TraceRow,
     Unknown,
 )
-from ..verdict import CounterVerdict, Figure, Verdict, verdict
-from ..work.types import COMPONENTS
+from ..core.work import COMPONENTS
+from ..engine.phases import PhaseRow, phase_table
+from ..verdict.verdict import CounterVerdict, Figure, Verdict, verdict
 from .json_text import Listed, at_once, layout, made_late, plain
 from .view import reason
 

@@ -11,16 +11,16 @@ from urllib.parse import quote
 
 import jinja2
 
-from ..conventions import ALL, Convention
-from ..phases import PhaseTable
-from ..records import Tensor
-from ..results import RunResult, Statement, TraceResult
-from ..verdict import counters_of, verdict
-from ..work.types import COMPONENTS, Work
+from ..core.conventions import ALL, Convention
+from ..core.records import Tensor
+from ..core.results import RunResult, Statement, TraceResult
+from ..core.text import markdown, number, prose, signed
+from ..core.work import COMPONENTS, Work
+from ..engine.phases import PhaseTable
+from ..verdict.verdict import counters_of, verdict
 from . import view
 from .alignment import sentences
 from .rendering import environment
-from .text import markdown, number, prose, signed
 
 DIFFER = "How the frameworks differ here"
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..causes import State
-from ..matrix import Cell, MatrixResult
-from ..results import LedgerResult, RunResult, Statement, TraceResult
-from ..verdict import CounterVerdict, counters_of
-from ..work.types import COMPONENTS
+from ..core.causes import State
+from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.text import number
+from ..core.work import COMPONENTS
+from ..launch.matrix import Cell, MatrixResult
+from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
 from .json_text import layout, plain
-from .text import number
 
 SCHEMA = 1
 STEM = "{}_matrix"

@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ..causes import State
-from ..matrix import MatrixResult
-from ..results import Statement
+from ..core.causes import State
+from ..core.results import Statement
+from ..core.text import clean, number
+from ..launch.matrix import MatrixResult
 from . import matrix, view
 from .terminal import STYLE, statement_table
-from .text import clean, number
 
 HEADER = ("environment, counter", "as reported", "normalised", "off by", "state")
 LAYERS = 6  # of one cause, without --verbose; the files hold them all

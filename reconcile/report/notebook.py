@@ -11,12 +11,12 @@ from typing import Any
 
 import jinja2
 
-from ..causes import State
-from ..results import RunResult, Statement
-from ..verdict import CounterVerdict, Verdict, verdict
+from ..core.causes import State
+from ..core.results import RunResult, Statement
+from ..core.text import clean, markdown, number, ratio, signed
+from ..verdict.verdict import CounterVerdict, Verdict, verdict
 from . import view
 from .rendering import environment
-from .text import clean, markdown, number, ratio, signed
 
 LAYERS = 12
 """Layers of a cause that are shown; the rest is one line, so that it still adds up."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..errors import UsageError
-from ..results import RunResult, Statement
+from ..core.errors import UsageError
+from ..core.results import RunResult, Statement
 from . import view
 
 LAYERS = 24

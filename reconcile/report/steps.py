@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..causes import State
-from ..conventions import ALL, MATMUL
-from ..records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, TITLES, WEIGHT_GRADIENT
-from ..results import RunResult, Statement
-from ..rows import Cell, reconciled
-from ..steps import Step
+from ..core.causes import State
+from ..core.conventions import ALL, MATMUL
+from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, TITLES, WEIGHT_GRADIENT
+from ..core.results import RunResult, Statement
+from ..core.text import markdown, multiple, number
+from ..zoo.rows import Cell, reconciled
+from ..zoo.training import Step
 from .gallery import cell, grouped, not_closed
-from .text import markdown, multiple, number
 from .write import stem
 
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)

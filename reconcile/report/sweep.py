@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from .. import table
-from ..errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..records import TITLES
+from ..core import table
+from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.records import TITLES
+from ..core.text import markdown, number, percent, ratio
 from ..sweep.engine import Finished
-from .text import markdown, number, percent, ratio
 from .write import safe
 
 COLUMNS = (

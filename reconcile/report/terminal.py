@@ -13,14 +13,14 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from ..causes import State
-from ..phases import PhaseRow, PhaseTable
-from ..records import CALLED_WITH
-from ..results import LayerRow, RunResult, Statement
-from ..verdict import CounterVerdict, Verdict, counters_of, verdict
+from ..core.causes import State
+from ..core.records import CALLED_WITH
+from ..core.results import LayerRow, RunResult, Statement
+from ..core.text import clean, number, si, signed
+from ..engine.phases import PhaseRow, PhaseTable
+from ..verdict.verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
 from .alignment import sentences
-from .text import clean, number, si, signed
 
 LABEL = 44
 NARROW, WIDE = 72, 100

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..causes import State
-from ..conventions import Convention
-from ..errors import EXIT_FAILED
-from ..phases import PhaseRow, PhaseTable, phase_table
-from ..results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
-from ..verdict import RESIDUAL as RESIDUAL
-from ..verdict import CounterVerdict, counters_of
-from .text import multiple, number, signed
+from ..core.causes import State
+from ..core.conventions import Convention
+from ..core.errors import EXIT_FAILED
+from ..core.results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
+from ..core.text import multiple, number, signed
+from ..engine.phases import PhaseRow, PhaseTable, phase_table
+from ..verdict.verdict import RESIDUAL as RESIDUAL
+from ..verdict.verdict import CounterVerdict, counters_of
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"

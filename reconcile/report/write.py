@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
-from ..errors import UsageError, brief, reason
-from ..records import TRAINING
-from ..results import RunResult, Statement
+from ..core.errors import UsageError, brief, reason
+from ..core.records import TRAINING
+from ..core.results import RunResult, Statement
 from . import foot
 
 FORMATS = ("md", "csv", "json", "html")

@@ -21,17 +21,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import own
-from ..conventions import MATMUL
-from ..defects import what
-from ..elsewhere import collect_in
-from ..endings import death_of
-from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
-from ..interpreters import clean_environ
-from ..kept import source_digest
+from ..core.conventions import MATMUL
+from ..core.defects import what
+from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
+from ..core.results import RunResult
+from ..launch import user_models
+from ..launch.cache import source_digest
+from ..launch.exits import death_of
+from ..launch.in_environment import collect_in
+from ..launch.interpreters import clean_environ
+from ..launch.runner import RunRequest, run
 from ..report import write
-from ..results import RunResult
-from ..runner import RunRequest, run
 from . import cells
 from .outcome import outcome_of, refused
 
@@ -164,7 +164,7 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         return ""
     words = ["reconcile", "run", *(["--model", cell.model] if cell.model else [])]
     words += [word for name, where in cell.factories.items() for word in (f"--{name}", where)]
-    words += [word for given in cells.inputs_of(cell) for word in ("--input", own.text_of(given))]
+    words += [word for given in cells.inputs_of(cell) for word in ("--input", user_models.text_of(given))]
     words += [word for name, value in cell.overrides.items() for word in ("--set", f"{name}={value}")]
     words += ["--environment", cell.environment["name"]] if cell.environment else []
     words += ["--convention", manner.convention] if manner.convention != MATMUL.name else []

@@ -11,8 +11,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ..errors import UsageError
-from ..report.text import clean
+from ..core.errors import UsageError
+from ..core.text import clean
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^/\s]+:\d+")
 STRANGER = "what answers is not a Dask scheduler"

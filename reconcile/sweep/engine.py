@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
+from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
 from . import cell, form, store
 from .outcome import refused
 

@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from ..booking import scale
-from ..causes import Cause, State
-from ..errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE
-from ..records import FLOP, MAC, TITLES
+from ..core.causes import Cause, State
+from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE
+from ..core.records import FLOP, MAC, TITLES
+from ..engine.booking import scale
 from ..report.write import FORMATS
 
 LARGEST = 10**300

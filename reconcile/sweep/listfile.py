@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import own, toml
-from ..environments import Environment
-from ..errors import UsageError, short, unknown
+from ..core import toml
+from ..core.errors import UsageError, short, unknown
+from ..launch import user_models
+from ..launch.environments import Environment
 from . import listing
 from .cells import Cell, in_environments
 
@@ -81,7 +82,7 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
     if "zoo" in entry:
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _set(entry)}
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
-    inputs = own.read_inputs(entry.get("inputs", ()))
+    inputs = user_models.read_inputs(entry.get("inputs", ()))
     arguments = entry.get("arguments", {})
     frameworks = entry.get("frameworks", listing.BOTH)
     if not frameworks or set(frameworks) - set(listing.BOTH):

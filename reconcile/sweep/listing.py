@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import own
-from ..errors import UsageError, unknown
-from ..interpreters import clean_environ
+from ..core.errors import UsageError, unknown
+from ..launch import user_models
+from ..launch.interpreters import clean_environ
 from ..model_zoo.pair import Input, PairError, load_pair, pair_path, resolve, zoo_names
 from .cells import Cell, is_there
 
@@ -85,9 +85,9 @@ def factory(
     name: str = "",
 ) -> Cell:
     """Factories by framework. Raises UsageError for what is no ``module:function``."""
-    held = {framework: own.factory(framework, where, "the factory") for framework, where in factories.items()}
+    held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
     given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
-    return Cell(name or own.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
+    return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
 
 
 def package(
@@ -117,7 +117,7 @@ def package(
 
 def public(module: str, frameworks: Sequence[str], paths: Sequence[str]) -> list[str]:
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
-    own.factory(frameworks[0], f"{module}:make", "the factories in")  # raises for what is no module's name
+    user_models.factory(frameworks[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = "tensorflow" if "tf" in frameworks else "torch"
     command = [sys.executable, "-c", PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend]
     with tempfile.TemporaryDirectory(

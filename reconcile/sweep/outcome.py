@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..causes import State
-from ..errors import EXIT_USAGE
+from ..core.causes import State
+from ..core.errors import EXIT_USAGE
+from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..report.json_text import plain
-from ..results import LedgerResult, RunResult, Statement, TraceResult
-from ..rows import open_
+from ..zoo.rows import open_
 
 REFUSED = "refused"
 

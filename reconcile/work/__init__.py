@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import ReconcileError, said
-from ..records import Op
-from .types import (
+from ..core.errors import ReconcileError, said
+from ..core.records import Op
+from ..core.work import (
     COMPONENTS,
     ZERO,
     Formula,

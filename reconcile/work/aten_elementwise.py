@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula
 from . import elementwise
 from .elementwise import ADD, CMP, MUL
 from .shapes import attr, n_in, n_out, shape
-from .types import UnknownWork, Work, formula
 
 _KERNELS = "ATen native/cpu/UnaryOpsKernel.cpp, BinaryOpsKernel.cpp"
 

@@ -6,11 +6,11 @@ it stands for, since parts belong to different phases; without a part it is all 
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
 from . import attention
 from .recurrent_gradients import Asked, Rows, gradients
 from .shapes import attr, shape
-from .types import UnknownWork, Work, formula, prod
 
 ACTIVATIONS, WEIGHTS = "activations", "weights"
 """Parts of a recurrent layer's gradient."""

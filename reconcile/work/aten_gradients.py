@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, no_arithmetic, prod
 from . import gradients, pooling
 from .elementwise import ADD, MUL
 from .gradients import Mask
 from .shapes import attr, ints, n_in, n_out, out_shape, shape
-from .types import UnknownWork, Work, formula, no_arithmetic, prod
 
 _LAST = {
     "threshold_backward": "threshold",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
 from . import attention, normalization, pooling
 from .contraction import dense, dots
 from .elementwise import ADD, CMP, SHARED, reduction
 from .shapes import attr, ints, n_in, n_out, out_shape, shape
-from .types import UnknownWork, Work, formula, prod
 
 
 def _rows(op: Op) -> tuple[int, int]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula
 from .elementwise import ADD, ATEN, CMP, DIV, MUL, SPECIAL, reduction
 from .shapes import attr, n_in, n_out
-from .types import Work, formula
 
 _KERNELS = "ATen native/cpu/BinaryOpsKernel.cpp, PointwiseOpsKernel.cpp, native/Loss.cpp"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula, prod
 from .contraction import dots, einsum, scaled
 from .convolution import convolution, taps_torch, transposed
 from .shapes import attr, ints, n_in, n_out, shape
-from .types import Work, formula, prod
 
 _BLAS = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
 

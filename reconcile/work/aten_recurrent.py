@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
 from .elementwise import ATEN
 from .recurrent import gates_alone, layers
 from .shapes import attr, n_in, n_out, shape
-from .types import UnknownWork, Work, formula, prod
 
 _SOURCE = "recurrent.py: ATen native/RNN.cpp"
 _KINDS = ("gru", "lstm", "rnn_tanh", "rnn_relu")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
 from . import elementwise, normalization, ordering
 from .elementwise import ADD, CMP, MUL
 from .shapes import attr, n_in, n_out, out_shape, shape
-from .types import UnknownWork, Work, formula, prod
 
 
 @formula("aten.sum", "aten.nansum", source="N - O adds: ATen native/cpu/SumKernel.cpp")

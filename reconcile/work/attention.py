@@ -7,9 +7,9 @@ does not change its work with the backend. A test holds it against the ops that 
 
 from __future__ import annotations
 
+from ..core.work import UnknownWork, Work, prod
 from . import gradients, normalization
 from .contraction import dense, dots
-from .types import UnknownWork, Work, prod
 
 
 def sdpa(

@@ -6,7 +6,7 @@ contraction over K >= 1 terms has one accumulator. A contraction over nothing (K
 
 from __future__ import annotations
 
-from .types import UnknownWork, Work, prod
+from ..core.work import UnknownWork, Work, prod
 
 
 def dots(count: int, k: int) -> Work:

@@ -5,8 +5,8 @@ Strides, dilation and padding need no term of their own: they are in the output'
 
 from __future__ import annotations
 
+from ..core.work import Work, prod
 from .contraction import dots
-from .types import Work, prod
 
 
 def convolution(outputs: int, taps: int, bias: bool) -> Work:

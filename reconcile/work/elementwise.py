@@ -6,7 +6,7 @@ log, sqrt, tanh, sigmoid, pow, rounding and the like are one special each. A sel
 
 from __future__ import annotations
 
-from .types import Work
+from ..core.work import Work
 
 ADD, MUL, DIV, CMP, SPECIAL = Work(add=1), Work(mul=1), Work(div=1), Work(cmp=1), Work(special=1)
 

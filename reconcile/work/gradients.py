@@ -6,9 +6,9 @@ several of them need is computed once.
 
 from __future__ import annotations
 
+from ..core.work import Work
 from .convolution import convolution, filter_gradient, transposed
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
-from .types import Work
 
 Mask = tuple[bool, bool, bool]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .types import Work
+from ..core.work import Work
 
 
 def softmax(rows: int, n: int) -> Work:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula
 from . import elementwise, normalization, ordering
 from .aten_elementwise import per_output
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
 from .shapes import n_in, n_out, shape
-from .types import UnknownWork, Work, formula
 
 _SPEC = "onnx.ai/onnx/operators"
 

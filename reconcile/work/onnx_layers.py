@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
 from . import normalization, pooling
 from .contraction import dots, einsum, scaled
 from .convolution import convolution, taps_torch, transposed
 from .recurrent import layers
 from .shapes import attr, ints, n_in, n_out, out_shape, shape, tensor_given
-from .types import UnknownWork, Work, formula, prod
 
 _SPEC = "onnx.ai/onnx/operators"
 

@@ -10,7 +10,7 @@ their origins (Schreier, Kislitsyn).  A test runs it.
 
 from __future__ import annotations
 
-from .types import Work
+from ..core.work import Work
 
 
 def largest(rows: int, n: int, k: int) -> Work:

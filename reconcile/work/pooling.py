@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .types import Work
+from ..core.work import Work
 
 
 def max_pool(outputs: int, window: int) -> Work:

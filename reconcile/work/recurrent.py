@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.work import UnknownWork, Work
 from .contraction import dots
-from .types import UnknownWork, Work
 
 GATES: dict[str, tuple[int, Work]] = {
     # add: input + hidden gates 3, h - n, + n; mul: r * h_n, z * (h - n); sigmoid, sigmoid, tanh

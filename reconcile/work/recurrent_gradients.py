@@ -27,9 +27,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..core.work import UnknownWork, Work
 from .contraction import dots
 from .recurrent import GATES
-from .types import UnknownWork, Work
 
 CELLS: dict[str, Work] = {
     # mul: g * z, g * (h - n), tanh' 2, da * r, da * y, two sigmoids' 4; add: -(g * z), + g, tanh' 1, sigmoids' 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..records import Op
-from .types import UnknownWork, known, numel
+from ..core.records import Op
+from ..core.work import UnknownWork, known, numel
 
 _MISSING = object()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula
 from . import elementwise, normalization, ordering
 from .contraction import dots, einsum
 from .elementwise import ADD, CMP, MUL
 from .shapes import attr, n_in, n_out, out_shape, shape
-from .types import Work, formula
 
 _KERNELS = "TensorFlow core/kernels/cwise_ops.h (Eigen)"
 

@@ -3,11 +3,11 @@ elementwise ones in elementwise.py."""
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula, no_arithmetic, prod
 from . import gradients, pooling
 from .elementwise import ADD, MUL
 from .shapes import ints, n_in, n_out
-from .types import Work, formula, no_arithmetic, prod
 
 
 @formula("AvgPool3DGrad", source="gradients.avg_pool, dense windows: core/kernels/pooling_ops_3d.cc")

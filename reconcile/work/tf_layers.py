@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula, prod
 from . import normalization, pooling
 from .convolution import convolution, filter_gradient, taps_tf, transposed
 from .shapes import attr, ints, n_in, n_out, out_shape, shape
-from .types import Work, formula, prod
 
 _CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
 

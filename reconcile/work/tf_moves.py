@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .types import no_arithmetic
+from ..core.work import no_arithmetic
 
 
 def _list(reason: str, names: str) -> None:

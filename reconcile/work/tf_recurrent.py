@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..records import Op
+from ..core.records import Op
+from ..core.work import Work, formula
 from .contraction import dense
 from .shapes import attr, shape
-from .types import Work, formula
 
 
 @formula("GRUBlockCell", source="TensorFlow core/kernels/rnn/gru_ops.h (GRUBlockCellFprop)")

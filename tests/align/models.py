@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconcile.records import Op, Tensor, Trace
+from reconcile.core.records import Op, Tensor, Trace
 
 F32 = "float32"
 BATCH = 3

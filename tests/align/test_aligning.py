@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.align import ROOT, Alignment
-from reconcile.aligning import aligned, counted, layers_of, lone
-from reconcile.conventions import BUILT_IN
-from reconcile.partners import ALONE, AMBIGUOUS, CROSSED
-from reconcile.records import Trace
-from reconcile.results import Match
-from reconcile.traces import layer_work
+from reconcile.align.alignment import ROOT, Alignment
+from reconcile.align.automatic import aligned, counted, layers_of, lone
+from reconcile.align.partners import ALONE, AMBIGUOUS, CROSSED
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Trace
+from reconcile.core.results import Match
+from reconcile.engine.traces import layer_work
 from reconcile.work import work_of
 from tests.align.models import Layer, pair
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.align import ROOT
-from reconcile.aligning import aligned, alignment
-from reconcile.errors import UsageError
-from reconcile.mapping import COLUMNS, read, written
-from reconcile.records import Layer
+from reconcile.align.alignment import ROOT
+from reconcile.align.automatic import aligned, alignment
+from reconcile.align.mapping import COLUMNS, read, written
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Layer
 from tests.align.models import pair
 
 TF = [("stem", 4, 5), ("mha.query", 5, 5), ("mha.value", 5, 5), ('a, "b"', 5, 6), ("extra", 0, 9), ("", 0, 3)]

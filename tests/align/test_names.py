@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.layer_names import Name, likeness, reduced, words
+from reconcile.align.layer_names import Name, likeness, reduced, words
 
 SAME = [
     ("bert.", "encoder.layer_._0.attention.self.query", "encoder.layer.0.attention.self.query"),

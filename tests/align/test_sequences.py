@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.sequences import ascending, certain
+from reconcile.align.sequence import ascending, certain
 
 SCORES = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), max_size=4)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reconcile.aligning import aligned
-from reconcile.layer_names import Name
-from reconcile.records import Op, Tensor, Trace
-from reconcile.sites import paths_of, sites_of
+from reconcile.align.automatic import aligned
+from reconcile.align.layer_names import Name
+from reconcile.align.sites import paths_of, sites_of
+from reconcile.core.records import Op, Tensor, Trace
 from tests.align.models import F32, dense, pair, relu, trace
 
 

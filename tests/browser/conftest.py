@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconcile.core.results import RunResult
 from reconcile.report.page import to_html
-from reconcile.results import RunResult
 from tests.browser.page import DESKTOP, Page
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from reconcile import baselines
-from reconcile.causes import Cause
-from reconcile.conventions import BUILT_IN
-from reconcile.records import FLOP, MAC
-from reconcile.results import Adjustment, LayerRow, RunResult
-from reconcile.settling import settle_each
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FLOP, MAC
+from reconcile.core.results import Adjustment, LayerRow, RunResult
+from reconcile.drift import baselines
+from reconcile.engine.settle import settle_each
 from reconcile.work import load
 from tests.report import parts, samples
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from reconcile.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN
 from tests.browser.page import END, HOME, Page, integer
 from tests.browser.results import PER_LAYER, large
 from tests.report import samples
@@ -63,8 +63,8 @@ def test_a_long_list_says_what_the_rest_adds_up_to(show: Show) -> None:
 
 def _made(result: object) -> float:
     """Seconds that making the page, not opening it, takes."""
+    from reconcile.core.results import RunResult
     from reconcile.report.page import to_html
-    from reconcile.results import RunResult
 
     assert isinstance(result, RunResult)
     start = time.monotonic()

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.report.text import clean
-from reconcile.results import RunResult
+from reconcile.core.results import RunResult
+from reconcile.core.text import clean
 from tests.browser.page import ESCAPE, NARROW, Page
 from tests.report import parts, samples
 

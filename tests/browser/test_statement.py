@@ -8,9 +8,9 @@ from itertools import permutations
 
 import pytest
 
-from reconcile.report.text import clean
-from reconcile.results import RunResult, Statement
-from reconcile.statements import statement_between
+from reconcile.core.results import RunResult, Statement
+from reconcile.core.text import clean
+from reconcile.engine.statements import statement_between
 from tests.browser.page import Page, integer
 from tests.browser.results import gru_demo
 from tests.report import samples

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reconcile import baselines
-from reconcile.records import MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.settling import Collected
+from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.drift import baselines
+from reconcile.engine.settle import Collected
 
 OLD, NEW = "0.0.31.post2001170342", "0.0.31.post2005241907"
 CONV = 32 * 97 * 127 * (16 + 1)  # outputs x (taps and bias)

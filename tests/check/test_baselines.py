@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile import baselines
-from reconcile.causes import State
-from reconcile.drift import compare
-from reconcile.engine import Missing
-from reconcile.errors import UsageError
-from reconcile.records import Op, to_json
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Op, to_json
+from reconcile.drift import baselines
+from reconcile.drift.compare import compare
+from reconcile.engine.reconcile import Missing
 from tests.check import takes
 from tests.check.takes import NEW, OLD, take
 

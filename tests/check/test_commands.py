@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reconcile import baselines, checking, elsewhere
-from reconcile.causes import State
 from reconcile.cli import cli
-from reconcile.engine import Missing
-from reconcile.environments import Environment, EnvironmentError_
-from reconcile.records import to_json
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected
+from reconcile.core.causes import State
+from reconcile.core.records import to_json
+from reconcile.drift import baselines
+from reconcile.drift import check as checking
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch import in_environment
+from reconcile.launch.environments import Environment, EnvironmentError_
+from reconcile.launch.runner import RunRequest
 from tests.check import takes
 from tests.check.takes import GRU, NEW, OLD, take
 
@@ -111,8 +113,8 @@ def test_environments_have_baselines_of_their_own(bench: Bench, monkeypatch: pyt
         asked.append(env.name)
         return Path("python-of-it")
 
-    monkeypatch.setattr(elsewhere, "ensure", ensure)
-    monkeypatch.setattr(elsewhere, "collect", bench.collect)
+    monkeypatch.setattr(in_environment, "ensure", ensure)
+    monkeypatch.setattr(in_environment, "collect", bench.collect)
     bench.found = take(OLD)
     assert f"--environment {OLD_TORCH} --update" in bench.check("--environment", OLD_TORCH).stderr
     assert bench.check("--environment", OLD_TORCH, "--update").exit_code == 0
@@ -134,7 +136,7 @@ def test_an_environment_that_cannot_be_made_is_said(bench: Bench, monkeypatch: p
     def ensure(env: Environment, say: object) -> Path:
         raise EnvironmentError_("there is no uv")
 
-    monkeypatch.setattr(elsewhere, "ensure", ensure)
+    monkeypatch.setattr(in_environment, "ensure", ensure)
     result = bench.check("--environment", "tf-1.12", "--update")
     assert (result.exit_code, "tf-1.12 cannot be used: there is no uv" in result.stderr) == (2, True)
 
@@ -147,8 +149,8 @@ def test_an_environment_too_old_for_a_tracer_borrows_the_current_trace(
     def collect(request: RunRequest, progress: object = None) -> Collected:
         return replace(take(OLD), traces=(too_old,)) if request.python else take(NEW)
 
-    monkeypatch.setattr(elsewhere, "ensure", lambda env, say: Path("old"))
-    monkeypatch.setattr(elsewhere, "collect", collect)
+    monkeypatch.setattr(in_environment, "ensure", lambda env, say: Path("old"))
+    monkeypatch.setattr(in_environment, "collect", collect)
     assert bench.check("--environment", OLD_TORCH, "--update").exit_code == 0
     old = bench.path.with_name(f"{OLD_TORCH}.json")
     assert baselines.load(old).found.traces[0].ops == takes.trace().ops  # type: ignore[union-attr]

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from reconcile import baselines
-from reconcile.checking import between, check
-from reconcile.conventions import BUILT_IN
-from reconcile.decode import figure, gather, search
-from reconcile.errors import ReconcileError, UsageError, short
-from reconcile.mapping import check as check_mapping
+from reconcile.align.mapping import check as check_mapping
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.errors import ReconcileError, UsageError, short
+from reconcile.core.user_files import DEEP, Unsound, parse_json
+from reconcile.decode.search import figure, gather, search
+from reconcile.drift import baselines
+from reconcile.drift.check import between, check
+from reconcile.launch.runner import RunRequest
 from reconcile.report.drift import details, verdict
-from reconcile.runner import RunRequest
-from reconcile.user_files import DEEP, Unsound, parse_json
 from tests.check import takes
 from tests.check.takes import take
 
@@ -192,7 +192,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="cannot read the file /dev/zero: it is neither a file nor a folder"):
         baselines.load(Path("/dev/zero"))
-    monkeypatch.setattr("reconcile.user_files.PARTS", 2)
+    monkeypatch.setattr("reconcile.core.user_files.PARTS", 2)
     (tmp_path / "long").write_bytes(bytes(3 << 20))
     with pytest.raises(UsageError, match=r"the file .*long is too large"):
         baselines.load(tmp_path / "long")

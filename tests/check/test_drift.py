@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.align import Alignment
-from reconcile.causes import Cause, State
-from reconcile.conventions import ALL
-from reconcile.drift import compare
-from reconcile.engine import Missing
-from reconcile.records import Entry, Layer, Ledger, Op, Trace
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import ALL
+from reconcile.core.records import Entry, Layer, Ledger, Op, Trace
+from reconcile.drift.compare import compare
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
 from reconcile.report.drift import details, verdict
-from reconcile.settling import Collected
 from reconcile.work import Work
 from tests.check import takes
 from tests.check.takes import CONV, DENSE, GRU, NEW, OLD, take, trace, with_ledger

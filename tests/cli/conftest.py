@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reconcile import runner
 from reconcile.cli import cli
-from reconcile.process import Event
-from reconcile.results import RunResult
-from reconcile.runner import Collect, RunRequest
+from reconcile.core.results import RunResult
+from reconcile.launch import runner
+from reconcile.launch.runner import Collect, RunRequest
+from reconcile.launch.supervisor import Event
 from tests.report import samples
 
 

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from reconcile.adapters import COUNTERS
-from reconcile.causes import Cause
 from reconcile.cli import COMMANDS, cli
-from reconcile.conventions import BUILT_IN
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
 from reconcile.model_zoo.pair import zoo_names
 from tests.cli.conftest import Stub
 
@@ -125,7 +125,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) -> None:
     code = f"""if 1:
         import sys
-        from reconcile import runner
+        from reconcile.launch import runner
         from tests.report import samples
         runner.run = lambda request, progress, take: samples.unexplained()
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]

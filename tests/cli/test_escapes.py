@@ -18,9 +18,9 @@ import reconcile.cli
 from reconcile.cli import progress
 from reconcile.cli.console import PlainConsole
 from reconcile.cli.streams import say
-from reconcile.errors import UsageError
-from reconcile.process import Event
-from reconcile.text import clean, plain
+from reconcile.core.errors import UsageError
+from reconcile.core.escapes import clean, plain
+from reconcile.launch.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reconcile import endings
 from reconcile.cli import cli
 from reconcile.cli.streams import say
-from reconcile.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, brief, of_system
+from reconcile.core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, brief, of_system
+from reconcile.launch import exits
 from tests.cli.conftest import Stub
 
 
@@ -233,8 +233,8 @@ def test_a_folder_for_temporary_files_that_takes_nothing_is_one_sentence(tmp_pat
 
 def test_a_refusal_stands_where_there_is_no_room_for_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "worker.log").write_text("what the model printed")
-    monkeypatch.setattr(endings, "LOGS", str(tmp_path / "gone"))
-    refused = endings.refused("the model cannot be used.", tmp_path, "torch")
+    monkeypatch.setattr(exits, "LOGS", str(tmp_path / "gone"))
+    refused = exits.refused("the model cannot be used.", tmp_path, "torch")
     assert (str(refused), refused.declined, refused.printed) == ("the model cannot be used.", "torch", "")
 
 

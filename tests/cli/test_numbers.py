@@ -9,12 +9,12 @@ from click.testing import CliRunner, Result
 
 import reconcile
 from reconcile.cli import cli
-from reconcile.decode import figure
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.core.numbers import seconds, whole
+from reconcile.decode.search import figure
+from reconcile.launch.runner import RunRequest
+from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.pair import Pair, PairError, resolve
-from reconcile.numbers import seconds, whole
-from reconcile.own import read_input
-from reconcile.runner import RunRequest
 
 LONG = "9" * 5000
 NO_TIME = ["nan", "-nan", "inf", "-inf", "1e400", "0", "-0.0", "-1", "1e9", LONG, "", "ten", "0x10", "1,5", "1e-400"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.cli import COMMANDS
-from reconcile.declared import documentation
 from reconcile.model_zoo.pair import pair_path
+from reconcile.worker.introspect import documentation
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZED = {**os.environ, "PYTHONOPTIMIZE": "2"}
@@ -58,7 +58,7 @@ def test_documentation_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODULE)
     code = (
         f"import json, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import mine; from reconcile.declared import documentation\n"
+        "import mine; from reconcile.worker.introspect import documentation\n"
         "print(json.dumps([documentation(x) for x in (mine, mine.Made, mine.Made.inside, mine.bare)]))\n"
     )
     expected = ["A module.\n\nWith a second line.", "A class.", "A method.", ""]
@@ -75,7 +75,7 @@ def test_a_pair_keeps_its_description(name: str) -> None:
     """What a worker says of the pair before it loads a framework: its Python drops docstrings as the one that starts it."""
     path = pair_path(name)
     code = (
-        "import json; from reconcile.worker import Worker\n"
+        "import json; from reconcile.worker.main import Worker\n"
         f"request = {{'pair': {path!r}, 'overrides': {{}}, 'paths': [], 'out': '', 'framework': 'tf'}}\n"
         "print(json.dumps(Worker(request)._meta()['doc']))"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.errors import UsageError, unknown
-from reconcile.process import Event
-from reconcile.runner import RunRequest
+from reconcile.core.errors import UsageError, unknown
+from reconcile.launch.runner import RunRequest
+from reconcile.launch.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples
 

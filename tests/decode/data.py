@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reconcile import baselines
-from reconcile.grammar import Source
-from reconcile.records import DEAD, FLOP, INITIALIZER, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected
+from reconcile.core.records import DEAD, FLOP, INITIALIZER, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.decode.grammar import Source
+from reconcile.drift import baselines
+from reconcile.engine.settle import Collected
+from reconcile.launch.runner import RunRequest
 from tests.check import takes
 
 SAVED = Path(__file__).resolve().parents[2] / "reports/baselines"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import baselines
-from reconcile.causes import State
-from reconcile.decode import Decoded, figure, gather, search
-from reconcile.engine import Missing
-from reconcile.errors import UsageError
-from reconcile.grammar import Source, candidates
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.decode.grammar import Source, candidates
+from reconcile.decode.search import Decoded, figure, gather, search
+from reconcile.drift import baselines
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch.runner import RunRequest
 from tests.decode import data
 
 

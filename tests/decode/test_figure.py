@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.decode import figure
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.decode.search import figure
 
 
 @pytest.mark.parametrize(

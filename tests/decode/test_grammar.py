@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.conventions import BUILT_IN, Convention
-from reconcile.decode import figure, search
-from reconcile.grammar import Source, candidates
-from reconcile.records import DUPLICATE, LIVE
+from reconcile.core.conventions import BUILT_IN, Convention
+from reconcile.core.records import DUPLICATE, LIVE
+from reconcile.decode.grammar import Source, candidates
+from reconcile.decode.search import figure, search
 from tests.check import takes
 from tests.decode import data
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import environments
+from reconcile.launch import environments
 
 UV = """#!/bin/sh
 echo "$@" >> {log}

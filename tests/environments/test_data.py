@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.environments import Environment, adhoc, folder_of, load
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.launch.environments import Environment, adhoc, folder_of, load
 
 GOOD = """
 ["tf-2.15.1"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import interpreters
-from reconcile.interpreters import EnvironmentError_, clean_environ, find, probe, uv_command
+from reconcile.launch import interpreters
+from reconcile.launch.interpreters import EnvironmentError_, clean_environ, find, probe, uv_command
 
 Make = Callable[[Path, str], Path]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 import pytest
 
-from reconcile import environments
-from reconcile.environments import STAMP, Environment, EnvironmentError_, ensure, folder_of, load
+from reconcile.launch import environments
+from reconcile.launch.environments import STAMP, Environment, EnvironmentError_, ensure, folder_of, load
 
 ENV = Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protobuf<3.20"))
 Uv = Callable[..., Path]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.environments import Environment, EnvironmentError_, ensure, load
-from reconcile.interpreters import clean_environ
+from reconcile.launch.environments import Environment, EnvironmentError_, ensure, load
+from reconcile.launch.interpreters import clean_environ
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 

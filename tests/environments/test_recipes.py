@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.environments import ensure, load
-from reconcile.results import Statement
-from reconcile.runner import RunRequest, run
+from reconcile.core.results import Statement
+from reconcile.launch.environments import ensure, load
+from reconcile.launch.runner import RunRequest, run
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import Cause
-from reconcile.conventions import BUILT_IN
-from reconcile.environments import ensure
-from reconcile.environments import load as load_environments
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.engine.settle import settle
+from reconcile.launch.environments import ensure
+from reconcile.launch.environments import load as load_environments
+from reconcile.launch.runner import RunRequest, collect
 from reconcile.report.markdown import to_markdown
 from reconcile.report.view import phases
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
 from reconcile.work import load as load_formulas
 
 pytestmark = pytest.mark.matrix

@@ -9,14 +9,15 @@ import json
 import sys
 from typing import Any
 
-from reconcile import files, own
-from reconcile.adapters.refusal import FactoryError
-from reconcile.conventions import BUILT_IN
-from reconcile.errors import UsageError
-from reconcile.records import Trace
-from reconcile.taking import TRACE
+from reconcile import files
+from reconcile.adapters.shared.refusal import FactoryError
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Trace
+from reconcile.launch import user_models
 from reconcile.work import work_of
-from reconcile.worker import Worker
+from reconcile.worker.capture import TRACE
+from reconcile.worker.main import Worker
 
 
 def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[str, ...] = ()) -> Any:
@@ -26,11 +27,11 @@ def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[st
     if name.endswith("!"):  # nothing that would run the model
         name, counters = name[:-1], ("tf.profiler@function", "tf.profiler@frozen")
     try:
-        file = own.given(framework, name, trusted=trusted)
+        file = user_models.given(framework, name, trusted=trusted)
         assert isinstance(file, files.ModelFile)
         held = {framework: files.request(file, trusted=trusted, signature=signature)}
-        body = own.body({framework: name}, own.read_inputs(given.split() if given else ()), held)
-        tasks = [TRACE, *(counters or own.counters_of({framework: name}, (), held))]
+        body = user_models.body({framework: name}, user_models.read_inputs(given.split() if given else ()), held)
+        tasks = [TRACE, *(counters or user_models.counters_of({framework: name}, (), held))]
         request = {**body, "framework": framework, "device": "cpu", "recipe": "", "out": "", "tasks": tasks}
         worker = Worker(request)
         return worker.take(TRACE, worker._meta()["params"])

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from reconcile import files, own
-from reconcile.adapters.model_file import FileError
-from reconcile.adapters.repacked import fresh
-from reconcile.errors import UsageError
+from reconcile import files
+from reconcile.adapters.shared.model_file import FileError
+from reconcile.adapters.shared.repacked import fresh
+from reconcile.core.errors import UsageError
+from reconcile.launch import user_models
 from tests.files.hostile import Stream, archive, end64, long_end, two_ends
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +111,7 @@ def refusal(path: Path, data: bytes, framework: str = "torch") -> str:
     """The one sentence about an archive of these bytes."""
     path.write_bytes(data)
     with pytest.raises(UsageError) as caught:
-        own.given(framework, str(path))
+        user_models.given(framework, str(path))
     said = str(caught.value)
     assert said.startswith(f"{path}: it")
     assert said.endswith(".")
@@ -121,7 +122,7 @@ def refusal(path: Path, data: bytes, framework: str = "torch") -> str:
 def test_the_archive_that_is_changed_is_read(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(PLAIN)
-    found = own.given("torch", str(path))
+    found = user_models.given("torch", str(path))
     assert isinstance(found, files.ModelFile)
     assert (found.kind, found.size) == ("torchscript", sum(map(len, SCRIPT.values())))
 
@@ -255,7 +256,7 @@ def test_what_a_framework_is_handed(tmp_path: Path, name: str) -> None:
     """The members that are loaded, each as it was looked at, stored, and nothing else."""
     path = tmp_path / "net.pt"
     path.write_bytes(HONEST[name])
-    own.given("torch", str(path))
+    user_models.given("torch", str(path))
     seen: dict[str, bytes] = {}
 
     def look(member: str, data: bytes) -> bytes:
@@ -274,6 +275,6 @@ def test_what_a_framework_is_handed(tmp_path: Path, name: str) -> None:
 def test_a_trusted_file_is_handed_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(AMBIGUOUS["bytes after the end"])
-    assert isinstance(own.given("torch", str(path), trusted=True), files.ModelFile)
+    assert isinstance(user_models.given("torch", str(path), trusted=True), files.ModelFile)
     with fresh({**request(path), "trusted": True}, lambda _, data: b"") as made:
         assert made.read() == path.read_bytes()

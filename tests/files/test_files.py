@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from reconcile import confine
-from reconcile.conventions import BUILT_IN
-from reconcile.records import Ledger
-from reconcile.results import RunResult
-from reconcile.settling import Collected, settle
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Ledger
+from reconcile.core.results import RunResult
+from reconcile.engine.settle import Collected, settle
+from reconcile.launch import confine
 from tests.files.hostile import ZOO
 
 pytestmark = pytest.mark.frameworks

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.errors import UsageError
-from reconcile.interpreters import Interpreter
-from reconcile.process import Supervisor
+from reconcile.core.errors import UsageError
+from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.supervisor import Supervisor
 
 ROOT = Path(__file__).parents[2]
 
 START = """
 import os, pickle, subprocess, sys, collections
-from reconcile import given_file
+from reconcile.worker import model_file as given_file
 
 def tried(call):
     try:

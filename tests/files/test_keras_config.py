@@ -8,9 +8,9 @@ from typing import Any
 import h5py
 import pytest
 
-from reconcile.adapters import load_keras
-from reconcile.adapters.keras_config import check_config
-from reconcile.adapters.model_file import FileError
+from reconcile.adapters.shared.model_file import FileError
+from reconcile.adapters.tensorflow import load_keras
+from reconcile.adapters.tensorflow.keras_config import check_config
 
 tf = pytest.importorskip("tensorflow")
 

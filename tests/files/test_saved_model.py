@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from reconcile import work
-from reconcile.adapters import load_graph, load_saved, tf_op_names, tf_ops
-from reconcile.adapters.model_file import FileError
+from reconcile.adapters.shared.model_file import FileError
+from reconcile.adapters.tensorflow import load_graph, load_saved
+from reconcile.adapters.tensorflow import op_names as tf_op_names
+from reconcile.adapters.tensorflow import ops as tf_ops
 
 tf = pytest.importorskip("tensorflow")
 

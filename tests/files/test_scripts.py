@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from reconcile.adapters.load_script import check_code, check_pickle
-from reconcile.adapters.model_file import FileError
+from reconcile.adapters.pytorch.load_script import check_code, check_pickle
+from reconcile.adapters.shared.model_file import FileError
 
 WAY_OUT = "; --trust-file lets it."
 FORWARD = (

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.arithmetic import is_arithmetic
-from reconcile.adapters.model_file import FileError
-from reconcile.adapters.torch_operators import OPERATORS
-from reconcile.adapters.torch_program import is_operator, looked_at
+from reconcile.adapters.pytorch.arithmetic import is_arithmetic
+from reconcile.adapters.pytorch.operators import OPERATORS
+from reconcile.adapters.pytorch.program import is_operator, looked_at
+from reconcile.adapters.shared.model_file import FileError
 
 ROOT = Path(__file__).parents[2]
 WAY_OUT = "; --trust-file lets it."

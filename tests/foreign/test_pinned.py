@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.environments import ensure, load
+from reconcile.launch.environments import ensure, load
 from tests.foreign.conftest import Repository
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]

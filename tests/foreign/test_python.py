@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.environments import at
-from reconcile.errors import UsageError
-from reconcile.lending import lend
-from reconcile.process import Outcome
-from reconcile.runner import RunRequest, _missing
-from reconcile.taking import LENT
+from reconcile.core.errors import UsageError
+from reconcile.launch.environments import at
+from reconcile.launch.lend import lend
+from reconcile.launch.runner import RunRequest, _missing
+from reconcile.launch.supervisor import Outcome
+from reconcile.worker.capture import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = pytest.mark.frameworks

@@ -26,7 +26,7 @@ def _ready_torch() -> None:
     import torch
     import torch.export
 
-    from reconcile.adapters import load_torch  # noqa: F401
+    from reconcile.adapters.pytorch import load as load_torch  # noqa: F401
 
     torch.set_num_threads(1)
 
@@ -92,7 +92,7 @@ def torch_archive(rng: Random) -> bytes:
 
 def check_torch(data: bytes, folder: Path) -> None:
     """Raises Wrong where PyTorch would read what the checks have not."""
-    from reconcile.adapters import load_torch
+    from reconcile.adapters.pytorch import load as load_torch
 
     path = folder / "net.pt2"
     path.write_bytes(data)
@@ -144,7 +144,7 @@ def any_archive(rng: Random) -> bytes:
 def check_any(data: bytes, folder: Path) -> None:
     """Whatever it is: a kind, or one sentence."""
     from reconcile import files
-    from reconcile.errors import UsageError
+    from reconcile.core.errors import UsageError
 
     path = folder / "net.zip"
     path.write_bytes(data)

@@ -88,7 +88,9 @@ def status(args: Sequence[str]) -> tuple[int, str, str]:
 @contextlib.contextmanager
 def without_workers() -> Iterator[None]:
     """What a run collects is what the committed baseline holds: a real trace and four ledgers."""
-    from reconcile import baselines, checking, runner
+    from reconcile.drift import baselines
+    from reconcile.drift import check as checking
+    from reconcile.launch import runner
 
     def collect(request: Any, _progress: Any = None) -> Any:
         runner._counters(request)

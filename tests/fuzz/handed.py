@@ -40,8 +40,8 @@ def patched(*names: str) -> Iterator[None]:
 def handed(framework: str, path: Path, load: Callable[[Any], object]) -> bytes | None:
     """The bytes that a file's loader is handed; None for a file that is refused by a sentence before."""
     from reconcile import files
-    from reconcile.adapters.model_file import FileError
-    from reconcile.errors import UsageError
+    from reconcile.adapters.shared.model_file import FileError
+    from reconcile.core.errors import UsageError
 
     try:
         found = files.read(framework, str(path))

@@ -21,7 +21,7 @@ WORDS = (*NAMES, -1, 0, 3, 17, 22)
 
 def ready() -> None:
     """Import what a worker imports, and make the models."""
-    from reconcile.adapters import load_onnx, trace_onnx  # noqa: F401
+    from reconcile.adapters.onnx import load as load_onnx
 
     load_onnx.ready()
 
@@ -101,16 +101,17 @@ def models(rng: Random) -> bytes:
 
 def check(data: bytes, folder: Path) -> None:
     """Raises Wrong for work that is no whole number from 0 up, and whatever is no sentence."""
-    from reconcile import files, own
-    from reconcile.adapters.model_file import FileError
-    from reconcile.errors import UsageError
+    from reconcile import files
+    from reconcile.adapters.shared.model_file import FileError
+    from reconcile.core.errors import UsageError
+    from reconcile.launch import user_models
 
     path = folder / "net.onnx"
     path.write_bytes(data)
     try:
         files.read("onnx", str(path))
         _work(data, path, ())
-        _work(data, path, own.read_inputs(["2,3"]))
+        _work(data, path, user_models.read_inputs(["2,3"]))
     except (UsageError, FileError) as error:
         if "\n" in str(error):
             raise Wrong("its sentence has several lines") from error
@@ -119,9 +120,10 @@ def check(data: bytes, folder: Path) -> None:
 def _work(data: bytes, path: Path, inputs: Any) -> None:
     import onnx
 
-    from reconcile.adapters import load_onnx, trace_onnx
-    from reconcile.conventions import BUILT_IN
-    from reconcile.records import from_json, to_json
+    from reconcile.adapters.onnx import load as load_onnx
+    from reconcile.adapters.onnx import trace as trace_onnx
+    from reconcile.core.conventions import BUILT_IN
+    from reconcile.core.records import from_json, to_json
     from reconcile.work import UnknownWork, work_of
 
     path.write_bytes(data)

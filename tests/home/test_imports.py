@@ -72,7 +72,7 @@ TRAVELLING = travelling()
 HOME = [
     m
     for m in MODULES
-    if m not in TRAVELLING and m not in ("reconcile.__main__", "reconcile.taking", "reconcile.worker")
+    if m not in TRAVELLING and m not in ("reconcile.__main__", "reconcile.worker.capture", "reconcile.worker.main")
 ]
 
 
@@ -106,16 +106,20 @@ def test_help_loads_no_framework_numpy_or_pandas(probe) -> None:
 
 
 def test_home_loads_no_framework_numpy_or_pandas(probe) -> None:
-    assert {"reconcile", "reconcile.cli", "reconcile.engine", "reconcile.work", "reconcile.adapters.thop.rules"} <= set(
-        HOME
-    )
+    assert {
+        "reconcile",
+        "reconcile.cli",
+        "reconcile.engine.reconcile",
+        "reconcile.work",
+        "reconcile.adapters.counters.thop.rules",
+    } <= set(HOME)
     assert probe("import " + ", ".join(HOME)) == (0, [])
 
 
 @pytest.mark.parametrize("module", HEAVY)
 def test_the_probe_can_fail(probe, module: str) -> None:
     assert probe(f"import {module}\n{HELP}") == (0, [module])
-    assert probe(f"try:\n    import {module}.missing\nexcept ImportError: pass\nimport reconcile.records") == (
+    assert probe(f"try:\n    import {module}.missing\nexcept ImportError: pass\nimport reconcile.core.records") == (
         0,
         [module],
     )
@@ -139,7 +143,7 @@ def wrong(modules: list[str], forbidden: set[str]) -> list[str]:
 
 
 def test_records_import_nothing() -> None:
-    assert imports("reconcile.records") == set()
+    assert imports("reconcile.core.records") == set()
 
 
 def test_the_words_know_only_each_other() -> None:
@@ -148,7 +152,7 @@ def test_the_words_know_only_each_other() -> None:
 
 
 def test_what_travels_takes_only_records_along() -> None:
-    assert {"reconcile.adapters.trace_tf", "reconcile.adapters.thop.capture"} <= TRAVELLING
+    assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
     assert sorted(m for m in TRAVELLING if part(m) not in {"records", "adapters", "model_zoo"}) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []
 
@@ -164,7 +168,7 @@ def test_the_zoo_imports_no_adapter() -> None:
 def test_the_engine_imports_no_zoo_counter_or_face() -> None:
     assert ENGINE
     assert wrong(ENGINE, {"model_zoo"} | FACES | RUNNING) == []
-    shared = {"reconcile.adapters.bridge", "reconcile.adapters.rulebook"}
+    shared = {"reconcile.adapters.counters.bridge", "reconcile.adapters.counters.rulebook"}
     taken = [(m, i) for m in ENGINE for i in imports(m) if i.startswith("reconcile.adapters.")]
     assert [(m, i) for m, i in taken if i not in shared] == []
 

@@ -26,13 +26,13 @@ def ruff_files() -> list[str]:
 
 def test_the_two_lists_of_legacy_files_agree() -> None:
     modern = [
-        "adapters/trace_torch.py",
-        "adapters/torch_fused.py",
-        "adapters/torch_nodes.py",
-        "adapters/torch_phases.py",
-        "adapters/torch_watch.py",
-        "adapters/trace_torch_training.py",
-        "adapters/flop_counter/capture.py",
+        "adapters/pytorch/trace.py",
+        "adapters/pytorch/fused.py",
+        "adapters/pytorch/nodes.py",
+        "adapters/pytorch/phases.py",
+        "adapters/pytorch/memory_guard.py",
+        "adapters/pytorch/training.py",
+        "adapters/counters/flop_counter/capture.py",
     ]
     assert ruff_files() == legacy_files() + modern
     assert [name for name in ruff_files() if not (ROOT / name).is_file()] == []

@@ -62,7 +62,7 @@ def test_only_reconcile_lands_in_site_packages(wheel: Path) -> None:
 def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     """Modules, linked folders, templates, schemas: a file that package-data forgets would only fail for users."""
     shipped = shipped_files()
-    assert {"reconcile/records.py", "reconcile/adapters/__init__.py", "reconcile/model_zoo/__init__.py"} <= shipped
+    assert {"reconcile/core/records.py", "reconcile/adapters/__init__.py", "reconcile/model_zoo/__init__.py"} <= shipped
     assert {name for name in names(wheel) if name.startswith("reconcile/")} == shipped
 
 
@@ -73,16 +73,16 @@ def test_a_wheel_from_the_sdist_is_the_same(tree: Path, wheel: Path, tmp_path: P
     (source,) = (tmp_path / "unpacked").iterdir()
     again = build(source, tmp_path / "wheel", "wheel")
     assert names(again) == names(wheel)
-    assert [zipfile.ZipFile(w).read("reconcile/records.py") for w in (again, wheel)] == [
-        (ROOT / "reconcile/records.py").read_bytes()
+    assert [zipfile.ZipFile(w).read("reconcile/core/records.py") for w in (again, wheel)] == [
+        (ROOT / "reconcile/core/records.py").read_bytes()
     ] * 2
 
 
 def test_the_wheel_runs_from_anywhere(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = (
-        "import sys, runpy, reconcile, reconcile.adapters.thop, reconcile.model_zoo\n"
-        "print(reconcile.__file__, reconcile.adapters.thop.__file__, reconcile.model_zoo.__file__)\n"
+        "import sys, runpy, reconcile, reconcile.adapters.counters.thop, reconcile.model_zoo\n"
+        "print(reconcile.__file__, reconcile.adapters.counters.thop.__file__, reconcile.model_zoo.__file__)\n"
         "sys.argv = ['reconcile', '--help']\n"
         "runpy.run_module('reconcile', run_name='__main__')\n"
     )
@@ -103,9 +103,9 @@ def test_an_editable_install_exposes_reconcile_alone(tree: Path, tmp_path: Path)
     code = (
         "import site, sys; from importlib.util import find_spec\n"
         f"site.addsitedir({str(tmp_path / 'site')!r})\n"
-        "import reconcile.adapters.thop, reconcile.model_zoo\n"
+        "import reconcile.adapters.counters.thop, reconcile.model_zoo\n"
         "assert [n for n in ('adapters', 'model_zoo', 'tests', 'benchmarks', 'docs') if find_spec(n)] == []\n"
-        "print(reconcile.adapters.thop.__file__)\n"
+        "print(reconcile.adapters.counters.thop.__file__)\n"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

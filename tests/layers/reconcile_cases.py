@@ -14,11 +14,12 @@ import sys
 import warnings
 from pathlib import Path
 
-from reconcile import conventions, engine
-from reconcile.adapters import keras_model
-from reconcile.align import Alignment
-from reconcile.causes import State
-from reconcile.engine import Missing
+from reconcile.adapters.shared import keras_model
+from reconcile.align.alignment import Alignment
+from reconcile.core import conventions
+from reconcile.core.causes import State
+from reconcile.engine import reconcile
+from reconcile.engine.reconcile import Missing
 from reconcile.model_zoo.pair import Input, Params
 
 
@@ -39,14 +40,16 @@ class OneModel:
 
 
 def capture_torch(model):
-    from reconcile.adapters import torch_model, trace_torch
+    from reconcile.adapters.pytorch import model as torch_model
+    from reconcile.adapters.pytorch import trace as trace_torch
 
     trace = trace_torch.trace(torch_model.TorchModel(model, Params({})))
     return trace, _ledgers("torch", lambda: torch_model.TorchModel(model, Params({})))
 
 
 def capture_tf(model):
-    from reconcile.adapters import tf_model, trace_tf
+    from reconcile.adapters.tensorflow import model as tf_model
+    from reconcile.adapters.tensorflow import trace as trace_tf
 
     held = tf_model.TfModel(model, Params({}))
     trace = trace_tf.trace_function(held.concrete, held.scopes, held.fetch, tf_model.versions())
@@ -73,7 +76,7 @@ def examine(trace, ledgers):
     """Everything that is not as it should be, under two conventions."""
     problems, failed = [], {}
     for convention in (conventions.MATMUL, conventions.TEXTBOOK):
-        books = engine.reconcile([trace], ledgers, Alignment([]), convention, conventions.BUILT_IN)
+        books = reconcile.reconcile([trace], ledgers, Alignment([]), convention, conventions.BUILT_IN)
         if not books.traces[0].complete:
             return {"problems": [books.traces[0].reason], "failed": {}, "totals": {}, "notes": list(trace.notes)}
         for statement, ledger in zip(books.statements, books.ledgers, strict=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.thop.own import own_work
-from reconcile.adapters.thop.rules import BOOK
-from reconcile.align import Alignment
-from reconcile.bridging import Reconciled, reconcile_ledger
-from reconcile.causes import Cause, State
-from reconcile.conventions import ALL, MATMUL
-from reconcile.records import DEAD, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.adapters.counters.thop.own import own_work
+from reconcile.adapters.counters.thop.rules import BOOK
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import ALL, MATMUL
+from reconcile.core.records import DEAD, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.engine.ledger import Reconciled, reconcile_ledger
 from reconcile.work import Work, work_of
 
 VERSIONS = {"torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238"}

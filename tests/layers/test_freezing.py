@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from reconcile.adapters.tf_graph import undisturbed
-from reconcile.adapters.tf_model import TfModel, quiet
+from reconcile.adapters.tensorflow.graph import undisturbed
+from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.model_zoo.pair import Input
 
 quiet()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reconcile.adapters.tf_profiler import capture
-from reconcile.align import Alignment
-from reconcile.causes import Cause, State
+from reconcile.adapters.counters.tf_profiler import capture
+from reconcile.align.alignment import Alignment
 from reconcile.cli import cli
-from reconcile.conventions import BUILT_IN
-from reconcile.engine import reconcile
-from reconcile.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.engine.reconcile import reconcile
 
 STEPS, UNITS = 100_000, 32
 ONE = 2 * UNITS * UNITS  # a row of as many times a square of as many

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN
-from reconcile.environments import Environment
-from reconcile.matrix import Cell, MatrixResult
-from reconcile.results import Residual, RunResult, Statement
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.results import Residual, RunResult, Statement
+from reconcile.launch.environments import Environment
+from reconcile.launch.matrix import Cell, MatrixResult
 from tests.report import samples
 
 OLD, NEW, GONE = (

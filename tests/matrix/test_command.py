@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reconcile import matrix
 from reconcile.cli import cli
-from reconcile.conventions import Convention
-from reconcile.environments import Environment, load
-from reconcile.errors import UsageError
-from reconcile.matrix import MatrixResult
-from reconcile.process import Event
-from reconcile.runner import RunRequest
+from reconcile.core.conventions import Convention
+from reconcile.core.errors import UsageError
+from reconcile.launch import matrix
+from reconcile.launch.environments import Environment, load
+from reconcile.launch.matrix import MatrixResult
+from reconcile.launch.runner import RunRequest
+from reconcile.launch.supervisor import Event
 from tests.matrix import hand
 
 NAMES = list(load())

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from reconcile import elsewhere, environments, own
-from reconcile.causes import Cause
-from reconcile.conventions import BUILT_IN
-from reconcile.results import RunResult
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected, settle
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.results import RunResult
+from reconcile.engine.settle import Collected, settle
+from reconcile.launch import environments, in_environment, user_models
+from reconcile.launch.runner import RunRequest
 from tests.matrix import huggingface_models as models
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]
@@ -120,10 +120,10 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
                 "",
                 {},
                 factories={"tf": f"{module}:tf_{name}", "torch": f"{module}:{name}"},
-                inputs=own.read_inputs(CASES[name].inputs),
+                inputs=user_models.read_inputs(CASES[name].inputs),
                 counters=CASES[name].counters,
             )
-            file.write_bytes(pickle.dumps(elsewhere.collect_in(place)(request, lambda _event: None)))
+            file.write_bytes(pickle.dumps(in_environment.collect_in(place)(request, lambda _event: None)))
         found: Collected = pickle.loads(file.read_bytes())
         return found
 

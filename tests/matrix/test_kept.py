@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile import kept
-from reconcile.causes import State
-from reconcile.engine import Missing
-from reconcile.environments import load
-from reconcile.records import MAC, Entry, Ledger
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected
+from reconcile.core.causes import State
+from reconcile.core.records import MAC, Entry, Ledger
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch import cache as kept
+from reconcile.launch.environments import load
+from reconcile.launch.runner import RunRequest
 
 OLD = load()["torch-1.10.1"]
 REQUEST = RunRequest("gru_demo", {"units": "3"}, counters=("thop",))

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from reconcile.matrix import MatrixResult
+from reconcile.launch.matrix import MatrixResult
 from reconcile.report import matrix, matrix_terminal
 from reconcile.report.csv import COLUMNS
 from tests.matrix import hand

@@ -65,7 +65,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     logs.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    monkeypatch.setattr("reconcile.endings.LOGS", str(logs))
+    monkeypatch.setattr("reconcile.launch.exits.LOGS", str(logs))
     return Repository(folder, logs)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import reconcile
 from reconcile import api
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
 
 pytestmark = pytest.mark.frameworks
 

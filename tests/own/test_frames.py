@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 import reconcile
-from reconcile.errors import NotInResult, PackageMissing
-from reconcile.results import RunResult
-from reconcile.verdict import verdict
+from reconcile.core.errors import NotInResult, PackageMissing
+from reconcile.core.results import RunResult
+from reconcile.verdict.verdict import verdict
 from tests.report import samples
 
 pytest.importorskip("pandas")

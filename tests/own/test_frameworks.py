@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconcile import runner
-from reconcile.settling import Collected
+from reconcile.engine.settle import Collected
+from reconcile.launch import runner
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks

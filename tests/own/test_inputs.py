@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import own
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.launch import user_models
+from reconcile.launch.runner import RunRequest
 from reconcile.model_zoo.pair import Input
-from reconcile.runner import RunRequest
 from tests.cli.conftest import Stub, stub
 
 __all__ = ["stub"]
@@ -29,7 +29,7 @@ __all__ = ["stub"]
     ],
 )
 def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
-    assert own.read_input(text) == read
+    assert user_models.read_input(text) == read
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
 )
 def test_an_input_that_cannot_be_read_is_said_with_the_form(text: str, why: str) -> None:
     with pytest.raises(UsageError) as refused:
-        own.read_input(text)
+        user_models.read_input(text)
     said = str(refused.value)
     assert said.startswith(f"--input {text!r} cannot be read: {why}")
-    assert said.endswith(own.FORM)
+    assert said.endswith(user_models.FORM)
 
 
 def test_a_name_cannot_be_given_twice() -> None:
     with pytest.raises(UsageError, match="--input gives 'ids' twice"):
-        own.read_inputs(["ids=1", "1", "2", "ids=3"])
+        user_models.read_inputs(["ids=1", "1", "2", "ids=3"])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_name_cannot_be_given_twice() -> None:
 )  # fmt: skip
 def test_a_factory_that_is_not_one_is_said(text: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        own.factory("torch", text)
+        user_models.factory("torch", text)
     assert said in str(refused.value)
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import reconcile
-from reconcile import isolated, runner
-from reconcile.errors import NotInResult, PackageMissing, ReconcileError, UsageError
+from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
+from reconcile.core.results import RunResult
+from reconcile.launch import in_workers, runner
+from reconcile.launch.runner import RunRequest
+from reconcile.launch.supervisor import Event
 from reconcile.model_zoo.pair import Input
-from reconcile.process import Event
-from reconcile.results import RunResult
-from reconcile.runner import RunRequest
 from tests.report import samples
 
 
@@ -64,7 +64,7 @@ def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_
     assert request.inputs == (Input("", (1, 3), ""), Input("ids", (2,), "int64"))
     assert (request.convention, request.counters, request.timeout) == ("all", ("thop",), 7)
     assert (request.convention_files, request.formulas) == ((tmp_path / "c.toml",), (tmp_path / "f.py",))
-    assert request.paths == isolated.paths()
+    assert request.paths == in_workers.paths()
     with pytest.raises(UsageError, match=r"python is not there\. Give an interpreter"):
         reconcile.run(torch="net:Net", inputs="1,3", python=tmp_path / "python")
     assert events == [Event("torch", "thop", "done")]
@@ -86,7 +86,7 @@ def test_the_callers_own_folders_go_along_and_what_is_installed_does_not(
     monkeypatch.setattr(
         sys, "path", ["", str(mine), site, os.path.dirname(json.__file__), str(tmp_path / "gone"), str(mine)]
     )
-    assert isolated.paths() == (str(tmp_path.resolve()), str(mine.resolve()))
+    assert in_workers.paths() == (str(tmp_path.resolve()), str(mine.resolve()))
 
 
 def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters import torch_room
+from reconcile.adapters.pytorch import memory as torch_room
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks
@@ -73,7 +73,7 @@ def linear(size: int) -> Any:
 
 
 def of(pair: Any, training: str = "") -> Any:
-    from reconcile.adapters.torch_model import TorchModel
+    from reconcile.adapters.pytorch.model import TorchModel
 
     model = TorchModel(pair, None, room=torch_room.Room())
     model.training = training
@@ -122,7 +122,7 @@ def test_tied_weights_take_their_room_once() -> None:
 
 
 def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> None:
-    from reconcile.adapters.trace_torch import trace
+    from reconcile.adapters.pytorch.trace import trace
 
     def build(_params: object) -> Any:
         scale = torch.ones(1).numpy()  # no values on meta
@@ -168,7 +168,7 @@ def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.Monk
 
 
 def test_a_copy_for_meta_copies_no_weights() -> None:
-    from reconcile.live import _copied
+    from reconcile.launch.in_process import _copied
 
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     module.append(module[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.declared import weightless
+from reconcile.worker.introspect import weightless
 
 MODULE = """
 import enum

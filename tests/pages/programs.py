@@ -35,9 +35,9 @@ def booked(left: dict[str, Any]) -> dict[str, Any]:
     """Causes and residuals of the model that a program left behind."""
     if "net" not in left or "x" not in left:
         return {}
-    from reconcile.conventions import BUILT_IN
-    from reconcile.live import collect_live
-    from reconcile.settling import settle
+    from reconcile.core.conventions import BUILT_IN
+    from reconcile.engine.settle import settle
+    from reconcile.launch.in_process import collect_live
     from reconcile.work import load
 
     load()

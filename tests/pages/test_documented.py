@@ -11,8 +11,8 @@ import pytest
 
 from reconcile.adapters import COUNTERS
 from reconcile.cli import COMMANDS, cli
-from reconcile.conventions import BUILT_IN
-from reconcile.environments import load
+from reconcile.core.conventions import BUILT_IN
+from reconcile.launch.environments import load
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.pages import names
 

@@ -9,12 +9,12 @@ import pytest
 
 from docs.write import TITLES, texts
 from reconcile.adapters import COUNTERS
-from reconcile.adapters.bridge import make_item
-from reconcile.booking import Booking, book
-from reconcile.causes import Cause
-from reconcile.conventions import BUILT_IN, Convention
+from reconcile.adapters.counters.bridge import make_item
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN, Convention
+from reconcile.core.records import FLOP
+from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
-from reconcile.records import FLOP
 from reconcile.work import Work
 from tests.cli.conftest import Stub, stub  # noqa: F401
 from tests.pages.reading import SLOW, numbers, programs, value

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import baselines, runner
-from reconcile.causes import State
-from reconcile.engine import Missing
-from reconcile.records import Problem
-from reconcile.runner import RunRequest
-from reconcile.settling import Collected
+from reconcile.core.causes import State
+from reconcile.core.records import Problem
+from reconcile.drift import baselines
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch import runner
+from reconcile.launch.runner import RunRequest
 from tests.check.takes import DENSE, GRU, NEW, OLD, take, trace
 
 pytest_plugins = ["pytester"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from reconcile import confine, reaper
-from reconcile.interpreters import Interpreter
-from reconcile.process import Event, Supervisor
+from reconcile.launch import confine, reaper
+from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.supervisor import Event, Supervisor
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
 HOLDS = {confine.FILES: "", confine.CALLS: ""}

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from reconcile import rows
-from reconcile.interpreters import Interpreter
-from reconcile.process import Outcome, Supervisor
+from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.supervisor import Outcome, Supervisor
+from reconcile.zoo import rows
 from tests.process.conftest import STRAY, running, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")

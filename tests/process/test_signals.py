@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import signals
+from reconcile.core import signals
 from tests.process.conftest import STRAY, running, until
 
 MODEL = STRAY + "def make():\n    stray(os.environ['READY'])\n    time.sleep(1000)\n"

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN
-from reconcile.records import FLOP, MAC, Op, Tensor
-from reconcile.results import (
-    Adjustment,
-    EntryResult,
-    Evidence,
-    LedgerResult,
-    Statement,
-    TraceResult,
-    TraceRow,
-)
-from reconcile.work.types import Work
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FLOP, MAC, Op, Tensor
+from reconcile.core.results import Adjustment, EntryResult, Evidence, LedgerResult, Statement, TraceResult, TraceRow
+from reconcile.core.work import Work
 
 B, K, N, H, T = 2, 3, 4, 4, 5
 DENSE = Work(mac=B * K * N, accumulators=B * N, add=B * N)

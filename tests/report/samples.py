@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN, Convention
-from reconcile.records import FLOP, MAC
-from reconcile.results import (
-    LayerRow,
-    Mismatch,
-    Residual,
-    RunResult,
-    Statement,
-    TraceResult,
-    Unknown,
-)
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN, Convention
+from reconcile.core.records import FLOP, MAC
+from reconcile.core.results import LayerRow, Mismatch, Residual, RunResult, Statement, TraceResult, Unknown
 from tests.report.parts import (
     BIAS,
     DENSE,

@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from reconcile.causes import State
-from reconcile.gallery import read
+from reconcile.core.causes import State
+from reconcile.core.results import RunResult, Statement
 from reconcile.report import drawing, gallery, pictures, view
 from reconcile.report.pictures import Bar, Column, Layers, waterfall
-from reconcile.results import RunResult, Statement
+from reconcile.zoo.gallery import read
 from tests.report import samples
 from tests.report.svg import SVG, boxes, lengths, said
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.causes import State
+from reconcile.core.causes import State
+from reconcile.core.results import LedgerResult, RunResult, Statement
 from reconcile.report import foot, write
-from reconcile.results import LedgerResult, RunResult, Statement
 from tests.report import samples
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
+from reconcile.core.results import RunResult
 from reconcile.report.csv import COLUMNS, to_csv
 from reconcile.report.json import to_json
 from reconcile.report.markdown import to_markdown
-from reconcile.results import RunResult
 from tests.report import samples
 from tests.report.tables import Table, amount, read
 

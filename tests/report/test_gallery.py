@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reconcile import gallery, rows
 from reconcile.cli import cli
-from reconcile.errors import UsageError
-from reconcile.gallery import Reading, Row, read
+from reconcile.core.errors import UsageError
 from reconcile.report import gallery as page
 from reconcile.report import pictures
 from reconcile.report.gallery import cell, ratio, to_markdown
-from reconcile.rows import Cell, dump
+from reconcile.zoo import gallery, rows
+from reconcile.zoo.gallery import Reading, Row, read
+from reconcile.zoo.rows import Cell, dump
 
 EXACT, LOW = Cell("equal", 10, 10, "", ""), Cell("explained", 4, 10, "op-not-counted", "")
 ROW = Row(

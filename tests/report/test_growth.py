@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from benchmarks.bare.growth import made
-from reconcile.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.results import RunResult
+from reconcile.engine.settle import Collected, settle
 from reconcile.report import write
 from reconcile.report.json import to_dict, to_json
-from reconcile.results import RunResult
-from reconcile.settling import Collected, settle
 
 META: dict[str, Any] = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": []}
 

@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from reconcile.causes import Cause
+from reconcile.core.causes import Cause
+from reconcile.core.results import Adjustment, Evidence, LedgerResult, RunResult, TraceResult
 from reconcile.report.json import to_dict, to_json
 from reconcile.report.json_text import plain
-from reconcile.results import Adjustment, Evidence, LedgerResult, RunResult, TraceResult
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES

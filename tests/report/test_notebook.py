@@ -10,10 +10,10 @@ from html.parser import HTMLParser
 import pytest
 
 from reconcile.api import Run
+from reconcile.core.results import RunResult
+from reconcile.core.text import clean
 from reconcile.report.notebook import LAYERS, to_html, to_markdown
-from reconcile.report.text import clean
-from reconcile.results import RunResult
-from reconcile.verdict import verdict
+from reconcile.verdict.verdict import verdict
 from tests.report import samples
 from tests.report.tables import amount, read
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from reconcile.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.results import RunResult
+from reconcile.core.text import clean
 from reconcile.report.page import SCRIPTS, to_html
 from reconcile.report.page.data import SAFE, exact, page_data, script_json, tensors
-from reconcile.report.text import clean
-from reconcile.results import RunResult
-from reconcile.verdict import verdict
+from reconcile.verdict.verdict import verdict
 from tests.browser.results import COMMAND, REPORTS, gru_demo, large
 from tests.report import samples
 from tests.report.tables import amount
@@ -226,7 +226,7 @@ def test_integers_are_exact(value: int) -> None:
 
 
 def test_shapes_as_text() -> None:
-    from reconcile.records import Tensor
+    from reconcile.core.records import Tensor
 
     found = [Tensor((1, 96), "float32"), Tensor((None, 3), "float32"), Tensor(None, "int64"), Tensor((), "int64")]
     assert tensors(found) == "float32 (1, 96) (?, 3) int64 ? ()"

@@ -12,15 +12,15 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from reconcile.conventions import BUILT_IN
-from reconcile.phases import phase_table
-from reconcile.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
+from reconcile.core.results import Claim
+from reconcile.engine.phases import phase_table
 from reconcile.report import terminal, view, write
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
 from reconcile.report.page import to_html
-from reconcile.results import Claim
 from tests.report import samples
 from tests.report.parts import B, K, N
 from tests.report.tables import amount, read

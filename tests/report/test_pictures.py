@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.core.results import RunResult
 from reconcile.report import pictures, view, write
 from reconcile.report.markdown import to_markdown
 from reconcile.report.pictures import by_layer, embedded, waterfall
-from reconcile.results import RunResult
 from tests.report import samples
 
 SAMPLES = [sample() for sample in samples.SAMPLES]

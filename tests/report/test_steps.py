@@ -10,15 +10,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile import steps
-from reconcile.causes import State
 from reconcile.cli import cli
+from reconcile.core.causes import State
+from reconcile.core.text import multiple
 from reconcile.model_zoo import pair as pairs
 from reconcile.report import pictures
 from reconcile.report.steps import command, to_markdown
-from reconcile.report.text import multiple
-from reconcile.rows import Cell, dump, open_
-from reconcile.steps import Step, read
+from reconcile.zoo import training
+from reconcile.zoo.rows import Cell, dump, open_
+from reconcile.zoo.training import Step, read
 from tests.report import samples
 
 WORK = {
@@ -81,11 +81,11 @@ def test_frameworks_that_differ_have_one_each_and_recomputation_has_a_column_whe
 
 def test_a_pair_says_what_its_step_needs() -> None:
     for model in _names():
-        at, device = steps.settings_of(model)
+        at, device = training.settings_of(model)
         assert (set(at) <= set(pairs.load_pair(pairs.pair_path(model)).PAIR.params), device in ("cpu", "meta")) == (
             True,
         ) * 2
-    assert command("pointnet", *steps.settings_of("pointnet")) == (
+    assert command("pointnet", *training.settings_of("pointnet")) == (
         "reconcile run --model pointnet --set batch=2 --pass training --from flop_counter --to trace@torch"
     )
     assert command("toy", {}, "meta").startswith("reconcile run --model toy --device meta --pass training --from")
@@ -106,7 +106,7 @@ def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -
     data.write_text(dump([ROW]))
     assert read(data) == {"toy": ROW}
     made = replace(ROW, model="conv1x1")
-    monkeypatch.setattr(steps, "measure", lambda _model, _baselines: (made, None))
+    monkeypatch.setattr(training, "measure", lambda _model, _baselines: (made, None))
     monkeypatch.setattr(pictures, "require", lambda: None)
     args = ["gallery", "--pass", "training", "--model", "conv1x1", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, args)

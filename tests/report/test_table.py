@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconcile
-from reconcile import mapping, table
+from reconcile.align import mapping
+from reconcile.core import table
+from reconcile.core.results import Match
 from reconcile.report.csv import to_csv
 from reconcile.report.sweep import to_csv as sweep_csv
-from reconcile.results import Match
 from reconcile.sweep.engine import Finished
 from tests.report import samples
 

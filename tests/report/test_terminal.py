@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from reconcile.core.results import RunResult
 from reconcile.report import terminal
-from reconcile.results import RunResult
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.report import text
+from reconcile.core import text
 from tests.report.tables import read
 
 MARKUP = st.text(st.one_of(st.sampled_from("\\`*_{}[]<>()|~$&;#!-+=.:/@ \n1a"), st.characters()))

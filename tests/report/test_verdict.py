@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.causes import Cause, State
-from reconcile.citing import quantity
-from reconcile.conventions import BUILT_IN, Convention
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN, Convention
+from reconcile.core.results import RunResult
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
-from reconcile.results import RunResult
-from reconcile.verdict import REMEDY, Verdict, verdict
+from reconcile.verdict.citation import quantity
+from reconcile.verdict.verdict import REMEDY, Verdict, verdict
 from tests.report import samples
 from tests.report.tables import read
 from tests.report.test_terminal import joined

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.causes import Cause, State
+from reconcile.core.causes import Cause, State
+from reconcile.core.results import RunResult, Statement
 from reconcile.report import view
-from reconcile.results import RunResult, Statement
-from reconcile.verdict import counters_of
+from reconcile.verdict.verdict import counters_of
 from tests.report import samples
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.cli.options import FORMATS
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
 from reconcile.report import write
 from tests.report import samples
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN, Convention
-from reconcile.records import FLOP, FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
-from reconcile.results import LayerRow, RunResult, TraceResult, TraceRow, Unknown
-from reconcile.work.types import Work
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN, Convention
+from reconcile.core.records import FLOP, FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
+from reconcile.core.results import LayerRow, RunResult, TraceResult, TraceRow, Unknown
+from reconcile.core.work import Work
 from tests.report.parts import B, K, N, blank, evidence, ledger, line, statement, tensor, trace
 
 FIRST, SECOND = B * K * N, B * N * N

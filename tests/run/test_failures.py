@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from reconcile.causes import State
-from reconcile.errors import UsageError
-from reconcile.runner import RunRequest, run
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.launch.runner import RunRequest, run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

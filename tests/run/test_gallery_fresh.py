@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.gallery import measure, read
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.report import write
 from reconcile.report.gallery import to_markdown
-from reconcile.rows import reconciled, source_of
 from reconcile.work import load
+from reconcile.zoo.gallery import measure, read
+from reconcile.zoo.rows import reconciled, source_of
 from tests.zoo.choice import chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"

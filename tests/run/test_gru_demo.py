@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN, MATMUL
-from reconcile.records import Ledger, Trace
-from reconcile.settling import settle
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.records import Ledger, Trace
+from reconcile.engine.settle import settle
 
 pytestmark = pytest.mark.frameworks
 
@@ -137,7 +137,7 @@ def test_ways_through_a_third_counter_add_up(collected):
 
 
 def test_records_survive_json(collected):
-    from reconcile.records import from_json, to_json
+    from reconcile.core.records import from_json, to_json
 
     for record in (*collected.traces, *collected.ledgers):
         assert isinstance(record, (Trace, Ledger))

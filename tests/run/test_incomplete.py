@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import State
-from reconcile.conventions import ALL, BUILT_IN
-from reconcile.runner import RunRequest, run
-from reconcile.settling import settle
+from reconcile.core.causes import State
+from reconcile.core.conventions import ALL, BUILT_IN
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.adapters.bridge import View
-from reconcile.align import Alignment
-from reconcile.booking import scale
-from reconcile.bridging import reconcile_ledger
-from reconcile.conventions import ALL, BUILT_IN, MATMUL
-from reconcile.recompute import recompute
-from reconcile.records import Layer, Ledger, Trace
-from reconcile.results import Adjustment, Evidence
-from reconcile.settling import settle
+from reconcile.adapters.counters.bridge import View
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL
+from reconcile.core.records import Layer, Ledger, Trace
+from reconcile.core.results import Adjustment, Evidence
+from reconcile.engine.booking import scale
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.engine.recompute import recompute
+from reconcile.engine.settle import settle
 
 pytestmark = pytest.mark.frameworks
 

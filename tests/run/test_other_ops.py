@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.align import Alignment
-from reconcile.bridging import reconcile_ledger
-from reconcile.causes import Cause, State
-from reconcile.conventions import ALL, BUILT_IN, MATMUL
-from reconcile.records import DEAD, Ledger, Op, Tensor
-from reconcile.runner import RunRequest, run
-from reconcile.settling import settle
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL
+from reconcile.core.records import DEAD, Ledger, Op, Tensor
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, run
 from reconcile.work import work_of
 from tests.conftest import PAIRS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import State
-from reconcile.conventions import BUILT_IN
-from reconcile.records import Ledger
-from reconcile.settling import settle
+from reconcile.core.causes import State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Ledger
+from reconcile.engine.settle import settle
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.causes import Cause, State
+from reconcile.core.causes import Cause, State
+from reconcile.core.results import Adjustment, Residual, RunResult, Statement
+from reconcile.engine.statements import UNATTRIBUTED, chain, close, statement_between, turn
 from reconcile.report import foot
-from reconcile.results import Adjustment, Residual, RunResult, Statement
-from reconcile.statements import UNATTRIBUTED, chain, close, statement_between, turn
 from tests.report import samples
 
 SAMPLES = samples.PAIRED

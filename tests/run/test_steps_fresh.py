@@ -10,9 +10,9 @@ import pytest
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.report import write
 from reconcile.report.steps import PAGE, command, headline, to_markdown
-from reconcile.rows import reconciled, source_of
-from reconcile.steps import measure, read
 from reconcile.work import load
+from reconcile.zoo.rows import reconciled, source_of
+from reconcile.zoo.training import measure, read
 from tests.zoo.choice import chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"

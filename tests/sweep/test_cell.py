@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, UsageError
+from reconcile.core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, UsageError
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
 from reconcile.sweep.engine import Finished, exit_code

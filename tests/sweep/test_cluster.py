@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
 from reconcile.sweep import cell, cluster
 from tests.sweep.fakes import LOG, answer
 

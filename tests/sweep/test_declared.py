@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.declared import documented, inputs_of
 from reconcile.model_zoo.pair import Input
+from reconcile.worker.introspect import documented, inputs_of
 
 DOC = "with a resolution that is not\n`(224, 224, 3)`. E.g. `(160, 160, 3)`, or (1000,) classes."
 

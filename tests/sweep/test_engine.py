@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
 from reconcile.sweep import engine
 from reconcile.sweep.engine import Finished
 from tests.sweep.fakes import LOG, answer, outcome, request

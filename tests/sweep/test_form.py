@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from reconcile.core.results import RunResult
 from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
-from reconcile.results import RunResult
 from reconcile.sweep import form
 from reconcile.sweep.engine import Finished
 from reconcile.sweep.outcome import outcome_of, refused

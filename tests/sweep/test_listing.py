@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import environments
-from reconcile.errors import UsageError
+from reconcile.core.errors import UsageError
+from reconcile.launch import environments
 from reconcile.model_zoo.pair import Input, zoo_names
 from reconcile.sweep import listfile, listing
 from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, read, request_of

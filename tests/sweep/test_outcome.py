@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reconcile.causes import State
-from reconcile.errors import Refused, UsageError
-from reconcile.results import RunResult
-from reconcile.runner import RunRequest
+from reconcile.core.causes import State
+from reconcile.core.errors import Refused, UsageError
+from reconcile.core.results import RunResult
+from reconcile.launch.runner import RunRequest
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
 from reconcile.sweep.outcome import outcome_of

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import environments
-from reconcile.endings import MARK as WORKER
+from reconcile.launch import environments
+from reconcile.launch.exits import MARK as WORKER
 from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from reconcile.adapters import trace_torch_training as training
-from reconcile.adapters.flop_counter.capture import capture
-from reconcile.align import Alignment
-from reconcile.bridging import reconcile_ledger
-from reconcile.conventions import BUILT_IN
+from reconcile.adapters.counters.flop_counter.capture import capture
+from reconcile.adapters.pytorch import training
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import BUILT_IN
+from reconcile.engine.ledger import reconcile_ledger
 from reconcile.work import work_of
 
 

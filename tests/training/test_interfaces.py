@@ -11,11 +11,13 @@ pytest.importorskip("torch")
 import torch
 
 import reconcile
-from reconcile import baselines, checking
-from reconcile.errors import UsageError
-from reconcile.live import collect_live
+from reconcile.core.errors import UsageError
+from reconcile.drift import baselines
+from reconcile.drift import check as checking
+from reconcile.engine import settle
+from reconcile.launch.in_process import collect_live
+from reconcile.launch.runner import RunRequest
 from reconcile.pytest_plugin import Flops
-from reconcile.runner import RunRequest
 
 BATCH, SIDE = 3, 3 * 3
 CONV, LINEAR = 2 * BATCH * 4 * SIDE * 9, 2 * BATCH * 4 * SIDE * 5
@@ -82,7 +84,7 @@ def take(request, _progress):
     found = collect_live(
         {"torch": net()}, torch.ones(BATCH, 1, 5, 5), ("flop_counter",), "cpu", lambda _: None, request.training
     )
-    return reconcile.settling.Collected({**found.meta, "name": "net", "params": {}}, found.traces, found.ledgers)
+    return settle.Collected({**found.meta, "name": "net", "params": {}}, found.traces, found.ledgers)
 
 
 def check(request, folder, update=False, path=None):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN
-from reconcile.errors import EXIT_OK
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.errors import EXIT_OK
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, collect
 from reconcile.report import write
 from reconcile.report.view import phases
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
 
 pytestmark = pytest.mark.frameworks
 

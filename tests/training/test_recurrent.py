@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn.utils import rnn  # noqa: E402
 
-from reconcile.adapters import trace_torch  # noqa: E402
-from reconcile.adapters import trace_torch_training as training  # noqa: E402
-from reconcile.adapters.flop_counter.capture import capture  # noqa: E402
-from reconcile.causes import Cause  # noqa: E402
-from reconcile.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch import trace as trace_torch  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, work_of  # noqa: E402
 from tests.training import cells  # noqa: E402
 from tests.training.models import Model, explained  # noqa: E402

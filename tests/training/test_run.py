@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-from reconcile import runner
-from reconcile.causes import State
-from reconcile.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from reconcile.core.causes import State
+from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+from reconcile.launch import runner
+from reconcile.launch.runner import RunRequest
 from reconcile.report import write
 from reconcile.report.view import phases
-from reconcile.runner import RunRequest
-from reconcile.verdict import verdict
+from reconcile.verdict.verdict import verdict
 
 NET = """
 import torch

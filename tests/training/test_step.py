@@ -11,14 +11,13 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from reconcile.adapters import trace_torch_training as training  # noqa: E402
-from reconcile.adapters.flop_counter.capture import capture  # noqa: E402
-from reconcile.adapters.refusal import FactoryError  # noqa: E402
-from reconcile.align import Alignment  # noqa: E402
-from reconcile.bridging import reconcile_ledger  # noqa: E402
-from reconcile.causes import Cause  # noqa: E402
-from reconcile.conventions import BUILT_IN  # noqa: E402
-from reconcile.records import (  # noqa: E402
+from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.shared.refusal import FactoryError  # noqa: E402
+from reconcile.align.alignment import Alignment  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.records import (  # noqa: E402
     FORWARD,
     INPUT_GRADIENT,
     LOSS,
@@ -26,6 +25,7 @@ from reconcile.records import (  # noqa: E402
     RECOMPUTATION,
     WEIGHT_GRADIENT,
 )
+from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
 from reconcile.work import ZERO, Work, work_of  # noqa: E402
 from tests.training.by_phase import macs, work  # noqa: E402
 from tests.training.models import Model, explained  # noqa: E402

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters import tf_graph  # noqa: E402
-from reconcile.adapters.rulebook import apply  # noqa: E402
-from reconcile.adapters.tf_profiler.capture import _profile  # noqa: E402
-from reconcile.adapters.tf_profiler.rules import BOOK  # noqa: E402
-from reconcile.booking import own_value  # noqa: E402
-from reconcile.records import FLOP  # noqa: E402
+from reconcile.adapters.counters.rulebook import apply  # noqa: E402
+from reconcile.adapters.counters.tf_profiler.capture import _profile  # noqa: E402
+from reconcile.adapters.counters.tf_profiler.rules import BOOK  # noqa: E402
+from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.core.records import FLOP  # noqa: E402
+from reconcile.engine.booking import own_value  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work.counting import Tally, values  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402

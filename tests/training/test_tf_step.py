@@ -8,20 +8,14 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters import tf_graph  # noqa: E402
-from reconcile.adapters.tf_profiler.capture import capture  # noqa: E402
-from reconcile.adapters.tf_training import trace  # noqa: E402
-from reconcile.align import Alignment  # noqa: E402
-from reconcile.bridging import reconcile_ledger  # noqa: E402
-from reconcile.causes import Cause  # noqa: E402
-from reconcile.conventions import BUILT_IN  # noqa: E402
-from reconcile.records import (  # noqa: E402
-    FORWARD,
-    INPUT_GRADIENT,
-    LOSS,
-    OPTIMIZER,
-    WEIGHT_GRADIENT,
-)
+from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
+from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.training import trace  # noqa: E402
+from reconcile.align.alignment import Alignment  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
 from reconcile.work import ZERO, Work, work_of  # noqa: E402
 from tests.training.by_phase import macs, work  # noqa: E402
 from tests.training.tf_steps import L, booked, chain, model_of, ran  # noqa: E402

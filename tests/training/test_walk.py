@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters import trace_torch_training as training  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.work import UnknownWork, work_of  # noqa: E402
 from tests.training import walk  # noqa: E402
 from tests.training.models import Model, explained  # noqa: E402

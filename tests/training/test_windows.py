@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters import trace_torch_training as training  # noqa: E402
-from reconcile.causes import Cause  # noqa: E402
-from reconcile.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import ZERO, work_of  # noqa: E402
 from tests.training import loops  # noqa: E402
 from tests.training.models import Model, explained  # noqa: E402
@@ -290,7 +290,7 @@ def test_what_was_computed_from_parameters_alone_is_a_weights_gradient():
 @pytest.mark.parametrize("kernel", ["flash", "efficient", "cudnn"])
 def test_a_kernel_that_computes_the_scores_again(kernel):
     """flop_counter counts five products of a fused kernel's gradient; four are the gradient, one is the kernel's own."""
-    from reconcile.adapters.flop_counter.rules import BOOK
+    from reconcile.adapters.counters.flop_counter.rules import BOOK
 
     shapes = [(2, 6, 5, 8), (2, 6, 5, 4), (2, 2, 3, 4), (2, 2, 3, 8)]  # g, query, key, value
     op = make(f"aten._scaled_dot_product_{kernel}_attention_backward", shapes, [], dropout_p=0.0)

@@ -6,10 +6,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters import torch_model  # noqa: E402
-from reconcile.adapters import trace_torch_training as training  # noqa: E402
+from reconcile.adapters.pytorch import model as torch_model  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.model_zoo import pair as pairs  # noqa: E402
-from reconcile.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import work_of  # noqa: E402
 from tests.training.models import explained  # noqa: E402
 

@@ -8,7 +8,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters.tf_training import TrainingModel, trace  # noqa: E402
+from reconcile.adapters.tensorflow.training import TrainingModel, trace  # noqa: E402
 from reconcile.model_zoo.pair import Input  # noqa: E402
 
 L = tf.keras.layers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcile.records import Op, Tensor
+from reconcile.core.records import Op, Tensor
 
 
 def make(name: str, inputs: Any, outputs: Any, **attrs: Any) -> Op:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.conventions import load_conventions
-from reconcile.errors import UsageError
+from reconcile.core.conventions import load_conventions
+from reconcile.core.errors import UsageError
 from reconcile.work import COMPONENTS, Work
 from reconcile.work.contraction import dots
 

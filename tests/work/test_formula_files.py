@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reconcile import formula_files
 from reconcile.cli import cli
-from reconcile.errors import UsageError
-from reconcile.formula_files import load_formulas
-from reconcile.work import NoWork, UnknownWork, Work, checked, load, registered, scoped, work_of
+from reconcile.core.errors import UsageError
+from reconcile.work import NoWork, UnknownWork, Work, checked, formula_files, load, registered, scoped, work_of
+from reconcile.work.formula_files import load_formulas
 from tests.work.records_by_hand import make
 
 HEAD = "from reconcile.work import UnknownWork, Work, formula, no_arithmetic, work_of\n"
@@ -179,7 +178,7 @@ def test_without_a_timer_the_formula_is_called_all_the_same(file: Path, monkeypa
 
 def test_a_user_sees_one_sentence_and_2(file: Path, tmp_path: Path) -> None:
     """Through the command line, where a formula is called long after its file was read."""
-    from reconcile import baselines
+    from reconcile.drift import baselines
     from tests.check.takes import take
 
     found = take()

@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters import trace_torch  # noqa: E402
-from reconcile.adapters.torch_model import TorchModel  # noqa: E402
+from reconcile.adapters.pytorch import trace as trace_torch  # noqa: E402
+from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
 from reconcile.model_zoo.bricks.net import branches, pair  # noqa: E402
 from reconcile.model_zoo.pair import Params  # noqa: E402
 from reconcile.work import ZERO, work_of  # noqa: E402

@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.flop_counter import capture  # noqa: E402
-from reconcile.adapters.torch_model import ModulePath, TorchModel  # noqa: E402
-from reconcile.adapters.trace_torch import FAST_PATH, trace  # noqa: E402
+from reconcile.adapters.counters.flop_counter import capture  # noqa: E402
+from reconcile.adapters.pytorch.model import ModulePath, TorchModel  # noqa: E402
+from reconcile.adapters.pytorch.trace import FAST_PATH, trace  # noqa: E402
 from reconcile.model_zoo.pair import Input, Params  # noqa: E402
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.adapters.rulebook import apply
-from reconcile.adapters.tf_profiler.rules import BOOK
-from reconcile.conventions import BUILT_IN, load_conventions
+from reconcile.adapters.counters.rulebook import apply
+from reconcile.adapters.counters.tf_profiler.rules import BOOK
+from reconcile.core.conventions import BUILT_IN, load_conventions
 from tests.work.counting import Tally
 from tests.work.oracle import conv
 from tests.work.records_by_hand import make
@@ -79,7 +79,7 @@ def test_one_product_is_1_by_the_textbook_and_2_by_the_accumulator():
 @pytest.mark.parametrize("name", list(FORMULAS))
 def test_a_run_reconciles_under_each(collecting, name):
     """The demo's convolution: 97 x 127 x 32 outputs of 16 products, with a bias; its relu weighs nothing here."""
-    from reconcile.settling import settle
+    from reconcile.engine.settle import settle
 
     result = settle(collecting("conv_only"), CONVENTIONS[name], {**BUILT_IN, **CONVENTIONS})
     outputs, k = 97 * 127 * 32, 16

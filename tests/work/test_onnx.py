@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.records import Op
+from reconcile.core.records import Op
 from reconcile.work import UnknownWork, Work, load, registered, work_of
 from tests.work.records_by_hand import make
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work import oracle  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors  # noqa: E402

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.records import Op, Tensor
-from reconcile.work import UnknownWork, load, registered, types, work_of
+from reconcile.core import work
+from reconcile.core.records import Op, Tensor
+from reconcile.work import UnknownWork, load, registered, work_of
 from tests.work.records_by_hand import make
 
 load()
@@ -83,13 +84,13 @@ def test_a_record_without_the_tensors_is_unknown():
 
 def test_a_second_formula_for_an_op_is_refused():
     with pytest.raises(ValueError, match="already has a work formula"):
-        types.formula("aten.mm", source="twice")(lambda op: types.ZERO)
+        work.formula("aten.mm", source="twice")(lambda op: work.ZERO)
     assert registered()["aten.mm"] is FORMULAS["aten.mm"]
 
 
 def test_integers_and_complex_numbers():
     ints = [Tensor((2, 3), "int64"), Tensor((3, 2), "int64")]
-    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == types.ZERO
+    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == work.ZERO
     waves = [Tensor((2, 3), "complex64"), Tensor((3, 2), "complex64")]
     with pytest.raises(UnknownWork, match="complex"):
         work_of(make("aten.mm", waves, [Tensor((2, 2), "complex64")]))

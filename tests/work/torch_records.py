@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from reconcile.adapters.trace_torch import dispatched
-from reconcile.records import Op
+from reconcile.adapters.pytorch.trace import dispatched
+from reconcile.core.records import Op
 from reconcile.work import ZERO, Work, work_of
 
 

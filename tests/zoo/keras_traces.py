@@ -11,9 +11,11 @@ import warnings
 
 import keras
 
-from reconcile.adapters import keras_model, torch_model, trace_torch
-from reconcile.declared import inputs_of
+from reconcile.adapters.pytorch import model as torch_model
+from reconcile.adapters.pytorch import trace as trace_torch
+from reconcile.adapters.shared import keras_model
 from reconcile.work import UnknownWork, load, work_of
+from reconcile.worker.introspect import inputs_of
 
 
 class Application:

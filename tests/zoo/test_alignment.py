@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from reconcile.align import Alignment
-from reconcile.aligning import aligned
+from reconcile.align.alignment import Alignment
+from reconcile.align.automatic import aligned
+from reconcile.core.records import Layer, Trace
+from reconcile.core.results import Match
+from reconcile.engine.settle import Collected
 from reconcile.model_zoo import pair as pairs
-from reconcile.records import Layer, Trace
-from reconcile.results import Match
-from reconcile.settling import Collected
 from reconcile.work import work_of
 from tests.zoo.choice import chosen
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.causes import Cause
-from reconcile.conventions import BUILT_IN
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.engine.settle import settle
 from reconcile.model_zoo import pair as pairs
-from reconcile.settling import settle
 from tests.zoo.transformers import transformer
 
 pytestmark = pytest.mark.frameworks

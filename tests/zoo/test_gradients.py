@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from reconcile.gallery import APART
 from reconcile.model_zoo.pair import zoo_names
+from reconcile.zoo.gallery import APART
 from tests.zoo.choice import chosen
 
 pytestmark = pytest.mark.frameworks
@@ -21,9 +21,9 @@ QUICK = ("conv1x1", "lstm_lm", "family_attention", "dcgan")
 SCRIPT = """
 import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-from reconcile.adapters.tf_model import quiet
+from reconcile.adapters.tensorflow.model import quiet
 quiet()
-from reconcile.gradient_parity import prove
+from reconcile.zoo.gradient_parity import prove
 from reconcile.model_zoo import pair as pairs
 
 for model in sys.argv[2:]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from reconcile.causes import State
-from reconcile.runner import RunRequest, run
-from reconcile.verdict import verdict
+from reconcile.core.causes import State
+from reconcile.launch.runner import RunRequest, run
+from reconcile.verdict.verdict import verdict
 from tests.zoo import convolutional as conv
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]

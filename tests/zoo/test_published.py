@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.conventions import BUILT_IN
-from reconcile.decode import figure, search
+from reconcile.core.conventions import BUILT_IN
+from reconcile.decode.search import figure, search
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, collect
 from reconcile.model_zoo import pair as pairs
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
 from tests.decode import data
 from tests.zoo import convolutional as conv
 from tests.zoo import transformers

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from reconcile.conventions import BUILT_IN
-from reconcile.records import Ledger
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Ledger
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, collect
 from tests.zoo.random_networks import network, pair_file, work
 
 pytestmark = pytest.mark.frameworks

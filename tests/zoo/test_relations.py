@@ -10,13 +10,13 @@ from collections import Counter
 
 import pytest
 
-from reconcile.align import Alignment
-from reconcile.conventions import BUILT_IN
-from reconcile.engine import End, between_runs
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Layer, Ledger
+from reconcile.engine.reconcile import End, between_runs
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, collect
 from reconcile.model_zoo import pair as pairs
-from reconcile.records import Layer, Ledger
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
 from reconcile.work import ZERO, Work, work_of
 
 pytestmark = pytest.mark.frameworks

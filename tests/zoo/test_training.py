@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from reconcile.causes import Cause, State
-from reconcile.conventions import BUILT_IN
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.engine.recompute import recompute
+from reconcile.engine.settle import settle
+from reconcile.launch.runner import RunRequest, collect
 from reconcile.model_zoo import pair as pairs
-from reconcile.recompute import recompute
 from reconcile.report.view import phases
-from reconcile.runner import RunRequest, collect
-from reconcile.settling import settle
 from tests.zoo.choice import chosen
 from tests.zoo.random_networks import network, pair_file
 

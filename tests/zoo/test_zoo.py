@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from reconcile.causes import State
-from reconcile.conventions import BUILT_IN
+from reconcile.core.causes import State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Ledger
+from reconcile.engine.recompute import recompute
+from reconcile.engine.settle import settle
 from reconcile.model_zoo import pair as pairs
-from reconcile.recompute import recompute
-from reconcile.records import Ledger
-from reconcile.settling import settle
 from tests.work.held import HELD, fused
 from tests.zoo import transformers
 from tests.zoo.choice import chosen

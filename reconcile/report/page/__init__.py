@@ -17,14 +17,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from ...errors import EXIT_FAILED, EXIT_OK
-from ...phases import PhaseRow, PhaseTable
-from ...results import RunResult, Statement
-from ...verdict import REMEDY, CounterVerdict, verdict
-from ...work.types import COMPONENTS
+from ...core.errors import EXIT_FAILED, EXIT_OK
+from ...core.results import RunResult, Statement
+from ...core.text import clean, number, ratio, signed
+from ...core.work import COMPONENTS
+from ...engine.phases import PhaseRow, PhaseTable
+from ...verdict.verdict import REMEDY, CounterVerdict, verdict
 from .. import view
 from ..rendering import environment
-from ..text import clean, number, ratio, signed
 from .data import page_data, script_json
 
 DIFFER = "How the frameworks differ here"

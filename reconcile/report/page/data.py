@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import permutations
 from typing import Any
 
-from ...causes import Cause
-from ...records import Op, Tensor
-from ...results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
-from ...statements import statement_between
-from ...work.types import COMPONENTS
+from ...core.causes import Cause
+from ...core.records import Op, Tensor
+from ...core.results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
+from ...core.text import clean
+from ...core.work import COMPONENTS
+from ...engine.statements import statement_between
 from ..json_text import plain
-from ..text import clean
 
 SAFE = 2**53 - 1
 """The largest integer up to which a double holds every one."""

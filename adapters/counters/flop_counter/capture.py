@@ -1,0 +1,103 @@
+"""Ledger of torch.utils.flop_counter.FlopCounterMode, one entry per module and ATen op.
+
+Every op the counter lets run passes its ``_count_flops``; there we note what it added to its own global count.  The op's
+shapes are noted by a mode of our own underneath, which sees exactly what the counter lets through: ops it decomposes
+never get there, their parts do.
+
+Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
+"""
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from ....core.records import FLOP, Entry, Ledger, Sighting
+from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.trace import Recorder
+
+COUNTER = "flop_counter"
+
+
+class Watched(FlopCounterMode):
+    """The counter itself, noting by module what it adds."""
+
+    def __init__(self, where):
+        # type: (Callable[[], str]) -> None
+        super(Watched, self).__init__(display=False)
+        self.where = where
+        self.added = {}  # type: Dict[Tuple[str, str], int]
+
+    def _count_flops(self, func_packet, out, args, kwargs):
+        # type: (Any, Any, Any, Any) -> Any
+        before = sum(self.flop_counts["Global"].values())
+        result = super(Watched, self)._count_flops(func_packet, out, args, kwargs)
+        amount = sum(self.flop_counts["Global"].values()) - before
+        if amount:
+            key = (self.where(), packet_name(func_packet))
+            self.added[key] = self.added.get(key, 0) + int(amount)
+        return result
+
+
+def packet_name(packet):
+    # type: (Any) -> str
+    """``aten.addmm`` of an OpOverloadPacket, no in-place underscore."""
+    name = str(getattr(packet, "_qualified_op_name", packet)).replace("::", ".")
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+def _called(model):
+    # type: (TorchModel) -> Tuple[Recorder, Watched]
+    module = model.build(model.device)
+    inputs = model.example(model.device)
+    path = ModulePath(module)
+    recorder = Recorder(path)
+    watched = Watched(lambda: path.current)
+    with torch.no_grad(), path, recorder, watched:
+        module(*inputs)
+    return recorder, watched
+
+
+def _trained(model):
+    # type: (TorchModel) -> Tuple[Recorder, Watched]
+    from ...pytorch.nodes import TrainingPath
+    from ...pytorch.phases import TrainingRecorder
+    from ...pytorch.training import step
+
+    module = model.build(model.device)
+    module.train()
+    inputs = model.example(model.device)
+    path = TrainingPath(module)
+    recorder = TrainingRecorder(path, module)
+    watched = Watched(recorder.where)
+    with torch.enable_grad(), path, recorder, watched:
+        step(module, inputs, model.training, recorder)
+    return recorder, watched
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
+    recorder, watched = _trained(model) if model.training else _called(model)
+    calls = {}  # type: Dict[Tuple[str, str], int]
+    sightings = []  # type: List[Sighting]
+    for op in recorder.ops.values():
+        key = (op.layer, op.op)
+        calls[key] = calls.get(key, 0) + op.calls
+        sightings.append(Sighting(op, "%s|%s" % key))
+    entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
+    total = int(watched.get_total_flops())
+    if total != sum(e.value for e in entries):
+        raise RuntimeError("flop_counter's ops add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+    return Ledger(
+        COUNTER,
+        "torch",
+        FLOP,
+        model.device,
+        versions(recorder.path.root),
+        total,
+        tuple(entries),
+        tuple(sightings),
+        {},
+        (),
+    )

@@ -1,0 +1,92 @@
+"""What torch.utils.flop_counter includes: matrix products, convolutions, attention, gradients; 2 per MAC, nothing else.
+
+Lines are of torch 2.13.0, torch/utils/flop_counter.py.  Unit FLOP.
+"""
+
+from __future__ import annotations
+
+from ....core.records import Op
+from ....work import Work, prod
+from ..rulebook import RuleBook, dims
+
+BOOK = RuleBook("flop_counter", "torch", {"T": "torch/utils/flop_counter.py"})
+rule = BOOK.rule
+
+
+@rule("aten.mm", "aten._scaled_mm", source="T:75", formula="2 m n k")
+def _mm(op: Op) -> Work:
+    (m, k), (_, n) = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
+    return Work(mac=m * n * k)
+
+
+@rule("aten.addmm", source="T:87", formula="2 m n k, the added term is not counted")
+def _addmm(op: Op) -> Work:
+    (m, k), (_, n) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
+    return Work(mac=m * n * k)
+
+
+@rule("aten.bmm", source="T:92", formula="2 b m n k")
+def _bmm(op: Op) -> Work:
+    (b, m, k), (_, _, n) = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
+    return Work(mac=b * m * n * k)
+
+
+@rule("aten.baddbmm", source="T:107", formula="2 b m n k, the added term is not counted")
+def _baddbmm(op: Op) -> Work:
+    (b, m, k), (_, _, n) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
+    return Work(mac=b * m * n * k)
+
+
+@rule(
+    "aten.convolution",
+    "aten._convolution",
+    "aten.cudnn_convolution",
+    "aten._slow_conv2d_forward",
+    "aten.convolution_overrideable",
+    source="T:131",
+    formula="2 B numel(weight) prod(output positions; of the input if transposed)",
+)
+def _convolution(op: Op) -> Work:
+    x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
+    positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
+    return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+
+
+@rule(
+    "aten.convolution_backward",
+    source="T:180, T:272, T:281",
+    formula="input: 2 B numel(weight) prod(output positions; of the input if transposed); "
+    "weight: 2 B Cin Cout prod(kernel) prod(those positions), whatever the groups; bias 0",
+)
+def _convolution_backward(op: Op) -> Work:
+    # g (B, Cout, *out), x (B, Cin, *in), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k)
+    g, x, w = (dims(t.shape) for t in op.inputs[:3])
+    positions = prod((x if op.attrs["transposed"] else g)[2:])
+    part = op.attrs.get("part")
+    wanted = [asked and part in (None, i) for i, asked in enumerate(op.attrs["output_mask"])]
+    macs = x[0] * prod(w) * positions if wanted[0] else 0
+    return Work(mac=macs + (x[0] * x[1] * g[1] * prod(w[2:]) * positions if wanted[1] else 0))
+
+
+@rule(
+    "aten._scaled_dot_product_efficient_attention",
+    "aten._scaled_dot_product_flash_attention",
+    "aten._scaled_dot_product_cudnn_attention",
+    source="T:285",
+    formula="2 B Hq Sq Sk (Dq + Dv), a causal mask saves nothing",
+)
+def _attention(op: Op) -> Work:
+    (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[:3])
+    return Work(mac=b * heads * queries * keys * (width + values))
+
+
+@rule(
+    "aten._scaled_dot_product_efficient_attention_backward",
+    "aten._scaled_dot_product_flash_attention_backward",
+    "aten._scaled_dot_product_cudnn_attention_backward",
+    source="T:505, T:542",
+    formula="2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products",
+)
+def _attention_backward(op: Op) -> Work:
+    (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[1:4])
+    return Work(mac=b * heads * queries * keys * (3 * width + 2 * values))

@@ -1,0 +1,177 @@
+"""Ledger of fvcore's FlopCountAnalysis, one entry per module and operator.
+
+fvcore counts the nodes of a TorchScript trace, one by one.  That graph is kept as it goes by, so every node's shapes are
+known as fvcore saw them, and what its handle returns for a node is noted with the node's module.  fvcore knows the modules
+that ``named_modules`` lists; the layers that Keras holds in lists stand in its trace as well, under scopes that are not shown
+to fvcore.  Python 3.6, torch 1.x and later.
+"""
+
+from numbers import Number
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
+from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.records import distribution_version
+from .nodes import dropped, is_seen, made, node_record
+
+COUNTER = "fvcore"
+HIDDEN = (
+    "fvcore itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
+    "stands by layer"
+)
+
+
+OURS = "layer:"
+"""What starts a scope that is not fvcore's."""
+
+
+class Scopes(ModulePath):
+    """Opens a scope of its own in the trace for every module that fvcore does not know of."""
+
+    def __init__(self, root):
+        # type: (torch.nn.Module) -> None
+        super(Scopes, self).__init__(root)
+        self.known = {name: self._names[module] for name, module in root.named_modules()}
+        self.hidden = set(self._names) - set(root.modules())
+        self.made = []  # type: List[Tuple[str, Op]]  # every node of the trace with its scopes, also what PyTorch drops later
+
+    def _push(self, module, inputs):
+        # type: (torch.nn.Module, Any) -> None
+        super(Scopes, self)._push(module, inputs)
+        if module in self.hidden and torch._C._get_tracing_state():
+            torch._C._get_tracing_state().push_scope(OURS + self.current)
+
+    def _pop(self, module, inputs, outputs):
+        # type: (torch.nn.Module, Any, Any) -> None
+        super(Scopes, self)._pop(module, inputs, outputs)
+        state = torch._C._get_tracing_state()
+        if module in self.hidden and state:
+            state.pop_scope()
+        if module is self.root and hasattr(state, "graph"):
+            self.made = [(node.scopeName(), node_record(node, "", "")) for node in made(state.graph())]
+
+
+class Seen(object):
+    """A node of the trace as fvcore sees it, without the scopes that are not its own."""
+
+    def __init__(self, node):
+        # type: (Any) -> None
+        self._node = node
+
+    def __getattr__(self, name):
+        # type: (str) -> Any
+        return getattr(self._node, name)
+
+    def scopeName(self):
+        # type: () -> str
+        """Its scopes, from the outermost to the innermost."""
+        return "/".join(part for part in self._node.scopeName().split("/") if not part.startswith(OURS))
+
+
+class Walked(object):
+    """The trace as fvcore walks it, node by node; the one it is at is known."""
+
+    def __init__(self, graph):
+        # type: (Any) -> None
+        self.graph = graph
+        self.at = None  # type: Any
+
+    def nodes(self):
+        # type: () -> Iterator[Seen]
+        """Its nodes, in order."""
+        for node in self.graph.nodes():
+            self.at = node
+            yield Seen(node)
+
+
+def _whole(amount):
+    # type: (Any) -> int
+    if amount != int(amount):
+        raise ValueError("fvcore reports %r, which is not a whole number" % (amount,))
+    return int(amount)
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run FlopCountAnalysis on a fresh module (eval, no_grad) on ``model.device``."""
+    from fvcore.nn import FlopCountAnalysis, jit_analysis
+
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    scopes = Scopes(module)
+    walked = []  # type: List[Walked]
+    original = jit_analysis._get_scoped_trace_graph
+
+    def kept(*args):
+        # type: (*Any) -> Walked
+        with scopes:
+            walked.append(Walked(original(*args)))
+        return walked[-1]
+
+    def layer_of(scope):
+        # type: (str) -> str
+        innermost = scope.split("/")[-1]
+        return (
+            innermost[len(OURS) :]
+            if innermost.startswith(OURS)
+            else scopes.known[analysis.canonical_module_name(innermost)]
+        )
+
+    values = {}  # type: Dict[Tuple[str, str], int]
+
+    def noted(kind, handle):
+        # type: (str, Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
+        def handled(*values_of):
+            # type: (*Any) -> Any
+            found = handle(*values_of)
+            for name, amount in ({entry_op(kind): found} if isinstance(found, Number) else found).items():
+                key = (layer_of(walked[-1].at.scopeName()), name)
+                values[key] = values.get(key, 0) + _whole(amount)
+            return found
+
+        return handled
+
+    jit_analysis._get_scoped_trace_graph = kept
+    try:
+        with torch.no_grad():
+            analysis = FlopCountAnalysis(module, inputs)
+            analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+            analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
+            total = _whole(analysis.total())
+    finally:
+        jit_analysis._get_scoped_trace_graph = original
+    calls = {}  # type: Dict[Tuple[str, str], int]
+    sightings = []  # type: List[Sighting]
+    for node in walked[0].graph.nodes():
+        if not is_seen(node):
+            continue
+        layer = layer_of(node.scopeName())
+        op = node_record(node, "node%d" % len(sightings), layer)
+        key = (layer, entry_op(node.kind()))
+        calls[key] = calls.get(key, 0) + 1
+        sightings.append(Sighting(op, "%s|%s" % key))
+    all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
+    for op in dropped(all_made, [s.op for s in sightings]):
+        op = op._replace(id="node%d" % len(sightings))
+        sightings.append(Sighting(op, "%s|%s|%s" % (op.layer, op.op, DEAD), DEAD))
+    entries = [
+        Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
+    ]
+    if sum(e.value for e in entries) != total:
+        raise RuntimeError("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+    found = versions(module)
+    found["fvcore"] = distribution_version("fvcore")
+    unsupported = dict(analysis.unsupported_ops())
+    notes = (HIDDEN,) if scopes.hidden else ()
+    return Ledger(
+        COUNTER, "torch", MAC, model.device, found, total, tuple(entries), tuple(sightings), unsupported, notes
+    )
+
+
+def entry_op(kind):
+    # type: (str) -> str
+    """The name under which fvcore books a node: without namespace, ``conv`` for _convolution (jit_handles.py:170)."""
+    name = kind.split("::")[-1]
+    return "conv" if name == "_convolution" else name

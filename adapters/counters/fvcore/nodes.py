@@ -1,0 +1,173 @@
+"""Nodes of a TorchScript graph as records, with shapes and arguments as fvcore sees them; and which of them PyTorch drops.
+
+Python 3.6, torch 1.x and later.
+"""
+
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Tuple
+
+import torch
+
+from ....core.records import Op, Tensor
+from ...pytorch.records import plain
+
+RECURRENT = {"aten::gru": 1, "aten::lstm": 2, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
+
+
+def value_record(value):
+    # type: (Any) -> Tensor
+    """Shape and dtype of a graph value of tensor type; unknown sizes are None."""
+    kind = value.type()
+    sizes = kind.sizes()
+    dtype = kind.scalarType() if hasattr(kind, "scalarType") else None
+    return Tensor(None if sizes is None else tuple(sizes), DTYPES.get(str(dtype), str(dtype)))
+
+
+DTYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+}
+DTYPES.update({"Bool": "bool", "Byte": "uint8", "Short": "int16", "Char": "int8"})
+
+
+def is_tensor(value):
+    # type: (Any) -> bool
+    """Whether a graph value is one tensor."""
+    return bool(value.type().kind() == "TensorType")
+
+
+def elements(value):
+    # type: (Any) -> List[Any]
+    """Tensor values in a graph value: itself, or the elements of a list or tuple made on the spot."""
+    if is_tensor(value):
+        return [value]
+    if value.node().kind() in ("prim::ListConstruct", "prim::TupleConstruct"):
+        return [v for part in value.node().inputs() for v in elements(part)]
+    return []
+
+
+def constant(value):
+    # type: (Any) -> Any
+    """A graph value as a plain argument: constants, lists of them and sizes of tensors whose shape is known, else None."""
+    node = value.node()
+    if node.kind() == "prim::Constant":
+        found = value.toIValue()
+        return plain(found)
+    if node.kind() == "prim::ListConstruct":
+        return [constant(v) for v in node.inputs()]
+    if node.kind() in ("aten::Int", "prim::NumToTensor"):  # what a size goes through on its way into an argument
+        return constant(next(node.inputs()))
+    if node.kind() == "aten::size":
+        tensor, axis = node.inputs()
+        sizes, place = tensor.type().sizes(), constant(axis)
+        return sizes[place] if sizes is not None and place is not None else None
+    return None
+
+
+def argument_names(node):
+    # type: (Any) -> List[str]
+    """Names of the node's arguments by its operator schema; positions where it has none."""
+    try:
+        schema = torch._C.parse_schema(node.schema())
+        return [a.name for a in schema.arguments]
+    except Exception:  # nodes without a schema (prim::PythonOp)
+        return ["arg%d" % i for i in range(len(list(node.inputs())))]
+
+
+def node_record(node, id, layer):
+    # type: (Any, str, str) -> Op
+    """A graph node as a record, named like the dispatcher's op (``aten.linear``)."""
+    kind = node.kind()
+    if kind == "prim::PythonOp":
+        kind = kind + "." + node.pyname()
+    names = argument_names(node)
+    inputs = []  # type: List[Tensor]
+    attrs = {}  # type: Dict[str, Any]
+    values = list(node.inputs())
+    if kind in RECURRENT:
+        return _recurrent(kind, values, node, id, layer)
+    for position, value in enumerate(values):
+        found = elements(value)
+        if found:
+            inputs.extend(value_record(v) for v in found)
+        else:
+            name = names[position] if position < len(names) else "arg%d" % position
+            attrs[name] = constant(value)
+    outputs = tuple(value_record(v) for v in node.outputs() if is_tensor(v))
+    return Op(id, op_name(kind), layer, tuple(inputs), outputs, attrs)
+
+
+def op_name(kind):
+    # type: (str) -> str
+    """``aten.linear`` of ``aten::linear``, no in-place underscore."""
+    name = kind.replace("::", ".")
+    return name[:-1] if name.startswith("aten.") and name.endswith("_") and not name.endswith("__") else name
+
+
+def _recurrent(kind, values, node, id, layer):
+    # type: (str, List[Any], Any, str, str) -> Op
+    packed = is_tensor(values[1]) and not is_tensor(values[3]) and bool(elements(values[3]))
+    states = elements(values[2] if packed else values[1])
+    weights = elements(values[3] if packed else values[2])
+    rest = [constant(v) for v in (values[4:] if packed else values[3:])]
+    tensors = [values[0]] + ([values[1]] if packed else []) + states
+    attrs = {
+        "has_biases": bool(rest[0]),
+        "num_layers": int(rest[1]),
+        "bidirectional": bool(rest[4]),
+        "batch_first": False if packed else bool(rest[5]),
+        "packed": packed,
+        "weights_at": len(tensors),
+    }
+    inputs = tuple(value_record(v) for v in tensors + weights)
+    return Op(id, op_name(kind), layer, inputs, tuple(value_record(v) for v in node.outputs()), attrs)
+
+
+def made(graph):
+    # type: (Any) -> Iterator[Any]
+    """Nodes of a graph that is still being made, where scopes are blocks, of which fvcore would see those it keeps."""
+    for node in graph.nodes():
+        if not is_seen(node):
+            for block in node.blocks():
+                yield from made(block)
+        elif any(map(is_tensor, node.outputs())):
+            yield node
+
+
+def is_seen(node):
+    # type: (Any) -> bool
+    """Whether a node is an operator, or a call of Python code."""
+    kind = str(node.kind())
+    return not kind.startswith("prim::") or kind.startswith(("prim::PythonOp", "prim::CallFunction"))
+
+
+def dropped(made, kept):
+    # type: (List[Op], List[Op]) -> List[Op]
+    """The floating-point nodes that were made and not kept: no output of the model depends on them.
+
+    PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.
+    """
+    names, shapes = Counter(map(_kind, kept)), Counter()  # type: Counter[Any], Counter[Any]
+    gone = [op for op in made if not _take(names, _kind(op))]
+    for kind, count in names.items():
+        shapes[kind[1:]] += count
+    return [
+        op
+        for op in gone
+        if not _take(shapes, _kind(op)[1:]) and any("float" in t.dtype for t in op.inputs + op.outputs)
+    ]
+
+
+def _kind(op):
+    # type: (Op) -> Tuple[Any, ...]
+    return op.op, op.layer, op.inputs, op.outputs
+
+
+def _take(left, kind):
+    # type: (Counter[Any], Any) -> bool
+    left[kind] -= 1
+    return left[kind] >= 0

@@ -1,0 +1,153 @@
+"""What fvcore's FlopCountAnalysis includes. Unit MAC ("one fused multiply-add as one flop"), elementwise work at 1.
+
+J = fvcore/nn/jit_handles.py, F = fvcore/nn/flop_count.py, A = fvcore/nn/jit_analysis.py; lines of 0.1.5.post20221221.
+"""
+
+from __future__ import annotations
+
+from ....core.records import Op
+from ....work import Work, prod
+from ..rulebook import RuleBook, dims, size
+
+BOOK = RuleBook("fvcore", "fvcore", {"J": "fvcore/nn/jit_handles.py", "F": "fvcore/nn/flop_count.py"})
+rule = BOOK.rule
+
+IGNORED = frozenset(
+    [
+        "Int",
+        "ScalarImplicit",
+        "__and__",
+        "arange",
+        "bitwise_not",
+        "cat",
+        "chunk",
+        "clamp",
+        "constant_pad_nd",
+        "contiguous",
+        "copy",
+        "detach",
+        "dropout",
+        "empty",
+        "eq",
+        "expand",
+        "flatten",
+        "floor",
+        "floor_divide",
+        "full",
+        "full_like",
+        "gather",
+        "ge",
+        "gt",
+        "index",
+        "index_put",
+        "masked_fill",
+        "max",
+        "narrow",
+        "new_empty",
+        "new_full",
+        "new_zeros",
+        "nonzero",
+        "ones",
+        "permute",
+        "relu",
+        "remainder",
+        "reshape",
+        "roll",
+        "select",
+        "size",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "stack",
+        "t",
+        "to",
+        "transpose",
+        "type_as",
+        "unbind",
+        "unsqueeze",
+        "view",
+        "zeros",
+        "zeros_like",
+    ]
+)
+"""A:28, ops that fvcore holds to be no flops at all; in-place forms are spelled without their underscore here."""
+
+
+@rule("aten.addmm", source="J:82", formula="batch in out")
+def _addmm(op: Op) -> Work:
+    (rows, inner), (_, out) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
+    return Work(mac=rows * inner * out)
+
+
+@rule("aten.linear", source="J:99", formula="N out")
+def _linear(op: Op) -> Work:
+    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[1].shape)[0])
+
+
+@rule("aten.matmul", "aten.mm", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed")
+def _matmul(op: Op) -> Work:
+    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
+
+
+@rule("aten.bmm", source="J:113", formula="n c t d")
+def _bmm(op: Op) -> Work:
+    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
+
+
+@rule("aten._convolution", source="J:127", formula="B numel(weight) prod(output positions; of the input if transposed)")
+def _convolution(op: Op) -> Work:
+    x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
+    positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
+    return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+
+
+@rule("aten.einsum", source="J:174", formula="two patterns exact; else half of numpy's optimised flop count, 4 digits")
+def _einsum(op: Op) -> Work:
+    equation = str(op.attrs["equation"]).replace(" ", "")
+    letters = {letter: chr(97 + i) for i, letter in enumerate(dict.fromkeys(c for c in equation if c.isalpha()))}
+    pattern = "".join(letters.get(c, c) for c in equation)
+    shapes = [dims(t.shape) for t in op.inputs]
+    if pattern == "abc,abd->acd":
+        return Work(mac=prod(shapes[0]) * shapes[-1][-1])
+    if pattern == "abc,adc->adb":
+        return Work(mac=prod(shapes[0]) * shapes[-1][1])
+    return Work(mac=_numpy_estimate(pattern, shapes))
+
+
+def _numpy_estimate(equation: str, shapes: list[tuple[int, ...]]) -> int:
+    """np.einsum_path prints its optimised flop count with four digits; fvcore reads that text and halves it."""
+    import numpy as np  # the counter's own arithmetic, run only for an einsum beyond the two patterns
+
+    text = np.einsum_path(equation, *(np.broadcast_to(np.float32(0), s) for s in shapes), optimize="optimal")[1]
+    line = next(part for part in text.split("\n") if "optimized flop" in part.lower())
+    return int(float(line.split(":")[-1]) // 2)
+
+
+@rule("aten.batch_norm", source="J:251", formula="eval: 2N affine, N plain; training: 5N, 4N")
+def _batch_norm(op: Op) -> Work:
+    if op.attrs.get("training"):
+        return _norm(op)
+    n = size(op.inputs[0].shape)
+    return Work(mul=n, add=n if op.given("weight") else 0)
+
+
+@rule("aten.group_norm", "aten.layer_norm", "aten.instance_norm", source="J:230", formula="5N affine, 4N plain")
+def _norm(op: Op) -> Work:
+    n = size(op.inputs[0].shape)
+    return Work(add=2 * n, mul=2 * n + (n if op.given("weight") else 0))
+
+
+@rule("aten.upsample_nearest2d", source="F:39", formula="O")
+def _nearest(op: Op) -> Work:
+    return Work(mul=size(op.outputs[0].shape))
+
+
+@rule("aten.upsample_bilinear2d", "aten.grid_sampler", source="F:40", formula="4 O")
+def _bilinear(op: Op) -> Work:
+    return Work(mul=4 * size(op.outputs[0].shape))
+
+
+@rule("aten.adaptive_avg_pool2d", source="F:41", formula="N")
+def _adaptive_pool(op: Op) -> Work:
+    return Work(add=size(op.inputs[0].shape))

@@ -1,0 +1,275 @@
+"""From the ledger of a counter that works on ATen ops to the PyTorch trace, module by module.
+
+The counter may see a module's work cut into other ops than the trace (a GRU step by step, a linear layer as one node).
+Each op it saw has a work of its own by the same formulas; module by module these must add up to the work that ran,
+component by component.  Work that ran and that the counter did not meet has a cause only where something of what it
+met holds that work: an op without a rule (a custom autograd function, or one fused op for an encoder layer that the trace
+has in parts), or a node that it saw and then left out of its graph.  Otherwise the model ran other ops under the counter
+than when it was traced, and nothing can be booked: the difference stays in the residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ...core.causes import Cause
+from ...core.records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
+from ...work import COMPONENTS, ZERO, Work, is_integer_op
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops
+from .rulebook import Rule, RuleBook, WhyNot, apply
+
+LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """A counter's rules in its version, and why it counts nothing of an op without a rule."""
+
+    name: str
+    book: RuleBook
+    versions: Mapping[str, str]
+    why_not: WhyNot
+
+    def rule(self, op: Op) -> Rule | None:
+        return self.book.find(op.op, self.versions)
+
+    def includes(self, op: Op) -> Work:
+        """What it would count of one call of this op."""
+        return apply(self.rule(op), op, self.why_not)[0]
+
+    def inside(self, holder: Op) -> str:
+        """Why it counts nothing of what runs inside of an op."""
+        return f"ran inside of {holder.op}: {self.why_not(holder)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """One module whose met ops do not add up to the ops that ran: ``missing`` is what ran, less what was met.
+
+    ``holder`` is an op that the counter met, has no rule for, and in which what is missing may have run.
+    """
+
+    layer: str
+    ran: list[Op]
+    met: list[Op]
+    items: list[Item]
+    missing: Work
+    holder: Op | None
+
+
+def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
+    """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
+    counter = _Counter(view.counter, book, view.versions, why_not)
+    ran = _by_layer(trace.ops)
+    met = _by_layer(s.op for s in view.sightings)
+    items: dict[str, list[Item]] = {}
+    wide = _wide(view, trace, counter)
+    for sighting in view.sightings:
+        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
+        items.setdefault(sighting.op.layer, []).append(item)
+    missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
+    holders = _holders(view, missing, wide)
+    found: list[Item] = []
+    for layer, lacks in missing.items():
+        mine = items.get(layer, [])
+        if lacks:
+            ops = (ran.get(layer, []), met.get(layer, []))
+            mine = _settled(_Module(layer, *ops, mine, lacks, holders.get(layer)), counter)
+        found += mine
+    return Bridge(tuple(found))
+
+
+def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
+    """By module, an op without a rule in which other ops may have run.
+
+    Either its work is not known, or it has multiply-adds and stands nowhere in the trace.
+    """
+    ran = {op.op for op in trace.ops}
+    found: dict[str, Op] = {}
+    for sighting in view.sightings:
+        op = sighting.op
+        if sighting.role != DEAD and counter.rule(op) is None:
+            work = known_work(op)
+            if work is None or (work.mac and op.op not in ran):
+                found[op.layer] = op
+    return found
+
+
+def _holders(view: View, missing: Mapping[str, Work], wide: Mapping[str, Op]) -> dict[str, Op]:
+    """By module that lacks something, the op in which it may have run: one in it, or around it if the counter met nothing
+    in the module itself.
+
+    If the work of that op is known, then what lacks wherever it stands for it has no multiply-adds in all.
+    """
+    met = {s.op.layer for s in view.sightings}
+    found: dict[str, Op] = {}
+    for layer, lacks in missing.items():
+        holder = wide.get(layer) if layer in met else _around(layer, wide)
+        if lacks and holder is not None:
+            found[layer] = holder
+    lacking: dict[str, int] = {}
+    for layer, holder in found.items():
+        lacking[holder.layer] = lacking.get(holder.layer, 0) + missing[layer].mac
+    return {layer: holder for layer, holder in found.items() if known_work(holder) is None or not lacking[holder.layer]}
+
+
+def _calls(op: Op) -> bool:
+    """Whether modules may run inside of this op: it is Python code, or it stands for them."""
+    return not op.op.startswith("aten.") or known_work(op) is not None
+
+
+def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
+    """The nearest of these ops in a module around this one, of those in which modules may run."""
+    parts = layer.split(".") if layer else []
+    found = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
+    return next((op for op in found if op is not None and _calls(op)), None)
+
+
+def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
+    found: dict[str, list[Op]] = {}
+    for op in ops:
+        found.setdefault(op.layer, []).append(op)
+    return found
+
+
+def _sum(ops: Iterable[Op]) -> Work:
+    total = ZERO
+    for op in ops:
+        total = total + (known_work(op) or ZERO) * op.calls
+    return total
+
+
+def _item(sighting: Sighting, counter: _Counter) -> Item:
+    op = sighting.op
+    rule = counter.rule(op)
+    work = known_work(op)
+    counted, missed = apply(rule, op, counter.why_not)
+    cause = missed.cause if missed else None
+    if counted and is_integer_op(op):
+        cause = Cause.INTEGER_OP
+    return make_item(
+        op,
+        rule,
+        layer=op.layer,
+        op=op.op,
+        counted=counted,
+        seen=0 if missed else op.calls,
+        ran=work or ZERO,
+        times=op.calls,
+        cause=cause,
+        entry=sighting.entry,
+        reason=missed.reason if missed else "",
+        gap="" if work is not None else f"the work of {op.op} is unknown",
+    )
+
+
+def _dropped(op: Op, wide: Mapping[str, Op], counter: _Counter) -> Item:
+    """An op that the counter let run and then left out of its graph: also one that ran inside of Python code, which is one
+    node there."""
+    holder = wide.get(op.layer) or _around(op.layer, wide)
+    _, missed = apply(counter.rule(op), op, counter.why_not)
+    cause, reason = (missed.cause, missed.reason) if missed else (Cause.CALL_NOT_SEEN, LEFT_OUT)
+    if holder is not None and known_work(holder) is None:
+        cause, reason = Cause.OP_NOT_COUNTED, counter.inside(holder)
+    ran = known_work(op) or ZERO
+    return make_item(op, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, reason=reason)
+
+
+def _settled(module: _Module, counter: _Counter) -> list[Item]:
+    """The module's items and what accounts for the work that it lacks, component by component.
+
+    Of a component that the counter counts in none of the ops it met here, and would count in none of those that ran, the
+    trace's own ops are taken in place of those it met.
+    """
+    counted = ZERO
+    for item in module.items:
+        counted = counted + item.counted * item.seen
+    missing, holder = module.missing, module.holder
+    left_out = {name for name, count in missing.items() if count and not getattr(counted, name)}
+    if "accumulators" in left_out and counted.mac and missing.mac:
+        left_out.discard("accumulators")  # they go with the multiply-adds that are in question
+    contested = {name for name in left_out if not holder and _contested(name, module, counter)}
+    if contested:
+        return [*module.items, _gap(module, missing, counter)]
+    others = tuple(name for name in COMPONENTS if name not in left_out)
+    kept = [replace(item, ran=_without(item.ran, left_out), only=others) for item in module.items]
+    kept += [item for op in module.ran for item in _left_out(op, left_out, counter, holder)]
+    rest = _without(missing, left_out)
+    return [*kept, _gap(module, rest, counter)] if rest else kept
+
+
+def _contested(name: str, module: _Module, counter: _Counter) -> bool:
+    """Whether a component that the counter counts nowhere in what it met cannot be said to be left out by its rules:
+    more of it ran than was met, or the rule of an op that ran includes it.
+
+    How many sums the same products make up is no question of what ran: a long sum may be taken in parts.
+    """
+    taken_in_parts = name == "accumulators" or _ends_early(module)
+    if getattr(module.missing, name) > 0 and (module.missing.mac or not taken_in_parts):
+        return True
+    return any(getattr(counter.includes(op), name) for op in module.ran)
+
+
+def _ends_early(module: _Module) -> bool:
+    """Whether the trace has a whole recurrent layer in what a checkpoint computes again, which the counter met step by
+    step: PyTorch stops there once nothing more is needed, short of some of the last step's elementwise work."""
+    met = {op.op for op in module.met}
+    return any(op.phase == RECOMPUTATION and op.op not in met and (known_work(op) or ZERO).mac for op in module.ran)
+
+
+def _gap(module: _Module, work: Work, counter: _Counter) -> Item:
+    parts = ", ".join(f"{name} {count:+,}" for name, count in work.items() if count)
+    reason = f"the ops this counter saw and the work that ran differ by {parts}"
+    if all(known_work(op) is not None for op in module.met):
+        what = f"{_strange(module, work)} (what ran less what it met: {parts})"
+        reason = other_ops(counter.name, module.layer, what)
+    return make_item(None, None, layer=module.layer, op="", ran=work, times=1, gap=reason)
+
+
+def _strange(module: _Module, work: Work) -> str:
+    """An op that may be what differs: one with all of it, else the one with most of it."""
+    name, count = next((name, count) for name, count in work.items() if count)
+    there, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
+    same = {_kind(op): op.calls for op in other}
+
+    def rank(op: Op) -> tuple[bool, bool, int]:
+        amount = getattr(known_work(op) or ZERO, name) * op.calls
+        return same.get(_kind(op)) != op.calls, amount == abs(count), amount
+
+    op = max(there, key=rank)
+    shapes = " x ".join(str(t.shape) for t in op.inputs)
+    return f"{op.op} {shapes} {'is in the trace' if count > 0 else 'is not in the trace, or less often'}"
+
+
+def _kind(op: Op) -> tuple[str, tuple[Tensor, ...]]:
+    return op.op, op.inputs
+
+
+def _without(work: Work, names: set[str]) -> Work:
+    return Work(*(0 if name in names else count for name, count in work.items()))
+
+
+def _left_out(op: Op, names: set[str], counter: _Counter, holder: Op | None) -> list[Item]:
+    """The components of a trace op that the counter leaves out: by its formula for the op, or with what holds it."""
+    work = _without(known_work(op) or ZERO, set(COMPONENTS) - names)
+    if not work:
+        return []
+    rule = None if holder else counter.rule(op)
+    reason = counter.why_not(op) if rule is None else rule.formula
+    if holder:
+        reason = counter.inside(holder)
+    return [
+        make_item(
+            None,
+            None,
+            layer=op.layer,
+            op=op.op,
+            ran=work,
+            times=op.calls,
+            cause=Cause.OP_NOT_COUNTED if rule is None else Cause.FORMULA_DIFFERS,
+            ops=(op.id,),
+            reason=reason,
+            only=tuple(name for name in COMPONENTS if name in names),
+        )
+    ]

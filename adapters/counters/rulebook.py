@@ -1,0 +1,127 @@
+"""Rules: our model of a counter, as pure integer functions from what it saw to the work components it includes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from ...core.causes import Cause
+from ...core.errors import ReconcileError, UsageError, said
+from ...core.records import Op, Shape
+from ...work import ZERO, UnknownWork, Work, checked, known, prod
+
+Compute = Callable[[Op], Work]
+WhyNot = Callable[[Op], str]
+
+
+class NotCounted(Exception):
+    """A rule says that the counter counts nothing here, and why."""
+
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one counter counts for one kind of op. ``source`` is the counter's own file and line."""
+
+    id: str
+    op: str
+    versions: SpecifierSet
+    compute: Compute
+    source: str
+    formula: str
+
+
+class RuleBook:
+    """The rules of one counter family. ``package`` is the distribution whose version selects among them.
+
+    ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
+    """
+
+    def __init__(self, name: str, package: str, files: Mapping[str, str]) -> None:
+        self.name = name
+        self.package = package
+        self.files = dict(files)
+        self._rules: dict[str, list[Rule]] = {}
+
+    def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
+        """Register a rule for these op names. Raises ValueError where one with the same version range exists."""
+
+        def register(compute: Compute) -> Compute:
+            for op in ops:
+                held = self._rules.setdefault(op, [])
+                spec = SpecifierSet(versions)
+                if any(r.versions == spec for r in held):
+                    raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
+                suffix = f" ({versions})" if versions else ""
+                held.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
+            return compute
+
+        return register
+
+    def cite(self, source: str) -> str:
+        """``J:82, A:28`` with the files spelled out. Raises KeyError for a short name that is not in ``files``."""
+        parts = (part.partition(":") for part in source.split(", "))
+        return ", ".join(f"{self.files[short]}:{line}" for short, _, line in parts)
+
+    def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
+        """The rule for this op in the counter's version, or None. Raises ValueError if two hold at once."""
+        text = versions.get(self.package, "0")
+        try:
+            version = Version(text)
+        except InvalidVersion as error:
+            raise UsageError(
+                f"the rules for {self.name} go by the version of {self.package}, and {text!r} is none."
+            ) from error
+        held = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
+        if len(held) > 1:
+            raise ValueError(f"rules {[r.id for r in held]} both hold for {self.package} {version}")
+        return held[0] if held else None
+
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules, for listings and tests."""
+        return tuple(rule for held in self._rules.values() for rule in held)
+
+
+def size(shape: Shape) -> int:
+    """Elements of a shape the counter insists on knowing; if it is not known, the counter counts nothing.
+
+    Raises NotCounted(shape-unknown).
+    """
+    return prod(dims(shape))
+
+
+def dims(shape: Shape) -> tuple[int, ...]:
+    """The shape as ints. Raises NotCounted(shape-unknown) if any dimension is unknown."""
+    try:
+        return known(shape)
+    except UnknownWork as error:
+        raise NotCounted(Cause.SHAPE_UNKNOWN, str(error)) from error
+
+
+def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted | None]:
+    """What the rule includes for one call, or why the counter counts nothing."""
+    if rule is None:
+        return ZERO, NotCounted(Cause.OP_NOT_COUNTED, why_not(op))
+    try:
+        return checked(rule.compute(op), signed=True), None
+    except NotCounted as missed:
+        return ZERO, missed
+    except (UnknownWork, ReconcileError):
+        raise
+    except Exception as error:
+        raise misfit(f"the rule {rule.id}", op, error) from error
+
+
+def misfit(what: str, op: Op, error: Exception) -> UsageError:
+    """The error for a record that ``what`` cannot read: one that came out of a damaged file, or a defect of ours."""
+    return UsageError(
+        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
+        "take that anew; else this is a defect of reconcile: please report it."
+    )

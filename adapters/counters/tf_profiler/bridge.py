@@ -1,0 +1,116 @@
+"""From a tf.profiler ledger to the TensorFlow trace: node by node, matched by name.
+
+Two nodes of a name are one node only if they do the same work in one run, as far as the counter's graph has shapes, and
+a run count is one: that of a static graph, or that of the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....core.causes import Cause
+from ....core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
+from ....work import ZERO, Work, is_integer_op
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
+from ..rulebook import NotCounted, Rule, apply
+from .rules import BOOK
+
+BY_ROLE = {DEAD: Cause.DEAD_OP, INITIALIZER: Cause.INITIALIZER, DUPLICATE: Cause.DUPLICATE_GRAPH}
+NO_RULE = "tf.profiler has no float_operation formula registered for {}"
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items for every node the profiler had in its graph, and for live work in function bodies it did not enter."""
+    ran = {op.id: op for op in trace.ops}
+    untaken = set(trace.untaken)
+    repeat = Cause.RUN_STATS_TRUNCATED if RUN_STATS_TRUNCATED in view.notes else None
+    items: list[Item] = []
+    present: set[str] = set()
+    for sighting in view.sightings:
+        id = sighting.op.id
+        present.add(id)
+        rule = BOOK.find(sighting.op.op, view.versions)
+        counted, missed = apply(rule, sighting.op, lambda op: NO_RULE.format(op.op))
+        op = ran.get(id)
+        if op is not None and not is_integer_op(op):
+            item = _of_op(sighting, rule, counted, missed, op, repeat)
+            items.append(item if item.gap else replace(item, gap=_contradiction(sighting.op, op, view, repeat)))
+        elif counted:
+            cause = _never_ran(sighting, untaken)
+            gap = "" if cause else f"{id} is counted, but did not run"
+            items.append(_whole(sighting, rule, counted, cause, gap))
+    for op in trace.ops:
+        if op.id not in present and not is_integer_op(op):
+            items.extend(_unseen(op, present))
+    return Bridge(tuple(items))
+
+
+def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
+    """Why a counted node is no work of the trace: the first cause in booking order."""
+    if sighting.role in BY_ROLE:
+        return BY_ROLE[sighting.role]
+    if sighting.op.id in untaken:
+        return Cause.UNTAKEN_BRANCH
+    return Cause.INTEGER_OP if is_integer_op(sighting.op) else None
+
+
+def _whole(sighting: Sighting, rule: Rule | None, counted: Work, cause: Cause | None, gap: str) -> Item:
+    op = sighting.op
+    return make_item(
+        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=cause, entry=sighting.entry, gap=gap
+    )
+
+
+def _of_op(
+    sighting: Sighting, rule: Rule | None, counted: Work, missed: NotCounted | None, op: Op, repeat: Cause | None
+) -> Item:
+    work = known_work(op)
+    return make_item(
+        sighting.op,
+        rule,
+        layer=op.layer,
+        op=op.op,
+        counted=counted,
+        seen=0 if missed else sighting.op.calls,
+        ran=work or ZERO,
+        times=op.calls,
+        cause=missed.cause if missed else None,
+        repeat=repeat,
+        entry=sighting.entry,
+        ops=(op.id,),
+        reason=missed.reason if missed else "",
+        gap="" if work is not None or missed else f"the work of {op.id} is unknown",
+    )
+
+
+def _contradiction(met: Op, ran: Op, view: View, repeat: Cause | None) -> str:
+    """What is wrong where the counter's node and the trace's are not the same, or did not run as often."""
+    work = known_work(met)
+    if met.op != ran.op or work not in (None, known_work(ran)):
+        shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
+        return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
+    if met.calls not in (1, ran.calls) and repeat is None:
+        return other_ops(view.counter, ran.layer, f"{ran.id} ran {met.calls:,} x, and {ran.calls:,} x in the trace")
+    return ""
+
+
+def _unseen(op: Op, present: set[str]) -> list[Item]:
+    """Live work whose node is not in the profiler's graph: it sits in the body of a call that is."""
+    work = known_work(op)
+    if not work:
+        return []
+    call = next((c for c in op.within if c in present), None)
+    return [
+        make_item(
+            None,
+            None,
+            layer=op.layer,
+            op=op.op,
+            ran=work,
+            times=op.calls,
+            cause=Cause.BODY_NOT_ENTERED if call else None,
+            ops=(op.id,),
+            reason=f"the graph holds the call {call}, not its body" if call else "",
+            gap="" if call else f"{op.id} ran, but is not in the counter's graph",
+        )
+    ]

@@ -1,0 +1,163 @@
+"""Ledger of thop.profile, one entry per module that thop hooks, at every path by which it adds it up.
+
+thop patches nothing, but leaves buffers on the modules: it gets a module of its own.  Python 3.6, torch 1.x and later.
+"""
+
+from typing import Any, Dict, List, Tuple
+
+import torch
+
+from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.model import TorchModel, module_paths, versions
+from ...pytorch.records import distribution_version, plain, tensor_record, tensors_in
+from .legacy import Watched, exact_below
+
+COUNTER = "thop"
+CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList)
+ROOT = "(root)"
+
+
+def full_name(cls):
+    # type: (type) -> str
+    """Module and qualified name of a class."""
+    return cls.__module__ + "." + cls.__qualname__
+
+
+def class_name(module):
+    # type: (torch.nn.Module) -> str
+    """Full name of the module's exact class: thop matches ``type(m)``, never a subclass."""
+    return full_name(type(module))
+
+
+def settings(module):
+    # type: (torch.nn.Module) -> Dict[str, Any]
+    """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
+    found = {}  # type: Dict[str, Any]
+    for name, value in vars(module).items():
+        if name.startswith("_") or name in ("training", "total_ops", "total_params"):
+            continue
+        if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
+            found[name] = plain(value)
+    for name in ("weight", "bias"):
+        if name in module._parameters:
+            parameter = module._parameters[name]
+            found[name] = None if parameter is None else list(parameter.shape)
+    return found
+
+
+class Calls(object):
+    """Notes, by forward hooks of its own, with which shapes every module is called."""
+
+    def __init__(self, root):
+        # type: (torch.nn.Module) -> None
+        self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
+        self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
+
+    def _note(self, module, inputs, outputs):
+        # type: (Any, Any, Any) -> None
+        first = inputs[0] if inputs else None  # type: Any
+        packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
+        tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
+        batch = int(max(first.batch_sizes)) if packed else 0
+        key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
+        held = self.by_module.setdefault(module, {})
+        held[key] = held.get(key, 0) + 1
+
+    def remove(self):
+        # type: () -> None
+        """Take the hooks off."""
+        for handle in self.handles:
+            handle.remove()
+
+
+def visits(root, hooked):
+    # type: (torch.nn.Module, Any) -> List[Tuple[str, torch.nn.Module]]
+    """The paths at which thop's dfs_count (profile.py:209) adds a module's own count: below a hooked one it stops."""
+    found = [("", root)]
+    stack = [("", root)]
+    while stack:
+        prefix, module = stack.pop()
+        for name, child in module.named_children():
+            path = prefix + "." + name if prefix else name
+            found.append((path, child))
+            if not hooked(child) or isinstance(child, CONTAINERS):
+                stack.append((path, child))
+    return found
+
+
+def hook_counts(root):
+    # type: (torch.nn.Module) -> Dict[Any, int]
+    """How often ``model.apply`` reaches each module, and so how many hooks thop puts on it."""
+    counts = {}  # type: Dict[Any, int]
+    stack = [root]
+    while stack:
+        module = stack.pop()
+        counts[module] = counts.get(module, 0) + 1
+        stack.extend(module.children())
+    return counts
+
+
+def flatten(layers, prefix, values):
+    # type: (Dict[str, Any], str, Dict[str, float]) -> None
+    """Own counts by path from thop's nested {name: (ops, params, children)}, where ops of a parent is a sum."""
+    for name, (ops, _params, children) in layers.items():
+        path = prefix + "." + name if prefix else name
+        values[path] = ops - sum(child[0] for child in children.values())
+        flatten(children, path, values)
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run thop.profile on a fresh module on ``model.device``."""
+    import importlib
+    import inspect
+
+    import thop
+
+    table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    hooks = hook_counts(module)
+    own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
+    calls = Calls(module)
+    values = {}  # type: Dict[str, float]
+    exact = exact_below(single=not hasattr(table, "default_dtype"))
+    if "ret_layer_info" in inspect.signature(thop.profile).parameters:
+        total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
+        flatten(layers, "", values)
+        values[""] = total - sum(ops for ops, _p, _c in layers.values())
+    else:
+        watched = Watched(table.register_hooks)
+        total = watched.profile(thop.profile, module, inputs)
+        values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
+    calls.remove()
+    if total >= exact:
+        raise OverflowError("thop adds in floating point; its total %r is beyond %d and not exact" % (total, exact))
+
+    def hooked(m):
+        # type: (torch.nn.Module) -> bool
+        return type(m) in table.register_hooks
+
+    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    names = module_paths(module)
+    for path, child in visits(module, hooked):
+        owner = names[child]
+        name, entry = class_name(child), path or ROOT
+        if values[path]:
+            count = sum(calls.by_module.get(child, {}).values())
+            entries.append(Entry(entry, owner, name, int(values[path]), count))
+        for (ins, outs, batch), times in calls.by_module.get(child, {}).items():
+            attrs = dict(settings(child), packed_batch=batch, bases=[full_name(c) for c in type(child).__mro__[1:-1]])
+            if child in own_hooks:  # what they compute belongs to the module
+                attrs["hooks"] = own_hooks[child]
+            op = Op("%s#%d" % (path, len(sightings)), name, owner, ins, outs, attrs, times)
+            sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, hooks[child]))
+    unsupported = {}  # type: Dict[str, int]
+    for m in module.modules():
+        if not hooked(m) and not list(m.children()):
+            unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
+    found = versions(module)
+    found["thop"] = distribution_version("thop")
+    return Ledger(
+        COUNTER, "torch", MAC, model.device, found, int(total), tuple(entries), tuple(sightings), unsupported, ()
+    )

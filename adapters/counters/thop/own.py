@@ -1,0 +1,144 @@
+"""What a module that thop counts does in one call, from what thop saw of it, by our formula for the ATen op of its class.
+
+It is the evidence that a module ran as often, and on tensors of the same shapes, when it was traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....core.records import Op, Shape, Tensor
+from ....work import ZERO, Work
+from ..bridge import known_work
+from ..rulebook import misfit
+
+Twin = Callable[[Op], Op | None]
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def own_work(op: Op) -> Work | None:
+    """Work of one call of the module; None of a class that is not known here, or where no formula gives it."""
+    twin = _TWINS.get(op.op.rpartition(".")[2])
+    try:
+        made = twin(op) if twin is not None else None
+    except Exception as error:
+        raise misfit("the formula for thop's module", op, error) from error
+    return known_work(made) if made is not None else None
+
+
+def of_sightings(sightings: list[Op]) -> Work | None:
+    """Work of all calls of a module, None where that of any is not known."""
+    total = ZERO
+    for op in sightings:
+        work = own_work(op)
+        if work is None:
+            return None
+        total = total + work * op.calls
+    return total
+
+
+def _weights(op: Op, *shapes: Shape) -> tuple[Tensor, ...]:
+    return tuple(Tensor(shape, op.inputs[0].dtype) for shape in shapes)
+
+
+def _given(op: Op) -> list[Shape]:
+    return [tuple(op.attrs[name]) for name in ("weight", "bias") if op.attrs.get(name) is not None]
+
+
+def _plain(name: str) -> Callable[[Op], Op]:
+    """An op of the module's input, its weight and its bias; its settings go by the module's names for them."""
+
+    def twin(op: Op) -> Op:
+        return op._replace(op=name, inputs=(*op.inputs[:1], *_weights(op, *_given(op))))
+
+    return twin
+
+
+def _convolution(op: Op) -> Op:
+    x, out = op.inputs[0], op.outputs[0]
+    if x.shape is not None and out.shape is not None and len(x.shape) < len(op.attrs["weight"]):  # one without a batch
+        x, out = x._replace(shape=(1, *x.shape)), out._replace(shape=(1, *out.shape))
+    twin = _plain("aten._convolution")(op._replace(inputs=(x,), outputs=(out,)))
+    return twin._replace(attrs={**op.attrs, "transposed": "Transpose" in op.op})
+
+
+def _batch_norm(op: Op) -> Op:
+    twin = _plain("aten.batch_norm")(op)
+    kept = _weights(op, (1,), (1,)) if op.attrs["track_running_stats"] else ()
+    return twin._replace(inputs=twin.inputs + kept, attrs={**op.attrs, "training": not kept})
+
+
+def _instance_norm(op: Op) -> Op:
+    twin = _plain("aten.instance_norm")(op)
+    return twin._replace(
+        attrs={**op.attrs, "use_input_stats": not op.attrs["track_running_stats"], "running_mean": None}
+    )
+
+
+def _upsample(op: Op) -> Op | None:
+    name = _UPSAMPLE.get(op.attrs["mode"])
+    return op._replace(op=name, attrs={}) if name else None
+
+
+_UPSAMPLE = {
+    "nearest": "aten.upsample_nearest2d",
+    "linear": "aten.upsample_linear1d",
+    "bilinear": "aten.upsample_bilinear2d",
+    "trilinear": "aten.upsample_trilinear3d",
+    "bicubic": "aten.upsample_bicubic2d",
+}
+
+
+def _cell(op: Op) -> Op:
+    kind, hidden = _kind(op), op.attrs["hidden_size"]
+    weights = _of_layer(op, hidden * GATES[kind], op.attrs["input_size"], hidden)
+    states = op.inputs[:1] * (3 if kind == "LSTM" else 2)
+    return op._replace(op=f"aten.{_aten(op, kind)}_cell", inputs=states + weights)
+
+
+def _recurrent(op: Op) -> Op:
+    kind, hidden = _kind(op), op.attrs["hidden_size"]
+    directions = 2 if op.attrs["bidirectional"] else 1
+    state = op.attrs.get("proj_size") or hidden
+    weights: tuple[Tensor, ...] = ()
+    for index in range(op.attrs["num_layers"]):
+        width = directions * state if index else op.attrs["input_size"]
+        one = _of_layer(op, hidden * GATES[kind], width, state)
+        if state != hidden:
+            one += _weights(op, (state, hidden))
+        weights += one * directions
+    attrs = {**op.attrs, "weights_at": 1, "train": False}
+    return op._replace(op=f"aten.{_aten(op, kind)}", inputs=op.inputs[:1] + weights, attrs=attrs)
+
+
+def _kind(op: Op) -> str:
+    return op.op.rpartition(".")[2].removesuffix("Cell")
+
+
+def _aten(op: Op, kind: str) -> str:
+    return f"rnn_{op.attrs['nonlinearity']}" if kind == "RNN" else kind.lower()
+
+
+def _of_layer(op: Op, rows: int, width: int, state: int) -> tuple[Tensor, ...]:
+    return _weights(op, (rows, width), (rows, state), *([(rows,), (rows,)] if op.attrs["bias"] else []))
+
+
+_TWINS: dict[str, Twin] = {
+    "Linear": _plain("aten.linear"),
+    **{f"Conv{kind}{axes}d": _convolution for kind in ("", "Transpose") for axes in (1, 2, 3)},
+    **{f"BatchNorm{axes}d": _batch_norm for axes in (1, 2, 3)},
+    "SyncBatchNorm": _batch_norm,
+    **{f"InstanceNorm{axes}d": _instance_norm for axes in (1, 2, 3)},
+    "LayerNorm": _plain("aten.layer_norm"),
+    "PReLU": _plain("aten.prelu"),
+    "LeakyReLU": _plain("aten.leaky_relu"),
+    "Softmax": _plain("aten.softmax"),
+    **{f"AvgPool{axes}d": _plain(f"aten.avg_pool{axes}d") for axes in (1, 2, 3)},
+    **{f"AdaptiveAvgPool{axes}d": _plain(f"aten.adaptive_avg_pool{axes}d") for axes in (1, 2, 3)},
+    "Upsample": _upsample,
+    "UpsamplingNearest2d": _upsample,
+    "UpsamplingBilinear2d": _upsample,
+    **{f"{kind}Cell": _cell for kind in GATES},
+    **dict.fromkeys(GATES, _recurrent),
+}

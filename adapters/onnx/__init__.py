@@ -1,0 +1,1 @@
+"""ONNX: how a model is loaded and traced."""

@@ -1,0 +1,118 @@
+"""ONNX models out of files: parsed, checked and given shapes; nothing is run, and weights in other files are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..shared.model_file import FileError, Wanted, matched, member, shown
+from ..shared.nested import Arguments
+from .shapes import inferred
+
+
+def ready() -> None:
+    """Start the library, before the guards are up."""
+    import onnx.checker
+    import onnx.inliner
+    import onnx.shape_inference  # noqa: F401
+
+
+class Model:
+    """A model with its inputs fixed and its shapes inferred, as far as ONNX can."""
+
+    def __init__(self, proto: Any, where: str) -> None:
+        self.proto = proto
+        self.where = where
+
+
+def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Model, Arguments]:
+    """The model in the file and its inputs. Raises FileError."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    where = member(file["path"])
+    try:
+        with open(file["path"], "rb") as data:
+            proto = onnx.load_model_from_string(data.read())
+    except DecodeError as error:
+        raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
+    _check(where, proto)
+    if proto.functions:
+        proto = onnx.inliner.inline_local_functions(proto)
+    held = {tensor.name for tensor in proto.graph.initializer}
+    values = [value for value in proto.graph.input if value.name not in held]
+    inputs = matched(where, [_wanted(value) for value in values], given)
+    for value, known in zip(values, inputs):  # noqa: B905
+        del value.type.tensor_type.shape.dim[:]
+        for size in known.shape:
+            value.type.tensor_type.shape.dim.add().dim_value = size
+    del proto.graph.value_info[:]  # was inferred for other inputs
+    for value in proto.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    try:
+        proto = inferred(proto)
+    except (onnx.shape_inference.InferenceError, ValueError) as error:
+        raise FileError(f"{where} cannot be given shapes: {_first(error)}.") from error
+    return Model(proto, where), (tuple(inputs), {})
+
+
+def _check(where: str, proto: Any) -> None:
+    """Let ONNX check a model, without tensors that are kept elsewhere. Raises FileError with what it says."""
+    import onnx
+
+    if any(tensor.external_data for tensor in _tensors(proto)):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(proto)
+        proto = copy
+        for tensor in _tensors(proto):
+            if tensor.external_data:
+                if any(size < 0 for size in tensor.dims):
+                    raise FileError(
+                        f"{where} is no valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
+                    )
+                del tensor.external_data[:]
+                tensor.data_location = onnx.TensorProto.DEFAULT
+                tensor.dims[:] = [0]  # of which there is nothing to be read
+    try:
+        onnx.checker.check_model(proto)
+    except UnicodeDecodeError as error:
+        raise FileError(f"{where} is damaged: a name in it is no text.") from error
+    except (onnx.checker.ValidationError, ValueError) as error:
+        raise FileError(f"{where} is no valid ONNX model: {_first(error)}.") from error
+
+
+def _tensors(message: Any) -> Iterator[Any]:
+    """Every tensor in a message, at any depth."""
+    import onnx
+
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for each in [value] if hasattr(value, "ListFields") else value:
+                if isinstance(each, onnx.TensorProto):
+                    yield each
+                else:
+                    yield from _tensors(each)
+
+
+def _first(error: Exception) -> str:
+    """The first line of what ONNX says, without its full stop."""
+    return str(error).strip().splitlines()[0][:200].rstrip(".")
+
+
+def _wanted(value: Any) -> Wanted:
+    """An input as the file declares it; a size of 0 or below is open, as exporters write one that they do not know."""
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        return Wanted(value.name, None, "")
+    shape = [d.dim_value if d.dim_value > 0 else None for d in kind.shape.dim] if kind.HasField("shape") else None
+    return Wanted(value.name, None if shape is None else tuple(shape), dtype_name(kind.elem_type))
+
+
+def dtype_name(number: int) -> str:
+    """``float32`` of TensorProto.FLOAT."""
+    import onnx
+
+    try:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)
+    except KeyError:
+        return "unknown"

@@ -1,0 +1,1 @@
+"""PyTorch: how a model is called, loaded, traced and trained. Python 3.6."""

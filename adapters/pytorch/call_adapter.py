@@ -1,0 +1,106 @@
+"""Doors before PyTorch models: a counter hands over tensors one by one, whatever the model's own signature is. Python 3.6."""
+
+from typing import Any, Dict, List, Mapping, Tuple
+
+import torch
+
+from ..shared import keras_model, nested
+
+
+def is_leaf(value):
+    # type: (Any) -> bool
+    """Whether an argument is a tensor: one at hand (PyTorch's or numpy's), or the shape and dtype of one to make."""
+    return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+class Door(object):
+    """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
+
+    What comes out is tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and handing results
+    over is no work.  It takes the place of ``forward`` rather than hook the module (see ModulePath), except where the
+    module has hooks of its own, which are to see what they always see.
+    """
+
+    def __init__(self, module, arguments):
+        # type: (torch.nn.Module, nested.Arguments) -> None
+        self.arguments = arguments
+        self.forward = module.forward
+        self.hooked_before = bool(module._forward_pre_hooks)
+        self.hooked_after = bool(module._forward_hooks)
+        self.inside = False
+        if self.hooked_before:
+            module.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True)
+        if self.hooked_after:
+            module.register_forward_hook(self._after)
+        module.forward = self._forward
+
+    def _before(self, _module, tensors, named):
+        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+        return (tensors, named) if self.inside else nested.filled(self.arguments, is_leaf, tensors)
+
+    def _after(self, _module, _inputs, outputs):
+        # type: (Any, Any, Any) -> Any
+        return outputs if self.inside else _only_tensors(outputs)
+
+    def _forward(self, *given, **named):
+        # type: (*Any, **Any) -> Any
+        if self.inside:  # a model that calls itself knows how
+            return self.forward(*given, **named)
+        if not self.hooked_before:
+            given, named = nested.filled(self.arguments, is_leaf, given)
+        self.inside = True
+        try:
+            outputs = self.forward(*given, **named)
+        finally:
+            self.inside = False
+        return outputs if self.hooked_after else _only_tensors(outputs)
+
+
+class KerasDoor(Door):
+    """The same before a Keras model, which looks at its arguments before ``forward`` does: it goes by a class of its own."""
+
+    def __init__(self, module, arguments):
+        # type: (Any, nested.Arguments) -> None
+        self.arguments = arguments
+        self.inside = False
+        made = type(module)
+
+        def __call__(model, *given, **named):
+            # type: (Any, *Any, **Any) -> Any
+            if self.inside:
+                return made.__call__(model, *given, **named)
+            positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
+            if model.training:  # PyTorch's word for it, which Keras does not listen to
+                named = dict(named, training=True)
+            self.inside = True
+            try:
+                return _only_tensors(made.__call__(model, *positional, **named))
+            finally:
+                self.inside = False
+
+        told = {"__call__": __call__, "__module__": made.__module__, "__qualname__": made.__qualname__}
+        module.__class__ = type(made.__name__, (made,), told)
+
+
+def _only_tensors(outputs):
+    # type: (Any) -> Any
+    """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples."""
+    found = tuple(tensors_out(outputs))
+    return found if found and not _is_plain(outputs) else outputs
+
+
+def _is_plain(value):
+    # type: (Any) -> bool
+    return isinstance(value, torch.Tensor) or (type(value) in (tuple, list) and all(_is_plain(item) for item in value))
+
+
+def tensors_out(value):
+    # type: (Any) -> List[torch.Tensor]
+    """Tensors in a model's outputs: a tensor, or tuples, lists, mappings and dataclasses of them."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    return [t for item in value for t in tensors_out(item)] if isinstance(value, (tuple, list)) else []

@@ -1,0 +1,84 @@
+"""PyTorch models out of files: programs of torch.export and TorchScript, loaded without unpickling anything.
+
+An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
+PyTorch is handed neither file: it reads a fresh archive of the members that were looked at (repacked.py), since its own
+reader takes names in any case, and finds members where Python's reader finds others. A trusted file it reads itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..shared.model_file import FileError, Wanted, matched, member
+from ..shared.nested import Arguments
+from ..shared.repacked import fresh
+from .load_script import torchscript
+from .program import PICKLED, looked_at
+
+SAMPLES = ("data/sample_inputs/model.pt", b"")
+"""The inputs that a program was exported with: PyTorch would unpickle them, and takes it that there are none."""
+
+
+def ready() -> None:
+    """Start the framework, before the guards are up."""
+    import torch.export  # noqa: F401
+
+
+def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """The module in the file and the arguments to call it with. Raises FileError."""
+    import torch
+
+    with torch.device("cpu"), _weights_only(file):
+        if file["kind"] == "torchscript":
+            return torchscript(file, given)
+        return exported(file, given)
+
+
+@contextlib.contextmanager
+def _weights_only(file: Mapping[str, Any]) -> Iterator[None]:
+    """torch.load reads tensors only, even where its caller falls back to more."""
+    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(name)
+    if not file["trusted"]:
+        os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
+
+
+def exported(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """An exported program as modules."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    where = member(file["path"])
+    try:
+        with fresh(file, lambda name, data: looked_at(where, name, data), SAMPLES) as archive:
+            program = torch.export.load(archive)
+    except pickle.UnpicklingError as error:
+        if file["trusted"]:
+            raise
+        raise FileError(PICKLED.format(where)) from error
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    names = list(program.graph_signature.user_inputs)
+    wanted = [
+        Wanted(name, _sizes(values[name]), str(values[name].dtype).replace("torch.", ""))
+        for name in names
+        if isinstance(name, str) and isinstance(values.get(name), torch.Tensor)
+    ]
+    known = {i.name: i for i in matched(where, wanted, given)}
+    leaves = [known.get(name, name) if isinstance(name, str) else name for name in names]
+    positional, named = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
+    return torch.export.unflatten(program), (tuple(positional), dict(named))
+
+
+def _sizes(value: Any) -> tuple[int | None, ...]:
+    return tuple(size if isinstance(size, int) else None for size in value.shape)

@@ -1,0 +1,161 @@
+"""Whether a PyTorch model fits into memory, found out before its weights are allocated: it is made on ``meta`` first.
+
+A model that does not fit is counted on meta, where tensors have shapes and no elements; nothing that counts or traces needs
+more.  One that cannot be made there is watched while it is made on the CPU, and stopped before the system is.  Python 3.6,
+torch 1.x and later.
+"""
+
+import os
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+NOTE = (
+    "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
+    "no fused path of the CPU's is taken"
+)
+"""Note of a ledger whose counter ran on meta though the CPU was asked for."""
+
+KEPT = {
+    "": (1, "weights"),
+    "sgd": (2, "weights and their gradients"),
+    "adam": (4, "weights, their gradients and Adam's two moments"),
+}
+"""What is kept in memory, as copies of the weights and by name, by the optimiser of a training step ('' for a call)."""
+
+GROUPS = "/sys/fs/cgroup"
+
+
+class NoRoom(MemoryError):
+    """A model does not fit into memory; the message says how much it takes, how much there is, and what can be done."""
+
+
+class Room(object):
+    """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was made on
+    meta; ``why`` it cannot be made on meta, '' if it can."""
+
+    def __init__(self):
+        # type: () -> None
+        self.weights = None  # type: Optional[int]
+        self.why = ""
+
+    def weigh(self, make):
+        # type: (Callable[[], Any]) -> None
+        """Make the model on meta, once, to see what it takes."""
+        if self.weights is None and not self.why:
+            try:
+                make()
+            except Exception as error:  # whatever their code does that needs values
+                self.why = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:120])
+
+    def takes(self, training=""):
+        # type: (str) -> Optional[int]
+        """Bytes of the weights, and of what a training step with this optimiser keeps beside them; None if not known."""
+        return None if self.weights is None else self.weights * KEPT[training][0]
+
+    def note(self, training=""):
+        # type: (str) -> str
+        """The note of a ledger whose counter ran on meta for want of room."""
+        return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training)))
+
+    def lacks(self, training=""):
+        # type: (str) -> bool
+        """Whether that is known to be more than there is."""
+        takes, left = self.takes(training), free()
+        return takes is not None and left is not None and takes > left
+
+
+def weight_of(module):
+    # type: (Any) -> int
+    """Bytes of a module's parameters and buffers, each counted once."""
+    held = {id(t): t for t in list(module.parameters()) + list(module.buffers())}
+    return sum(t.numel() * t.element_size() for t in held.values())
+
+
+def gib(amount):
+    # type: (int) -> str
+    """``240.0 GiB``."""
+    return "%.1f GiB" % (amount / float(1 << 30))
+
+
+@contextmanager
+def watched(room):
+    # type: (Room) -> Iterator[None]
+    """Meanwhile NoRoom is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
+    try:
+        from .memory_guard import Watch
+    except ImportError:  # before PyTorch 2.0
+        yield
+        return
+    with Watch(room.why):
+        yield
+
+
+def free():
+    # type: () -> Optional[int]
+    """Bytes that this process may still take: what the system, its control group and its own limit leave of theirs, the
+    least of them; None where nothing says."""
+    known = [left for left in (_of_system(), _of_group(), _of_limit()) if left is not None]
+    return max(min(known), 0) if known else None
+
+
+def _of_system():
+    # type: () -> Optional[int]
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _of_group():
+    # type: () -> Optional[int]
+    """What the control groups around this process leave it (both versions of them); files in their cache can go."""
+    found = []  # type: List[int]
+    for line in _lines("/proc/self/cgroup"):
+        _, controllers, path = line.strip().split(":", 2)
+        if controllers == "memory":
+            top, names = os.path.join(GROUPS, "memory"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        elif not controllers:
+            top, names = GROUPS, ("memory.max", "memory.current")
+        else:
+            continue
+        parts = [part for part in path.split("/") if part]
+        for end in range(len(parts) + 1):
+            folder = os.path.join(top, *parts[:end])
+            left = _left(folder, names)
+            if left is not None:
+                found.append(left)
+    return min(found) if found else None
+
+
+def _left(folder, names):
+    # type: (str, Tuple[str, str]) -> Optional[int]
+    limit, used = ("".join(_lines(os.path.join(folder, name))).strip() for name in names)
+    if not limit.isdigit() or not used.isdigit():
+        return None
+    cached = [
+        line.split()[1] for line in _lines(os.path.join(folder, "memory.stat")) if line.startswith("inactive_file ")
+    ]
+    return int(limit) - int(used) + sum(map(int, cached))
+
+
+def _of_limit():
+    # type: () -> Optional[int]
+    """What the limit of this process's address space (``ulimit -v``) leaves it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit, used = resource.getrlimit(resource.RLIMIT_AS)[0], "".join(_lines("/proc/self/statm")).split()
+    if limit == resource.RLIM_INFINITY or not used:
+        return None
+    return limit - int(used[0]) * resource.getpagesize()
+
+
+def _lines(path):
+    # type: (str) -> List[str]
+    """The lines of a small file, none where it cannot be read."""
+    try:
+        with open(path) as file:
+            return file.readlines()
+    except OSError:
+        return []

@@ -1,0 +1,240 @@
+"""One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
+
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from torch.nn.modules import module as module_hooks
+
+from ..shared import keras_model, nested
+from . import memory as torch_room
+from .call_adapter import Door, KerasDoor, is_leaf
+
+
+def versions(module=None):
+    # type: (Any) -> Dict[str, str]
+    """Version of PyTorch, without the build's local part, and of the Keras that made the module or a part of it, if one did."""
+    found = {"torch": torch.__version__.split("+")[0]}
+    if module is not None and any(keras_model.keras_of(part, "Layer") for part in module.modules()):
+        found["keras"] = str(sys.modules["keras"].__version__)
+    return found
+
+
+def module_paths(root):
+    # type: (torch.nn.Module) -> Dict[torch.nn.Module, str]
+    """Every module with its path, of a shared one the first; '' for the root.
+
+    A Keras layer holds others in lists, where PyTorch does not find them; below it, they go by the names that Keras gives
+    them, as they do in TensorFlow. One that Keras does not list (a sequential model's functional one) is part of it.
+    """
+    found = {}  # type: Dict[torch.nn.Module, str]
+    stack = [("", root)]
+    while stack:
+        path, module = stack.pop()
+        if module in found:
+            continue
+        found[module] = path
+        below = list(module.named_children())
+        if keras_model.keras_of(module, "Layer"):
+            listed = [(sub.name, sub) for sub in keras_model.children(module)]
+            below = listed + [("" if keras_model.keras_of(sub, "Layer") else name, sub) for name, sub in below]
+        stack.extend((".".join(filter(None, (path, name))), sub) for name, sub in reversed(below))
+    return found
+
+
+HAS_META = hasattr(getattr(torch, "device", None), "__enter__")
+"""Whether a model can be made on meta from the start (PyTorch 2.0)."""
+
+
+class ModulePath(object):
+    """Path of the module whose forward is running: of a shared module the first name, '' for the root.
+
+    Hooks of the process, not of the modules: nn.TransformerEncoderLayer takes another path where a hook is attached to
+    it, and a counter would see what it does not see for its users.  A module that has hooks already gets ours behind them:
+    what its own hooks after it compute is part of it, and those of the process would have left it by then.
+    """
+
+    def __init__(self, root):
+        # type: (torch.nn.Module) -> None
+        self.root = root
+        self._names = module_paths(root)
+        self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
+        self._stack = [""]
+        self._handles = []  # type: List[Any]
+
+    @property
+    def modules(self):
+        # type: () -> List[torch.nn.Module]
+        """Every module of the model, once."""
+        return list(self._names)
+
+    @property
+    def current(self):
+        # type: () -> str
+        """Dotted path of the innermost running module."""
+        return self._stack[-1]
+
+    def __enter__(self):
+        # type: () -> ModulePath
+        self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
+        self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
+        for module in self._hooked:
+            self._handles.append(module.register_forward_pre_hook(self._push))
+            self._handles.append(module.register_forward_hook(self._pop))
+        return self
+
+    def _push_unhooked(self, module, inputs):
+        # type: (torch.nn.Module, Any) -> None
+        if module not in self._hooked:
+            self._push(module, inputs)
+
+    def _pop_unhooked(self, module, inputs, outputs):
+        # type: (torch.nn.Module, Any, Any) -> None
+        if module not in self._hooked:
+            self._pop(module, inputs, outputs)
+
+    def _push(self, module, _inputs):
+        # type: (torch.nn.Module, Any) -> None
+        self._stack.append(self._names.get(module, self.current))  # made in a forward: its maker's
+
+    def _pop(self, _module, _inputs, _outputs):
+        # type: (Any, Any, Any) -> None
+        self._stack.pop()
+
+    def __exit__(self, *exc):
+        # type: (*Any) -> None
+        for handle in self._handles:
+            handle.remove()
+
+
+def dtype_of(leaf):
+    # type: (Any) -> torch.dtype
+    """Its dtype; a shape and a numpy array name theirs."""
+    return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
+
+
+def _tell(leaf):
+    # type: (Any) -> str
+    return "%s %s" % (str(dtype_of(leaf)).replace("torch.", ""), tuple(int(size) for size in leaf.shape))
+
+
+class TorchModel(object):
+    """A pair's PyTorch side, built from a pair module and its parameters."""
+
+    def __init__(self, pair, params, device="cpu", room=None):
+        # type: (Any, Any, str, Optional[torch_room.Room]) -> None
+        self.pair = pair
+        self.room = room  # none: it may take what memory it asks for
+        self.params = params
+        self.device = device
+        self.weightless = False
+        self.training = ""  # the optimiser's name, where a training step is asked for
+        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
+
+    def build(self, device):
+        # type: (str) -> torch.nn.Module
+        """A fresh module in eval mode on that device; on meta its weights are never allocated.
+
+        It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
+        Raises NoRoom where it is to be made on the CPU and does not fit into memory.
+        """
+        module = self._made(device)
+        self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
+        if self.weightless:  # it runs where it is
+            self.device = "meta"
+            keras_model.place("meta")
+        elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
+            module = module.to(device)
+        module.eval()
+        self.arguments = nested.arguments_of(self.pair, self.params)
+        if hasattr(self.pair, "arguments"):
+            (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
+        if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
+            call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
+        return module
+
+    def _made(self, device):
+        # type: (str) -> torch.nn.Module
+        # first of all: to find out, it may have to be made elsewhere
+        if device == "cpu" and self.room is not None and self.lacks_room():
+            raise torch_room.NoRoom(
+                "it takes at least %s and %s of memory are free"
+                % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
+            )
+        placed = keras_model.place(device)
+        module = self._made_on(device)
+        if not placed and keras_model.place(device):  # Keras came with the model and did not know where to
+            return self._made_on(device)
+        return module
+
+    def _made_on(self, device):
+        # type: (str) -> torch.nn.Module
+        torch.manual_seed(0)
+        if device == "meta" and HAS_META:
+            with torch.device("meta"):
+                module = self.pair.build_torch(self.params)
+            if self.room is not None and self.room.weights is None:
+                self.room.weights = torch_room.weight_of(module)
+            return module
+        if device != "cpu" or self.room is None or self.room.weights is not None or not HAS_META:
+            return self.pair.build_torch(self.params)
+        with torch_room.watched(self.room):
+            return self.pair.build_torch(self.params)
+
+    def lacks_room(self):
+        # type: () -> bool
+        """Whether the model is known not to fit into memory; it is made on meta to find out."""
+        if self.room is None or not HAS_META:
+            return False
+        self.room.weigh(lambda: self._made("meta"))
+        return self.room.lacks(self.training)
+
+    def spare(self):
+        # type: () -> Tuple[str, ...]
+        """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
+        if self.device != "cpu" or self.room is None or not self.lacks_room():
+            return ()
+        self.device = "meta"
+        return (self.room.note(self.training),)
+
+    def example(self, device):
+        # type: (str) -> List[torch.Tensor]
+        """Tensors for one call of the module built last: those at hand, else fixed pseudo-random numbers, integers as
+        zeros and ones."""
+        device = "meta" if self.weightless else device
+        return [_tensor(leaf, device) for leaf in nested.leaves(self.arguments, is_leaf)]
+
+    def called_with(self):
+        # type: () -> str
+        """What the module built last is called with, in a line."""
+        return nested.described(self.arguments, is_leaf, _tell)
+
+
+def run(model):
+    # type: (TorchModel) -> Any
+    """One plain inference call of a fresh module on the CPU."""
+    return call(model.build("cpu"), model.example("cpu"))
+
+
+def call(module, tensors):
+    # type: (torch.nn.Module, List[torch.Tensor]) -> Any
+    """One plain inference call."""
+    with torch.no_grad():
+        return module(*tensors)
+
+
+def _tensor(leaf, device):
+    # type: (Any, str) -> torch.Tensor
+    dtype = dtype_of(leaf)
+    if device == "meta":
+        return torch.empty(tuple(leaf.shape), dtype=dtype, device="meta")
+    if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
+        return leaf.detach().to(device)
+    if hasattr(leaf, "__array__") and not isinstance(leaf, torch.Tensor):
+        return torch.as_tensor(leaf.__array__()).to(device)
+    generator = torch.Generator().manual_seed(0)
+    if dtype.is_floating_point:
+        value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
+    else:
+        value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
+    return value.to(device)

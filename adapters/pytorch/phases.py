@@ -1,0 +1,265 @@
+"""Records a training step of a PyTorch model: every op that reaches the dispatcher, with its phase and its module.
+
+* An op of the backward pass belongs to the module in whose forward its autograd node was made (by the node's sequence
+  number).
+* It is a ``weight-gradient`` where its result flows into nothing but gradients of parameters, or of what was computed
+  from parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
+* One call that gives several gradients (``output_mask``) is one record per gradient; ``part`` says which.
+* A gradient added to another one belongs to where both arrive.
+"""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Set, Tuple
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
+from .records import tensor_record, tensors_in
+from .trace import Recorder, dispatched, is_work
+
+NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
+
+
+class Pending(object):
+    """A backward op whose phase is known when its node is done."""
+
+    def __init__(self, op, inputs, outputs):
+        # type: (Op, List[Any], List[Any]) -> None
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+class TrainingRecorder(Recorder):
+    """Records every dispatched op of a training step with its phase."""
+
+    def __init__(self, path, module):
+        # type: (TrainingPath, torch.nn.Module) -> None
+        super(TrainingRecorder, self).__init__(path)
+        self.path = path  # type: TrainingPath
+        self.phase = FORWARD
+        self.owner = ""
+        self.trains = True  # whether anything requires a gradient
+        self._newest = newest()
+        self._clean = {}  # type: Dict[int, Any]  # storages that no input of the model went into, kept alive
+        self._of_weights = set()  # type: Set[int]  # nodes that no input of the model went into
+        self._loss = None  # type: Any  # numbers of the first node of the loss and of the first one after it
+        self._slots = {}  # type: Dict[int, List[Slot]]
+        self._pending = []  # type: List[Pending]
+        self._arrived = {}  # type: Dict[int, Slot]  # results of the node that was done last
+        self._done = None  # type: Any
+        self._detached = set()  # type: Set[int]  # leaves inside of a checkpoint that are what went into it
+        self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
+        for tensor in list(module.parameters()) + list(module.buffers()):
+            self._set_clean(tensor, True)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        # type: (Any, Any, Any, Any) -> Any
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if self.paused or not is_work(func):
+            return out
+        node = torch._C._current_autograd_node()
+        op = dispatched(func, args, kwargs, out, self.next_id(), self.where())
+        if node is None:
+            if self.phase == FORWARD:
+                self._follow(func, args, kwargs, out)
+            self.add(op._replace(phase=self.phase))
+        elif recomputing():
+            self._follow(func, args, kwargs, out)
+            self.add(op._replace(phase=RECOMPUTATION))
+        elif is_leaf(node):  # a gradient arrives
+            self.add(op._replace(phase=_phase(self._goal_of_leaf(node))))
+        else:
+            self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
+        return out
+
+    def where(self):
+        # type: () -> str
+        """Layer of what runs now."""
+        node = torch._C._current_autograd_node()
+        if node is not None and is_leaf(node):
+            return self._owners.get(id(node.variable), "")
+        if recomputing():
+            return self.path.inner
+        if node is not None:
+            return self.path.made_in(node._sequence_nr())
+        return self.path.current if self.phase == FORWARD else self.owner
+
+    def begin(self, phase, layer):
+        # type: (str, str) -> None
+        """What follows belongs to this phase and layer."""
+        self.phase, self.owner = phase, layer
+        if phase == LOSS:
+            self._loss = (newest(), newest())
+            self.path.mark(layer)
+
+    # Forward: which nodes have nothing to do with the model's inputs.
+
+    def _follow(self, func, args, kwargs, out):
+        # type: (Any, Any, Any, Any) -> None
+        now = newest()
+        clean = self.of_weights(tensors_in([*args, *kwargs.values()]))
+        if clean and now > self._newest:  # an op's node is made right before it is dispatched
+            self._of_weights.add(now - 1)
+        self._newest = now
+        for tensor in tensors_in(out):
+            self._set_clean(tensor, clean)
+
+    def of_weights(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether all of these were computed from parameters alone."""
+        return all(storage_of(t)[0] in self._clean for t in tensors)
+
+    def _set_clean(self, tensor, clean):
+        # type: (torch.Tensor, bool) -> None
+        key, storage = storage_of(tensor)
+        if not clean:
+            self._clean.pop(key, None)
+        elif key is not None:
+            self._clean[key] = storage
+
+    # Backward: what each op's result is needed for.
+
+    def watch(self, roots):
+        # type: (List[Any]) -> None
+        """Ask every node behind these to say when it is done; what is recomputed inside of one belongs to its layer."""
+        outermost = not self._slots
+        if self._loss is not None and outermost:
+            self._loss = (self._loss[0], newest())
+        for node in [n for root in roots for n in behind(root)]:
+            number = node._sequence_nr()
+            if number in self._slots:
+                continue
+            if not outermost:
+                leaves = [n.variable for n, _ in node.next_functions if n is not None and is_leaf(n)]
+                self._detached.update(id(leaf) for leaf in leaves if id(leaf) not in self._owners)
+            self._slots[number] = [self._slot(n, node) for n, _ in node.next_functions]
+            node.register_hook(_Done(self, number))
+            if isinstance(node, BackwardCFunction):
+                node.register_prehook(_Begun(self.path, number))
+
+    @contextmanager
+    def inside(self):
+        # type: () -> Iterator[None]
+        """Within this, a backward pass runs inside of a node of another: each settles its own."""
+        held, self._pending, self._done = self._pending, [], None
+        yield
+        self._pending, self._done = held, None
+
+    def _slot(self, node, source):
+        # type: (Any, Any) -> Slot
+        here = self.path.made_in(source._sequence_nr())
+        if node is None or is_leaf(node):
+            return Slot(WEIGHT if node is None else self._goal_of_leaf(node), here)
+        goal = WEIGHT if self._only_weights(node._sequence_nr(), node) else INPUT
+        return Slot(goal, self.path.made_in(node._sequence_nr()))
+
+    def _goal_of_leaf(self, node):
+        # type: (Any) -> int
+        return INPUT if id(node.variable) in self._detached else WEIGHT
+
+    def _only_weights(self, number, node):
+        # type: (int, Any) -> bool
+        return number in self._of_weights and not isinstance(node, BackwardCFunction)
+
+    def _backward(self, node, op, inputs, out):
+        # type: (int, Op, List[Any], Any) -> None
+        if node == self._done:
+            self._accumulated(op, inputs)
+            return
+        if node not in self._slots:
+            raise RuntimeError(NESTED)
+        self._done, self._arrived = None, {}
+        results = list(out) if isinstance(out, (tuple, list)) else [out]
+        self._pending.append(Pending(op, inputs, results))
+
+    def _accumulated(self, op, inputs):
+        # type: (Op, List[Any]) -> None
+        """What runs between a node's end and the next one's beginning adds its results to those of other nodes."""
+        found = [self._arrived[id(t)] for t in inputs if id(t) in self._arrived]
+        goal = INPUT if any(s.goal == INPUT for s in found) or not found else WEIGHT
+        layer = found[0].layer if found else op.layer
+        self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
+
+    def done(self, node, gradients):
+        # type: (int, Tuple[Any, ...]) -> None
+        """A node has made its results: settle its ops, the last one first."""
+        slots = self._slots[node]
+        needs = {}  # type: Dict[int, int]
+        for slot, gradient in zip(slots, gradients):
+            if gradient is not None:
+                needs[id(gradient)] = needs.get(id(gradient), 0) | slot.goal
+        goals = []  # type: List[List[int]]
+        for pending in reversed(self._pending):
+            mine = [0 if t is None else needs.get(id(t), 0) for t in pending.outputs]
+            goals.append(mine)
+            whole = 0
+            for goal in mine:
+                whole |= goal
+            for tensor in pending.inputs:
+                needs[id(tensor)] = needs.get(id(tensor), 0) | whole
+        default = INPUT if any(s.goal == INPUT for s in slots) else WEIGHT
+        for pending, mine in zip(self._pending, reversed(goals)):
+            self._settle(node, pending, mine, default)
+        self._pending = []
+        self._done = node
+        # ids alone: who holds a gradient makes autograd copy it; the engine keeps those that go anywhere alive
+        self._arrived = {id(g): s for g, s in zip(gradients, slots) if g is not None}
+
+    def _settle(self, node, pending, goals, default):
+        # type: (int, Pending, List[int], int) -> None
+        op, mask = pending.op, pending.op.attrs.get("output_mask")
+        if not mask or len(mask) != len(pending.outputs):
+            whole = 0
+            for goal in goals:
+                whole |= goal
+            self.add(op._replace(phase=self._phase_of(node, whole or default)))
+            return
+        for part, wanted in enumerate(mask):
+            if wanted:
+                self.add(
+                    op._replace(
+                        id=self.next_id(),
+                        outputs=tuple(tensor_record(t) for t in tensors_in(pending.outputs[part])),
+                        attrs=dict(op.attrs, part=part),
+                        phase=self._phase_of(node, goals[part] or default),
+                    )
+                )
+
+    def _phase_of(self, node, goal):
+        # type: (int, int) -> str
+        if self._loss is not None and self._loss[0] <= node < self._loss[1]:
+            return LOSS
+        return _phase(WEIGHT if node in self._of_weights and goal != INPUT else goal)
+
+
+class _Done(object):
+    """Hook of one node; it holds no node, so that none is held by itself."""
+
+    def __init__(self, recorder, node):
+        # type: (TrainingRecorder, int) -> None
+        self.recorder, self.node = recorder, node
+
+    def __call__(self, gradients, _given):
+        # type: (Any, Any) -> None
+        self.recorder.done(self.node, gradients)
+
+
+class _Begun(object):
+    """Hook before a node of Python code, which may compute again: what it makes is made in its own layer."""
+
+    def __init__(self, path, node):
+        # type: (TrainingPath, int) -> None
+        self.path, self.node = path, node
+
+    def __call__(self, gradients):
+        # type: (Any) -> None
+        self.path.mark(self.path.made_in(self.node))
+
+
+def _phase(goal):
+    # type: (int) -> str
+    return INPUT_GRADIENT if goal & INPUT else WEIGHT_GRADIENT

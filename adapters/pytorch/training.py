@@ -1,0 +1,129 @@
+"""The trace of one training step of a PyTorch model: forward, loss, both kinds of gradients, and the optimiser's step.
+
+The loss is the mean of squares of every floating output, summed over the outputs.  Gradients come from
+``backward()``: the parameters that require one get theirs, and what leads to the input alone is never computed.  Recurrent
+layers and attention are recorded as one op each way, as in inference (torch_fused.py).
+"""
+
+from contextlib import contextmanager, nullcontext
+from typing import Any, Iterator, List, Optional
+
+import torch
+
+from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
+from ..shared.refusal import FactoryError
+from .call_adapter import tensors_out
+from .fused import TrainedFusedCalls
+from .model import TorchModel
+from .nodes import TrainingPath
+from .phases import TrainingRecorder
+from .records import tensors_in
+from .trace import finished, recorded
+
+OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
+"""By name, as PyTorch makes them when told nothing else; one parameter after the other."""
+
+
+def step(module, inputs, optimizer, recorder, calls=None):
+    # type: (torch.nn.Module, List[Any], str, TrainingRecorder, Optional[TrainedFusedCalls]) -> None
+    """One training step of a module in train mode; ``calls`` is the function mode around it, if there is one.
+
+    Of a model that has nothing to train it is the forward pass and the loss.  Raises FactoryError where the model cannot
+    be trained on its input, and where it takes gradients itself.
+    """
+    with followed(recorder, calls):
+        outputs = [t for t in tensors_out(_called(module, inputs, recorder)) if t.is_floating_point()]
+        recorder.begin(LOSS, LOSS_LAYER)
+        trained = [t for t in outputs if t.requires_grad]
+        losses = [torch.square(t).mean() for t in trained or outputs]
+        loss = losses[0] if losses else None
+        for other in losses[1:]:
+            loss = loss + other
+        recorder.trains = bool(trained)
+        if loss is not None and trained:
+            loss.backward()
+    for name, weight in module.named_parameters():
+        if weight.grad is not None:
+            recorder.begin(OPTIMIZER, name.rpartition(".")[0])
+            OPTIMIZERS[optimizer]([weight]).step()
+
+
+def _called(module, inputs, recorder):
+    # type: (torch.nn.Module, List[Any], TrainingRecorder) -> Any
+    try:
+        return module(*inputs)
+    except ValueError as error:
+        if ONE_VALUE not in str(error):
+            raise
+        size = str(error).partition("got input size torch.Size(")[2].rstrip(")")
+        raise FactoryError(ALONE % (recorder.path.current or "its batch norm", size)) from error
+
+
+NOTHING = (
+    "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
+    "and the loss"
+)
+SECOND = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
+ONE_VALUE = "Expected more than 1 value per channel when training"
+ALONE = (
+    "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
+    "%s: give a larger batch, or a larger input."
+)
+ENGINE = "_engine_run_backward"
+"""Of torch.autograd: what Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
+
+
+@contextmanager
+def followed(recorder, calls):
+    # type: (TrainingRecorder, Optional[TrainedFusedCalls]) -> Iterator[None]
+    """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
+    what a checkpoint computes again: PyTorch leaves modes before it begins."""
+    run = getattr(torch.autograd, ENGINE)
+
+    def watched(roots, *args, **kwargs):
+        # type: (Any, *Any, **Any) -> Any
+        if recorder.phase == FORWARD:
+            raise FactoryError(SECOND)
+        recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
+        with recorder.inside(), nullcontext() if calls is None else calls:
+            return run(roots, *args, **kwargs)
+
+    setattr(torch.autograd, ENGINE, watched)
+    try:
+        yield
+    finally:
+        setattr(torch.autograd, ENGINE, run)
+
+
+def trace(model, died=""):
+    # type: (TorchModel, str) -> Trace
+    """Trace of one training step, on ``meta`` where the model allows, else on the CPU with a note.
+
+    ``died`` says how an earlier process ended when the model ran on meta, if one did.
+    """
+    recorder, device, notes = recorded(record, model, died)
+    return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)
+
+
+def note(optimizer):
+    # type: (str) -> str
+    """What the step is, for the report."""
+    return (
+        "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
+        "with respect to the parameters (none with respect to the model's input); one step of torch.optim.%s, one "
+        "parameter after the other" % {"sgd": "SGD", "adam": "Adam"}[optimizer]
+    )
+
+
+def record(model, device):
+    # type: (TorchModel, str) -> TrainingRecorder
+    """What a training step of a fresh module dispatches."""
+    module = model.build(device)
+    module.train()
+    inputs = model.example(device)
+    path = TrainingPath(module)
+    recorder = TrainingRecorder(path, module)
+    calls = TrainedFusedCalls(recorder)
+    with torch.enable_grad(), calls, recorder, path:
+        step(module, inputs, model.training, recorder, calls)
+    return recorder

@@ -1,0 +1,1 @@
+"""What the frameworks share. Python 3.6."""

@@ -1,0 +1,1 @@
+"""TensorFlow: how a model is called, loaded, traced and trained. Python 3.6."""

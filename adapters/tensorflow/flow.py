@@ -1,0 +1,124 @@
+"""A training step's graph, and what every tensor of it depends on: the model's inputs, and what is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import graph as tf_graph
+from .gradients import Call
+
+GIVEN, TRAINED = 1, 2
+"""What a value depends on: the model's inputs; a variable that is trained."""
+
+SHAPES = frozenset(["Shape", "ShapeN", "Size", "Rank", "VariableShape", "TensorListLength", "TensorListElementShape"])
+"""Ops that say what a value looks like, not what it is."""
+
+Key = tuple[int, str, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A training step's graph and its parts: ops are numbered in the order in which they were made.
+
+    Up to ``forward`` they are the model's call, up to ``loss`` the loss, up to ``backward`` the gradients, then the
+    optimiser's; ``updates`` are (start, end, layer) of one variable's step each. ``trained`` are the handles, in the graph,
+    of the variables.
+    """
+
+    graph: Any
+    inputs: tuple[Any, ...]
+    trained: tuple[Any, ...]
+    forward: int
+    loss: int
+    backward: int
+    updates: tuple[tuple[int, int, str], ...]
+    calls: tuple[Call, ...]
+
+
+def identity(graph: Any) -> int:
+    """The same for a function's graph and for that graph with other shapes (tf_shapes.py)."""
+    return id(getattr(graph, "shaped_from", graph))
+
+
+def key(tensor: Any) -> Key:
+    """A tensor by its graph, op and output."""
+    return identity(tensor.graph), tensor.op.name, tensor.value_index
+
+
+def bodies(op: Any) -> list[Any]:
+    """Graphs of the functions that an op calls; none for those that are not there."""
+    found = []
+    attributes = tf_graph.attributes(op)
+    for attribute in tf_graph.CALLS.get(op.type, ()):
+        names = attributes.get(attribute, [])
+        for name in names if isinstance(names, list) else [names]:
+            try:
+                found.append(tf_graph.function_graph(op.graph, name))
+            except LookupError:
+                return []
+    return found
+
+
+def operands(op: Any) -> list[Any]:
+    """What an op hands to the functions that it calls."""
+    chooses = op.type in ("If", "StatelessIf", "Case", "StatelessCase")
+    return list(op.inputs)[1:] if chooses else list(op.inputs)
+
+
+class Flow:
+    """What every tensor depends on, function bodies included."""
+
+    def __init__(self, step: Step) -> None:
+        self.flags: dict[Key, int] = {}
+        for tensor in step.inputs:
+            self._add(tensor, GIVEN)
+        for tensor in step.trained:
+            self._add(tensor, TRAINED)
+        self._spread(step.graph)
+
+    def of(self, tensor: Any) -> int:
+        """Flags of a tensor; one that is not in a graph is a variable's."""
+        return 0 if hasattr(tensor, "numpy") or not hasattr(tensor, "graph") else self.flags.get(key(tensor), 0)
+
+    def _add(self, tensor: Any, flags: int) -> None:
+        found = key(tensor)
+        self.flags[found] = self.flags.get(found, 0) | flags
+
+    def _spread(self, graph: Any) -> None:
+        for op in graph.get_operations():
+            if op.type in SHAPES:
+                continue
+            inside = bodies(op) if op.type in tf_graph.CALLS else []
+            if inside:
+                for out, flags in zip(op.outputs, self._through(op, inside), strict=False):
+                    self._add(out, flags)
+                continue
+            flags = 0
+            for tensor in op.inputs:
+                flags |= self.of(tensor)
+            if flags:
+                for out in op.outputs:
+                    self._add(out, flags)
+
+    def _through(self, op: Any, inside: Sequence[Any]) -> list[int]:
+        """Flags of what a call gives back; a loop's variable has those of every iteration."""
+        handed = [self.of(tensor) for tensor in operands(op)]
+        if op.type.endswith("While"):
+            while True:
+                back = self._body(inside[1], handed)
+                grown = [a | b for a, b in zip(handed, back, strict=False)]
+                if grown == handed:
+                    return handed
+                handed = grown
+        found = [0] * len(op.outputs)
+        for body in inside:
+            found = [a | b for a, b in zip(found, self._body(body, handed), strict=False)]
+        return found
+
+    def _body(self, graph: Any, handed: Sequence[int]) -> list[int]:
+        for tensor, flags in zip(graph.inputs, handed, strict=False):
+            self._add(tensor, flags)
+        self._spread(graph)
+        return [self.of(tensor) for tensor in graph.outputs]

@@ -1,0 +1,202 @@
+"""How often each op of a graph with v1 control flow runs: Enter, Merge, Switch, NextIteration, Exit.
+
+``tf.while_loop`` of TensorFlow 1 leaves its loop in the graph itself: one *frame* per loop, named by its Enter ops.
+A loop condition made of ``counter < bound`` terms with constant start, step and bound gives the trip count, as in
+tf_loops.py.  Python 3.6, TensorFlow 1.12 and later.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+from .loops import Constants, bounded, strip
+
+ROOT = ""
+
+
+class Executions(NamedTuple):
+    """``times``: executions by op name; ``unknown``: why an op's number is not known; ``untaken``: ops not run."""
+
+    times: Dict[str, int]
+    unknown: Dict[str, str]
+    untaken: Set[str]
+
+
+class Frames(object):
+    """Frames of one graph: which op runs in which, and how often each iterates."""
+
+    def __init__(self, graph, live, constants):
+        # type: (Any, Set[str], Constants) -> None
+        self.constants = constants
+        self.ops = [op for op in graph.get_operations() if op.name in live]
+        self.frame = {}  # type: Dict[str, str]
+        self.parent = {ROOT: ROOT}
+        for op in self._ordered():
+            self.frame[op.name] = self._frame_of(op)
+
+    def _ordered(self):
+        # type: () -> List[Any]
+        """Ops after the ops they depend on; edges back into a loop (NextIteration to Merge) are left out."""
+        done = set()  # type: Set[str]
+        order = []  # type: List[Any]
+        for start in self.ops:
+            stack = [(start, False)]
+            while stack:
+                op, left = stack.pop()
+                if left:
+                    order.append(op)
+                    continue
+                if op.name in done:
+                    continue
+                done.add(op.name)
+                stack.append((op, True))
+                stack.extend((dep, False) for dep in _before(op) if dep.type != "NextIteration")
+        return order
+
+    def _frame_of(self, op):
+        # type: (Any) -> str
+        around = [self.frame[dep.name] for dep in _before(op) if dep.name in self.frame]
+        inner = max(around, key=self.depth) if around else ROOT
+        if op.type in ("Enter", "RefEnter"):
+            name = op.get_attr("frame_name")
+            name = name.decode("utf-8") if isinstance(name, bytes) else str(name)
+            self.parent[name] = inner
+            return name
+        if op.type in ("Exit", "RefExit"):
+            return self.parent[inner]
+        return inner
+
+    def depth(self, frame):
+        # type: (str) -> int
+        """Number of loops around an op of this frame."""
+        count = 0
+        while frame != ROOT:
+            frame, count = self.parent[frame], count + 1
+        return count
+
+    def trips(self, frame):
+        # type: (str) -> Optional[int]
+        """Iterations of the loop per entry, if constants decide it."""
+        for op in self.ops:
+            if op.type == "LoopCond" and self.frame[op.name] == frame:
+                return self._terms(strip(op.inputs[0]))
+        return None
+
+    def _terms(self, test):
+        # type: (Any) -> Optional[int]
+        if test.op.type == "LogicalAnd":
+            sides = [self._terms(strip(t)) for t in test.op.inputs]
+            return None if None in sides else min(s for s in sides if s is not None)
+        return bounded(test, self._start, self._step, self._constant)
+
+    def _constant(self, tensor):
+        # type: (Any) -> Optional[int]
+        tensor = strip(tensor)
+        while tensor.op.type == "Enter" or _unchanged(tensor.op):
+            tensor = strip(tensor.op.inputs[0])
+        return self.constants.value(tensor, None)
+
+    def _start(self, tensor):
+        # type: (Any) -> Optional[int]
+        merge = strip(tensor).op
+        enters = [t for t in merge.inputs if t.op.type == "Enter"] if merge.type == "Merge" else []
+        return self._constant(enters[0]) if len(enters) == 1 else None
+
+    def _step(self, tensor):
+        # type: (Any) -> Optional[int]
+        merge = strip(tensor).op
+        turns = [t.op for t in merge.inputs if t.op.type == "NextIteration"] if merge.type == "Merge" else []
+        if len(turns) != 1:
+            return None
+        result = strip(turns[0].inputs[0])
+        if result.op.type not in ("Add", "AddV2"):
+            return None
+        for mine, other in (result.op.inputs, reversed(result.op.inputs)):
+            switch = strip(mine).op
+            if switch.type == "Switch" and switch.inputs[0].op is merge:
+                return self._constant(other)
+        return None
+
+
+def _unchanged(op):
+    # type: (Any) -> bool
+    """Whether an op is the Merge of a loop variable that every iteration hands on as it is; its first input enters it."""
+    if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
+        return False
+    back = strip(op.inputs[1].op.inputs[0]).op
+    return bool(op.inputs[0].op.type == "Enter" and back.type == "Switch" and back.inputs[0].op is op)
+
+
+def _before(op):
+    # type: (Any) -> List[Any]
+    return [t.op for t in op.inputs] + list(op.control_inputs)
+
+
+def executions(graph, live, constants):
+    # type: (Any, Set[str], Constants) -> Executions
+    """How often each live op of the graph runs in one evaluation of the outputs."""
+    if not any(op.type in ("Enter", "RefEnter", "Switch") for op in graph.get_operations() if op.name in live):
+        return Executions({}, {}, set())
+    frames = Frames(graph, live, constants)
+    bodies = _bodies(frames)
+    times, unknown, untaken = {}, {}, set()  # type: Dict[str, int], Dict[str, str], Set[str]
+    known = {frame: frames.trips(frame) for frame in frames.parent if frame != ROOT}
+    dead = _untaken(frames)
+    for op in frames.ops:
+        frame, count = frames.frame[op.name], 1  # type: str, int
+        innermost = True
+        while frame != ROOT:
+            trips = known[frame]
+            if trips is None:
+                unknown[op.name] = "how often the loop %s runs is not constant" % frame
+                break
+            # The condition runs once more than the body; an op of an outer iteration runs once in each.
+            count *= trips + 1 if innermost and op.name not in bodies else trips
+            innermost = False
+            frame = frames.parent[frame]
+        times[op.name] = count
+        if op.name in dead or count == 0:
+            untaken.add(op.name)
+    return Executions(times, unknown, untaken)
+
+
+def _bodies(frames):
+    # type: (Frames) -> Set[str]
+    """Ops of a loop that run only while its condition holds: those behind the true side of its Switches."""
+    found = set()  # type: Set[str]
+    for op in frames._ordered():
+        if frames.frame[op.name] == ROOT:
+            continue
+        for tensor in op.inputs:
+            loops = tensor.op.type == "Switch" and strip(tensor.op.inputs[1]).op.type == "LoopCond"
+            if (loops and tensor.value_index == 1) or (tensor.op.name in found and op.type != "Exit"):
+                found.add(op.name)
+        if any(dep.name in found for dep in op.control_inputs):
+            found.add(op.name)
+    return found
+
+
+def _untaken(frames):
+    # type: (Frames) -> Set[str]
+    """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge goes on with the other side."""
+    found = set()  # type: Set[str]
+    for op in frames._ordered():
+        if op.type == "Merge":
+            continue
+        for tensor in op.inputs:
+            if tensor.op.name in found:
+                found.add(op.name)
+            elif tensor.op.type == "Switch" and strip(tensor.op.inputs[1]).op.type != "LoopCond":
+                taken = frames.constants.value(_default(tensor.op.inputs[1]), None)
+                if taken is not None and bool(taken) != bool(tensor.value_index):
+                    found.add(op.name)
+        if any(dep.name in found for dep in op.control_inputs):
+            found.add(op.name)
+    return found
+
+
+def _default(tensor):
+    # type: (Any) -> Any
+    """What a tensor is when nothing is fed: behind Identity, and a PlaceholderWithDefault's default."""
+    tensor = strip(tensor)
+    while tensor.op.type == "PlaceholderWithDefault":
+        tensor = strip(tensor.op.inputs[0])
+    return tensor

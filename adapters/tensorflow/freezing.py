@@ -1,0 +1,100 @@
+"""Freezing a concrete function by TensorFlow's own converter, with its weights put in only where it is run.
+
+A counter reads the frozen graph's shapes, not its weights; but a graph with a hundred megabytes in its constants is written
+out and read back half a dozen times on the way to a function and to the profiler.  So every large constant that stands for a
+variable holds one value, repeated, and the real ones wait beside it.  Python 3.6, TensorFlow 2.x.
+"""
+
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, NamedTuple, Tuple
+
+from . import graph as tf_graph
+
+LARGE = 4096
+"""Elements from which on a variable's value is left out: what could be a shape or a bound never is."""
+
+
+DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Select)$|^_SwitchN$|^Assert$|^CheckNumerics")
+"""Ops by which the values of weights could decide what runs, or whether it does."""
+
+
+class Frozen(NamedTuple):
+    """The frozen function (control flow lowered), its GraphDef with one repeated value for each large weight, and the real
+    values, arrays, by the name of the node."""
+
+    function: Any
+    hollow: Any
+    weights: Dict[str, Any]
+
+    @property
+    def decides(self):
+        # type: () -> bool
+        """Whether what runs could depend on the weights; else every node of the graph runs once, whatever they are."""
+        bodies = [self.hollow.node] + [function.node_def for function in self.hollow.library.function]
+        return any(DECIDING.match(node.op) for nodes in bodies for node in nodes)
+
+    def whole(self):
+        # type: () -> Any
+        """The GraphDef with its weights, to be run."""
+        import tensorflow as tf
+
+        found = type(self.hollow)()
+        found.CopyFrom(self.hollow)
+        for node in found.node:
+            if node.name in self.weights:
+                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self.weights[node.name]))
+        return found
+
+
+class _Hollow(object):
+    """Stands for an array of that shape: it has one value, for all of its elements, which is how a constant keeps it."""
+
+    def __init__(self, shape):
+        # type: (Tuple[int, ...]) -> None
+        self.shape = shape
+
+    def __array__(self, dtype=None, copy=None):
+        # type: (Any, Any) -> Any
+        import numpy
+
+        return numpy.zeros(1, dtype)
+
+
+def freeze(concrete):
+    # type: (Any) -> Frozen
+    """The same steps as convert_variables_to_constants_v2_as_graph (tensorflow/python/framework/convert_to_constants.py)."""
+    from tensorflow.python.framework import convert_to_constants as convert
+
+    made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
+    if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
+        return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
+    with _swiftly():
+        data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
+        weights = {name: held.numpy for name, held in data.tensor_data.items() if _left_out(held.numpy)}
+        for name, array in weights.items():
+            data.tensor_data[name] = data.tensor_data[name]._replace(numpy=_Hollow(array.shape))
+        graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
+        function = convert._construct_concrete_function(concrete, graph_def, converted)
+    return Frozen(function, graph_def, weights)
+
+
+def _left_out(array):
+    # type: (Any) -> bool
+    return array.size >= LARGE and array.dtype.name in ("float16", "bfloat16", "float32", "float64")
+
+
+@contextmanager
+def _swiftly():
+    # type: () -> Iterator[None]
+    """Within this, ops are made without the check for an argument that is no longer used, which takes the signature of
+    Graph.create_op apart for every op that is copied, and without looking for garbage among the thousands of them."""
+    from tensorflow.python.framework import ops
+
+    checked = ops.Graph.create_op
+    with tf_graph.undisturbed():
+        ops.Graph.create_op = getattr(checked, "__wrapped__", checked)
+        try:
+            yield
+        finally:
+            ops.Graph.create_op = checked

@@ -1,0 +1,24 @@
+"""TensorFlow models out of files: frozen graphs, SavedModels and Keras' own, as something a counter can be put to.
+
+A Keras file gives the Keras model, as its factory would have.  A graph or a signature gives a concrete function with every
+shape known: what was left open is what the user said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..shared.nested import Arguments
+from . import load_graph, load_keras, load_saved
+
+
+def ready() -> None:
+    """Start the framework, before the guards are up."""
+    import tensorflow  # noqa: F401
+
+
+def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """The model in the file and the arguments to call it with. Raises FileError."""
+    loaders = {"graph_def": load_graph.graph_def, "saved_model": load_saved.saved_model}
+    return loaders.get(file["kind"], load_keras.load)(file, given)

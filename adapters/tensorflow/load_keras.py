@@ -1,0 +1,140 @@
+"""Keras models out of ``.keras`` and ``.h5`` files, looked through before Keras reads them.
+
+A configuration may name Lambda layers, whose bytecode it brings along, and classes of anybody's: keras_config.py looks for those.
+What HDF5 can point to outside of the file, or say of the size of a tensor, is looked at before any tensor is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..shared.model_file import FileError, Wanted, matched, member
+from ..shared.nested import Arguments
+from ..shared.repacked import fresh
+from .keras_config import check_config
+
+OBJECTS = 100_000
+"""Groups and tensors in an HDF5 file that are looked at."""
+
+H5 = (".h5", ".hdf5")
+"""How the name of a file ends that Keras reads as HDF5: it goes by the name, and one file can be a zip archive as well."""
+
+
+def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """The Keras model and the arguments of its call. Raises FileError."""
+    import tensorflow as tf
+
+    where = member(file["path"])
+    options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file["trusted"]}
+    with _checked(where, file) as path:
+        model = tf.keras.models.load_model(path, compile=False, **options)
+    if getattr(model, "inputs", None) is None:
+        raise FileError(f"{where} does not say what its inputs are. Write a factory that loads it.")
+    wanted = [Wanted(t.name.split(":")[0], _dims(t.shape), _dtype(t)) for t in model.inputs]
+    inputs = matched(where, wanted, given)
+    if isinstance(getattr(model, "input", None), dict):
+        return model, ((), {i.name: i for i in inputs})
+    return model, (tuple(inputs), {})
+
+
+def _dims(shape: Any) -> tuple[int | None, ...]:
+    return tuple(None if size is None else int(size) for size in shape)
+
+
+def _dtype(tensor: Any) -> str:
+    return str(getattr(tensor.dtype, "name", tensor.dtype))
+
+
+@contextlib.contextmanager
+def _checked(where: str, file: Mapping[str, Any]) -> Iterator[str]:
+    """The path of what Keras may read: the file, or an archive of the members that were looked at, which is gone again
+    afterwards. Raises FileError."""
+    if file["kind"] == "keras" and not file["trusted"]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            with (
+                fresh(file, lambda name, data: _looked_at(where, name, data, file)) as archive,
+                open(path, "wb") as made,
+            ):
+                shutil.copyfileobj(archive, made)
+            yield path
+        return
+    if file["kind"] == "keras_h5":
+        _h5(where, file)
+    yield file["path"]
+
+
+def _looked_at(where: str, name: str, data: bytes, file: Mapping[str, Any]) -> bytes:
+    """A member of a Keras archive, if it may be loaded."""
+    if name == "config.json":
+        try:
+            config = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{where} cannot be loaded: its config.json is no JSON.") from error
+        check_config(where, config)
+    elif name.endswith(".h5"):
+        check_h5(where, io.BytesIO(data), file)
+    return data
+
+
+def _h5(where: str, file: Mapping[str, Any]) -> None:
+    if not file["trusted"] and not file["path"].endswith(H5):
+        raise FileError(f"{where} is an HDF5 file, and Keras goes by the name: rename it, so that it ends in .h5.")
+    config = check_h5(where, file["path"], file)
+    if config is None:
+        raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
+    try:
+        found = json.loads(config)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
+    if not file["trusted"]:
+        check_config(where, found)
+
+
+def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:
+    """Look through an HDF5 file for what is not in it; its model_config, if it has one. Raises FileError."""
+    import h5py
+
+    try:
+        with h5py.File(source, "r") as found:
+            total = _size(where, found)
+            config = found.attrs.get("model_config")
+    except OSError as error:
+        raise FileError(
+            "{} is cut short or damaged: {}.".format(where, str(error).split("(", 1)[-1].rstrip(")"))
+        ) from error
+    if total > max(2 * file["size"], 1 << 24) and not file["trusted"]:
+        raise FileError(
+            f"the tensors of {where} are said to be {total:,} bytes, more than the file can hold; --trust-file opens it "
+            "all the same."
+        )
+    return config.decode("utf-8", "replace") if isinstance(config, bytes) else config
+
+
+def _size(where: str, root: Any) -> int:
+    """Bytes of all tensors in an HDF5 file, links followed nowhere."""
+    import h5py
+
+    total, seen, pending = 0, 0, [root]
+    while pending:
+        group = pending.pop()
+        for name in group:
+            seen += 1
+            link = group.get(name, getlink=True)
+            if not isinstance(link, h5py.HardLink) or seen > OBJECTS:
+                raise FileError(f"{where} holds a link, {group.name}/{name}, instead of what is there.")
+            item = group[name]
+            if isinstance(item, h5py.Dataset):
+                if item.is_virtual or item.external:
+                    raise FileError(f"{where} keeps the tensor {item.name} in another file.")
+                total += item.nbytes
+            else:
+                pending.append(item)
+    return total

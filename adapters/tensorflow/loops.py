@@ -1,0 +1,224 @@
+"""How often a while loop runs, read from its graph: constant start, step and bound. Python 3.6, TF 1.12 and later.
+
+A loop whose condition is a conjunction of ``counter < bound`` terms runs as often as its tightest term allows, if every
+term is constant.  Anything else is left to the loop counter, fetched in one run (see trace_tf.py).
+"""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+_LESS = {"Less": 0, "LessEqual": 1}
+_GREATER = {"Greater": 0, "GreaterEqual": 1}
+
+
+FLOW = frozenset(["Enter", "Exit", "Merge", "Switch", "NextIteration", "LoopCond"])
+"""Ops of a loop that stands in the graph itself: no part of it is a value without the rest."""
+
+
+class Frame(NamedTuple):
+    """A function call being looked into: the call op, the function's graph, and the frame it is called from.
+
+    ``body`` is the loop's body graph where the call is a While (the same as ``graph`` unless that is the condition).
+    """
+
+    call: Any
+    graph: Any
+    body: Any
+    outer: Any  # Optional[Frame]
+
+
+def strip(tensor):
+    # type: (Any) -> Any
+    """The tensor behind any number of Identity ops."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _position(graph, tensor):
+    # type: (Any, Any) -> Optional[int]
+    for index, candidate in enumerate(graph.inputs):
+        if candidate is tensor:
+            return index
+    return None
+
+
+class Constants(object):
+    """Values of tensors that depend on nothing but constants, evaluated by TensorFlow itself and remembered."""
+
+    def __init__(self):
+        # type: () -> None
+        self._known = {}  # type: Dict[int, Any]
+
+    def value(self, tensor, frame):
+        # type: (Any, Optional[Frame]) -> Optional[int]
+        """The scalar's value as an int (floats that are whole included), or None if it is not constant."""
+        tensor = strip(tensor)
+        if frame is not None:
+            position = _position(frame.graph, tensor)
+            if position is not None:
+                return self._argument(position, frame)
+        key = id(tensor)
+        if key not in self._known:
+            self._known[key] = _evaluate(tensor)
+        return self._known[key]
+
+    def learn(self, tensor, value):
+        # type: (Any, int) -> None
+        """What a tensor has turned out to be."""
+        self._known[id(tensor)] = value
+
+    def _argument(self, position, frame):
+        # type: (int, Frame) -> Optional[int]
+        """Value of a function argument: that of the caller's operand, unless a loop changes it."""
+        if frame.call.type in ("While", "StatelessWhile"):
+            body = frame.body
+            if position >= len(body.outputs) or strip(body.outputs[position]) is not body.inputs[position]:
+                return None
+        offset = 1 if frame.call.type in ("If", "StatelessIf", "Case", "StatelessCase") else 0
+        return self.value(frame.call.inputs[position + offset], frame.outer)
+
+
+def _evaluate(tensor):
+    # type: (Any) -> Optional[int]
+    from tensorflow.python.framework import tensor_util
+
+    found = tensor_util.constant_value(tensor)
+    if found is None:
+        found = _run(tensor)
+    if found is None or getattr(found, "size", 1) != 1:
+        return None
+    number = found.item() if hasattr(found, "item") else found
+    return int(number) if number == int(number) else None
+
+
+def _run(tensor):
+    # type: (Any) -> Any
+    """Evaluate a constant subgraph in a session of its own; None if it depends on anything that is not constant."""
+    import tensorflow as tf
+
+    from .graph import v1
+
+    names, stack = set(), [tensor.op]  # type: Set[str], List[Any]
+    while stack:
+        op = stack.pop()
+        if op.name in names:
+            continue
+        if (not op.inputs and op.type != "Const") or len(names) > 64 or op.type in FLOW or _unsafe(op):
+            return None
+        names.add(op.name)
+        stack.extend(t.op for t in op.inputs)
+    part = v1().GraphDef()
+    for op in tensor.graph.get_operations():
+        if op.name in names:
+            node = part.node.add()
+            node.CopyFrom(op.node_def)
+            del node.input[:]
+            node.input.extend(t.name for t in op.inputs)
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(part, name="")
+    with v1().Session(graph=graph) as session:
+        return session.run(tensor.name)
+
+
+def _unsafe(op):
+    # type: (Any) -> bool
+    definition = getattr(op, "op_def", None)
+    return bool(
+        definition is None or definition.is_stateful or any(t.dtype.base_dtype.name == "resource" for t in op.outputs)
+    )
+
+
+def trip_count(call, cond, body, outer, constants):
+    # type: (Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+    """Iterations of a While op from constants alone, or None if any term of its condition is not constant."""
+    return _terms(strip(cond.outputs[0]), call, cond, body, outer, constants)
+
+
+def _terms(test, call, cond, body, outer, constants):
+    # type: (Any, Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+    if test.op.type == "LogicalAnd":
+        sides = [_terms(strip(t), call, cond, body, outer, constants) for t in test.op.inputs]
+        if any(s is None for s in sides):
+            return None
+        return min(s for s in sides if s is not None)
+
+    def start(variable):
+        # type: (Any) -> Optional[int]
+        position = _position(cond, strip(variable))
+        return None if position is None else constants.value(call.inputs[position], outer)
+
+    def step(variable):
+        # type: (Any) -> Optional[int]
+        position = _position(cond, strip(variable))
+        return None if position is None else step_of(body, position, constants)
+
+    def limit(tensor):
+        # type: (Any) -> Optional[int]
+        return _bound(strip(tensor), call, cond, body, outer, constants)
+
+    return bounded(test, start, step, limit)
+
+
+def bounded(test, start_of, step_of_variable, limit_of):
+    # type: (Any, Callable[[Any], Optional[int]], Callable[[Any], Optional[int]], Callable[[Any], Optional[int]]) -> Optional[int]
+    """Iterations for which ``variable < bound`` (or <=, and the mirrored forms) holds, or None if not constant."""
+    if test.op.type in _LESS:
+        variable, bound = test.op.inputs
+        closed = _LESS[test.op.type]
+    elif test.op.type in _GREATER:
+        bound, variable = test.op.inputs
+        closed = _GREATER[test.op.type]
+    else:
+        return None
+    start, step, limit = start_of(variable), step_of_variable(variable), limit_of(bound)
+    if start is None or limit is None or step is None or step <= 0:
+        return None
+    return max(0, -((start - limit - closed) // step))
+
+
+def _bound(tensor, call, cond, body, outer, constants):
+    # type: (Any, Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+    position = _position(cond, tensor)
+    if position is None:
+        return constants.value(tensor, None)
+    if strip(body.outputs[position]) is not body.inputs[position]:
+        return None
+    return constants.value(call.inputs[position], outer)
+
+
+def step_of(body, position, constants):
+    # type: (Any, int, Constants) -> Optional[int]
+    """The constant by which a loop variable grows in each iteration, or None."""
+    result = strip(body.outputs[position])
+    if result.op.type not in ("Add", "AddV2"):
+        return None
+    left, right = (strip(t) for t in result.op.inputs)
+    if left is body.inputs[position]:
+        return constants.value(right, None)
+    if right is body.inputs[position]:
+        return constants.value(left, None)
+    return None
+
+
+def counter_of(call, cond, body, outer, constants):
+    # type: (Any, Any, Any, Optional[Frame], Constants) -> Optional[Tuple[int, int, int]]
+    """A loop variable that counts iterations: its position, start and step. None if the loop has none."""
+    for position in range(len(body.inputs)):
+        if body.inputs[position].dtype.base_dtype.name not in ("int32", "int64") or position >= len(body.outputs):
+            continue
+        step = step_of(body, position, constants)
+        start = constants.value(call.inputs[position], outer)
+        if step and start is not None:
+            return position, start, step
+    return None
+
+
+def learn(call, body, trips, outer, constants):
+    # type: (Any, Any, int, Optional[Frame], Constants) -> None
+    """What a loop that runs so often leaves in its counters: the loop of its gradient runs as often."""
+    for position, result in enumerate(call.outputs):
+        if result.dtype.base_dtype.name in ("int32", "int64") and position < len(body.outputs):
+            step, start = step_of(body, position, constants), constants.value(call.inputs[position], outer)
+            if step is not None and start is not None:
+                constants.learn(result, start + trips * step)

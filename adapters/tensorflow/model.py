@@ -1,0 +1,268 @@
+"""One TensorFlow model under study: built once, its concrete function, name scopes, frozen graph and example input.
+
+The static counters only read these graphs; the one that writes (run metadata fills in shapes) imports a graph of its
+own.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
+"""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+from ..shared import nested
+from ..shared.keras_model import as_taken, keras_of, layer_paths
+from . import freezing as tf_freezing
+from .graph import Scopes, canonical, session_of, undisturbed
+from .trace import Fetch
+
+
+def quiet():
+    # type: () -> None
+    """Keep TensorFlow's start-up chatter out of the worker's log."""
+    import os
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+
+def versions(model=None):
+    # type: (Any) -> Dict[str, str]
+    """Versions of TensorFlow and of the Keras that made the model, or that TensorFlow uses where that made none."""
+    import importlib
+
+    import tensorflow as tf
+
+    found = {"tensorflow": tf.__version__}
+    package = keras_of(model)
+    if package in ("", "tensorflow"):
+        package = ""
+        version = getattr(getattr(tf, "keras", None), "__version__", None)
+        if version is None and hasattr(tf, "keras"):  # a lazy tf.keras has it only on the package behind it
+            package = tf.keras.Model.__module__.split(".")[0]
+    if package:
+        version = getattr(importlib.import_module(package), "__version__", None)
+    if version is not None:
+        found["keras"] = str(version)
+    return found
+
+
+@contextmanager
+def recorded_scopes(model, scopes):
+    # type: (Any, Dict[str, str]) -> Iterator[None]
+    """Meanwhile every layer of ``model`` notes the name scope it is called in: {scope: layer path}."""
+    layers = layer_paths(model)
+    own = [(layer, vars(layer).get("call")) for layer, _ in layers]
+    for layer, path in layers:
+        _note_calls(layer, path, scopes)
+    try:
+        yield
+    finally:
+        for layer, call in own:
+            if call is None:
+                object.__delattr__(layer, "call")
+            else:
+                object.__setattr__(layer, "call", call)
+
+
+def _note_calls(layer, path, scopes):
+    # type: (Any, str, Dict[str, str]) -> None
+    import functools
+
+    import tensorflow as tf
+
+    original = layer.call
+
+    @functools.wraps(original)
+    def call(*args, **kwargs):
+        # type: (*Any, **Any) -> Any
+        scopes.setdefault(str(tf.compat.v1.get_default_graph().get_name_scope()), path)
+        return original(*args, **kwargs)
+
+    object.__setattr__(layer, "call", call)
+
+
+BATCH_OF_ONE = "keras_flops"
+"""The recipe of keras-flops: get_flops takes a batch of 1 unless it is told otherwise (keras_flops/flops_calculation.py)."""
+
+
+def is_leaf(value):
+    # type: (Any) -> bool
+    """Whether an argument is a tensor: one at hand (TensorFlow's or numpy's), or the shape and dtype of one to make."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _dtype_name(leaf):
+    # type: (Any) -> str
+    return str(getattr(leaf.dtype, "name", leaf.dtype))
+
+
+def _tell(leaf):
+    # type: (Any) -> str
+    return "%s %s" % (_dtype_name(leaf), tuple(int(size) for size in leaf.shape))
+
+
+class TfModel(object):
+    """A pair's TensorFlow side, built from a pair module and its parameters."""
+
+    run_notes = ()  # type: Tuple[str, ...]
+    """What is to be said of ``traced_run``."""
+
+    def __init__(self, pair, params, recipe=""):
+        # type: (Any, Any, str) -> None
+        self.notes = ()  # type: Tuple[str, ...]
+        if recipe == BATCH_OF_ONE and getattr(params, "batch", 1) != 1:
+            self.notes = ("keras-flops takes a batch of 1: this trace is of 1 as well, not of %s" % params.batch,)
+            params = params.replaced(batch=1)
+        self.pair = pair
+        self.params = params
+        self.scopes = {}  # type: Dict[str, str]
+        self._model = None  # type: Any  # kept: a concrete function does not keep its variables alive
+        self._concrete = None  # type: Any
+        self._frozen = None  # type: Any
+        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
+
+    @property
+    def concrete(self):
+        # type: () -> Any
+        """The concrete function of one inference call on fully specified inputs."""
+        if self._concrete is None:
+            import tensorflow as tf
+
+            model = self.build() if self._model is None else self._model
+            if hasattr(model, "concrete"):  # a graph out of a file: traced already
+                self.scopes.update(model.scopes)
+                self.notes += model.notes
+                self._concrete = model.concrete
+                return self._concrete
+            tensors = nested.leaves(self.arguments, is_leaf)
+            if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
+                self.invoke(self.example())  # the first call makes layers, which must be there to be found
+            specs = [
+                tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
+                for i, t in enumerate(tensors)
+            ]
+
+            def infer(*inputs):
+                # type: (*Any) -> Any
+                return self.invoke(inputs)
+
+            with recorded_scopes(model, self.scopes), undisturbed():
+                self._concrete = tf.function(infer).get_concrete_function(*specs)
+        return self._concrete
+
+    def build(self):
+        # type: () -> Any
+        """Make the model and find out what it is called with."""
+        self._model = self.pair.build_tf(self.params)
+        self.arguments = nested.arguments_of(self.pair, self.params)
+        return self._model
+
+    def in_file(self):
+        # type: () -> Tuple[Any, List[Any], List[Any]]
+        """Graph, inputs and outputs of a frozen graph as it stands in its file, dead nodes and all."""
+        graph, inputs, outputs = self._model.whole
+        return graph, inputs, outputs
+
+    def layers(self):
+        # type: () -> Any
+        """Layer of a node by its name: an object with ``layer(name)``."""
+        return Scopes(self.scopes)
+
+    def invoke(self, tensors, training=False):
+        # type: (Sequence[Any], bool) -> Any
+        """One call of the model with these for its tensors: inference, unless said otherwise."""
+        positional, named = nested.filled(self.arguments, is_leaf, tensors)
+        if keras_of(self._model):
+            positional, named = as_taken(self._model, positional, named)
+            return self._model(*positional, training=training, **named)
+        return self._model(*positional, **named)
+
+    @property
+    def frozen(self):
+        # type: () -> tf_freezing.Frozen
+        """The frozen concrete function (control flow lowered), by TensorFlow's own converter."""
+        if self._frozen is None:
+            self._frozen = tf_freezing.freeze(self.concrete)
+        return self._frozen
+
+    def versions(self):
+        # type: () -> Dict[str, str]
+        """Versions of TensorFlow and Keras."""
+        return versions(self._model)
+
+    def example(self):
+        # type: () -> List[Any]
+        """Tensors for one call as numpy arrays: those at hand, else fixed pseudo-random numbers, integers as zeros and ones."""
+        import numpy
+
+        generator = numpy.random.RandomState(0)
+        found = []
+        for leaf in nested.leaves(self.arguments, is_leaf):
+            if hasattr(leaf, "__array__"):
+                found.append(numpy.asarray(leaf))
+            elif leaf.dtype == "string":
+                found.append(numpy.full(leaf.shape, b"", object))
+            elif leaf.dtype.startswith(("float", "bfloat")):
+                found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
+            else:
+                found.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
+        return found
+
+    def called_with(self):
+        # type: () -> str
+        """What the model is called with, in a line."""
+        return nested.described(self.arguments, is_leaf, _tell)
+
+    def traced_run(self, weights=False):
+        # type: (bool) -> Tuple[Any, List[Any], Any]
+        """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
+
+        Where the weights could decide what runs, or ``weights`` is set, what ran is the graph with them; the one that comes
+        back is always the same without them.
+        """
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        function = self.frozen.function
+        graph = running = tf.Graph()
+        places = [(graph, self.frozen.hollow)]
+        if weights or self.frozen.decides:
+            running = tf.Graph()
+            places.append((running, self.frozen.whole()))
+        for place, graph_def in places:
+            with place.as_default(), undisturbed():
+                tf.import_graph_def(graph_def, name="")
+        run_meta = v1.RunMetadata()
+        feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
+        names = [t.name for t in function.outputs]
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        with session_of(running) as session:
+            session.run(names, feeds, options=options, run_metadata=run_meta)
+        return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
+
+    def observed(self):
+        # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
+        """Shapes of one run by the node's id in the trace and output; none where two executions of a node differ."""
+        found = {}  # type: Dict[Tuple[str, int], Any]
+        for device in self.traced_run(weights=True)[2].step_stats.dev_stats:
+            for node in device.node_stats:
+                for output in node.output:
+                    key = (canonical(node.node_name), output.slot)
+                    shape = tuple(int(dim.size) for dim in output.tensor_description.shape.dim)
+                    found[key] = shape if found.get(key, shape) == shape else None
+        return {key: shape for key, shape in found.items() if shape is not None}
+
+    def fetch(self, wanted):
+        # type: (List[Fetch]) -> Dict[Fetch, Any]
+        """Values of tensors of the concrete function's graph, from one run of it with its weights as constants."""
+        import tensorflow as tf
+        from tensorflow.python.framework import convert_to_constants as convert
+
+        function, graph_def = convert.convert_variables_to_constants_v2_as_graph(
+            self.concrete, lower_control_flow=False
+        )
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(graph_def, name="")
+        feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
+        with tf.compat.v1.Session(graph=graph) as session:
+            values = session.run(["%s:%d" % fetch for fetch in wanted], feeds)
+        return dict(zip(wanted, values))

@@ -1,0 +1,65 @@
+"""A concrete function's graph imported into a graph of its own, with variables of its own: there it can be run and traced
+as often as wanted, and the model's variables stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .graph import session_of
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGraph:
+    """``graph`` with the function's nodes by their names; running ``start`` with ``values`` gives the variables theirs."""
+
+    graph: Any
+    start: tuple[Any, ...]
+    values: dict[Any, Any]
+
+    def run(self, wanted: Any, feeds: dict[str, Any], metadata: Any = None) -> Any:
+        """Values of what is ``wanted`` from one run on the CPU; with ``metadata`` it is a traced one."""
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE) if metadata is not None else None
+        with session_of(self.graph) as session:
+            session.run(self.start, self.values)
+            return session.run(wanted, feeds, options=options, run_metadata=metadata)
+
+
+def own_graph(concrete: Any) -> OwnGraph:
+    """The function's graph by itself. Raises ValueError for one that reads what is neither a variable nor a tensor."""
+    import tensorflow as tf
+
+    raw, ours = tf.raw_ops, concrete.graph
+    graph, inside, start, values = tf.Graph(), {}, [], {}
+    for number, (outside, placeholder) in enumerate(ours.captures):
+        name = f"own_variables/v{number}"
+        if outside.dtype != tf.resource:
+            with graph.as_default():
+                inside[placeholder.name] = tf.constant(outside.numpy(), name=name)
+            continue
+        dtype, shape = _variable(placeholder)
+        value = raw.ReadVariableOp(resource=outside, dtype=dtype).numpy()
+        with graph.as_default():
+            handle = raw.VarHandleOp(dtype=dtype, shape=shape, shared_name=name, name=name)
+            first = tf.compat.v1.placeholder(dtype, shape, name=name + "_first")
+            start.append(raw.AssignVariableOp(resource=handle, value=first, name=name + "_assigned"))
+        values[first] = value
+        inside[placeholder.name] = handle
+    with graph.as_default():
+        tf.import_graph_def(ours.as_graph_def(), input_map=inside, name="")
+    return OwnGraph(graph, tuple(start), values)
+
+
+def _variable(handle: Any) -> tuple[Any, Any]:
+    """dtype and shape of the variable behind a handle in a graph."""
+    import tensorflow as tf
+    from tensorflow.python.ops import handle_data_util
+
+    data = handle_data_util.get_resource_handle_data(handle)
+    if not data.is_set or len(data.shape_and_type) != 1:
+        raise ValueError(f"the step reads {handle.name}, which is no variable: it cannot be run in a graph of its own")
+    (held,) = data.shape_and_type
+    return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)

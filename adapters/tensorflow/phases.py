@@ -1,0 +1,189 @@
+"""The phases and layers of a TensorFlow training step's ops, from what the gradient functions were noted to do.
+
+The definitions are those of torch_phases.py:
+
+* What a gradient function adds to the graph belongs to the layer of the forward op.
+* It is a ``weight-gradient`` where its result flows into nothing but gradients of variables, or of what was computed from
+  variables alone; an ``input-gradient`` otherwise, also where both need it, or where nobody does.
+* A gradient added to another one belongs to where both arrive.
+* What a gradient function computes forward, to take the gradient of that, is ``recomputation``.
+
+A function body (a loop's, a branch's, a call's) is looked into with what its call's results are needed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from . import graph as tf_graph
+from .flow import GIVEN, TRAINED, Flow, Key, Step, bodies, identity, key
+from .gradients import Call
+
+WEIGHT, INPUT, UNASKED = 1, 2, 4
+"""What a gradient is taken with respect to; an op may serve several. UNASKED: an activation that leads to no variable."""
+
+Place = tuple[str | None, str]
+"""Layer (None: that of the call around it) and phase."""
+
+
+class Goals:
+    """What each op of the backward pass is needed for, graph by graph."""
+
+    def __init__(self, step: Step) -> None:
+        self.flow = Flow(step)
+        self.found: dict[tuple[int, str], int] = {}
+        self.recomputed: set[tuple[int, str]] = set()
+        self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
+        self.arrivals: dict[Key, Call] = {}
+        self._bounds: dict[Key, int] = {}
+        self._calls: dict[int, list[Call]] = {}
+        for call in step.calls:
+            self._calls.setdefault(identity(call.graph), []).append(call)
+            for tensor in call.received:
+                if hasattr(tensor, "graph") and not hasattr(tensor, "numpy"):
+                    self.arrivals.setdefault(key(tensor), call)
+            for flags, gradients in zip(self._inputs(call), call.results, strict=False):
+                for tensor in gradients:
+                    if not hasattr(tensor, "numpy"):
+                        self._bounds[key(tensor)] = self._bounds.get(key(tensor), 0) | _goal(flags)
+        self._graph(step.graph, step.loss, step.backward, {}, WEIGHT)
+
+    def _inputs(self, call: Call) -> list[int]:
+        """Flags of the forward op's inputs; of a loop's, those that they have inside of it."""
+        op = call.outputs[0].op if call.outputs else None
+        if op is not None and op.type in ("While", "StatelessWhile"):
+            inside = bodies(op)
+            if inside:
+                return [self.flow.of(tensor) for tensor in inside[1].inputs]
+        return [self.flow.of(tensor) for tensor in call.inputs]
+
+    def _graph(self, graph: Any, start: int, end: int, given: dict[Key, int], default: int) -> None:
+        here = identity(graph)
+        every = graph.get_operations()
+        ops = every[start:end]
+        owner: dict[str, Call] = {}
+        places = {op.name: start + i for i, op in enumerate(ops)}
+        for call in reversed(self._calls.get(here, [])):  # the ones inside of another come before it
+            for op in every[call.start : call.end]:
+                owner[op.name] = call
+                held = self.owners.setdefault((here, op.name), [])
+                if call not in held:
+                    held.append(call)
+        self._recomputed(here, owner, places)
+        users: dict[Key, list[Any]] = {}
+        for op in ops:
+            for tensor in op.inputs:
+                users.setdefault(key(tensor), []).append(op)
+        for op in reversed(ops):
+            own = owner.get(op.name)
+            needs = []
+            for tensor in op.outputs:
+                at = key(tensor)
+                goal = self._bounds.get(at, 0) | given.get(at, 0)
+                for user in users.get(at, ()):
+                    if own is None and user.name in owner:
+                        goal |= self._of(self.arrivals.get(at, owner[user.name]))
+                    elif owner.get(user.name) is own or not goal:
+                        goal |= self.found.get((here, user.name), 0)
+                needs.append(goal)
+            whole = 0
+            for goal in needs:
+                whole |= goal
+            if not whole:
+                whole = self._default(own, default)
+            self.found[here, op.name] = self.found.get((here, op.name), 0) | whole
+            if op.type in tf_graph.CALLS and (here, op.name) not in self.recomputed:
+                for body in bodies(op)[-1:] if op.type.endswith("While") else bodies(op):
+                    inner: dict[Key, int] = {}
+                    for tensor, goal in zip(body.outputs, needs, strict=False):
+                        inner[key(tensor)] = inner.get(key(tensor), 0) | goal
+                    self._graph(body, 0, len(body.get_operations()), inner, whole)
+
+    def _of(self, call: Call) -> int:
+        """What a gradient that arrives at a call is taken with respect to: the forward op's result."""
+        return _goal(max((self.flow.of(t) for t in call.outputs), default=0))
+
+    def _default(self, call: Call | None, default: int) -> int:
+        if call is None:
+            return default
+        return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
+
+    def _recomputed(self, here: int, owner: dict[str, Call], places: dict[str, int]) -> None:
+        """Ops of the backward pass whose own gradient is taken, and what they need of the same gradient function."""
+        for call in self._calls.get(here, []):
+            stack = [t.op for t in call.outputs[:1] if not hasattr(t, "numpy") and identity(t.graph) == here]
+            stack = [op for op in stack if op.name in places and op.name in owner]
+            while stack:
+                op = stack.pop()
+                if (here, op.name) in self.recomputed:
+                    continue
+                self.recomputed.add((here, op.name))
+                own = owner[op.name]
+                stack.extend(t.op for t in op.inputs if t.op.name in places and owner.get(t.op.name) is own)
+
+
+def _goal(flags: int) -> int:
+    if not flags & GIVEN:
+        return WEIGHT
+    return INPUT if flags & TRAINED else UNASKED
+
+
+class Places:
+    """Layer and phase of every op of a training step, by its graph and name."""
+
+    def __init__(self, step: Step, scopes: tf_graph.Scopes) -> None:
+        self.step, self.scopes = step, scopes
+        self.goals = Goals(step)
+        self.outer: dict[str, Place] = dict(self._outer())
+
+    def _outer(self) -> Iterator[tuple[str, Place]]:
+        step, here = self.step, identity(self.step.graph)
+        layers: dict[str, str] = {}
+        every = step.graph.get_operations()
+        lossy = {op.name for op in every[step.forward : step.loss]}
+        updated = {index: layer for start, end, layer in step.updates for index in range(start, end)}
+        for index, op in enumerate(every):
+            if index < step.forward:
+                yield op.name, (self.scopes.layer(op.name), FORWARD)
+            elif index < step.loss:
+                yield op.name, (LOSS_LAYER, LOSS)
+            elif index >= step.backward:
+                yield op.name, (updated.get(index, ""), OPTIMIZER)
+            else:
+                calls = self.goals.owners.get((here, op.name), [])
+                if not calls:
+                    calls = [self.goals.arrivals[key(t)] for t in op.outputs if key(t) in self.goals.arrivals][:1]
+                if calls and calls[-1].forward in lossy:
+                    yield op.name, (LOSS_LAYER, LOSS)
+                    continue
+                if calls:
+                    layer = self._layer(here, op.name, calls)
+                else:
+                    layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
+                layers[op.name] = layer
+                yield op.name, (layer, self._phase(here, op.name))
+
+    def _layer(self, here: int, name: str, calls: Sequence[Call]) -> str:
+        """The forward op's layer; of what is computed forward again, its own."""
+        own = [name] if (here, name) in self.goals.recomputed else []
+        names = [*own, *(call.forward for call in reversed(calls))]
+        return next((layer for layer in map(self.scopes.layer, names) if layer), "")
+
+    def _phase(self, here: int, name: str) -> str:
+        if (here, name) in self.goals.recomputed:
+            return RECOMPUTATION
+        goal = self.goals.found.get((here, name), 0)
+        if goal & INPUT or goal == UNASKED:
+            return INPUT_GRADIENT
+        return WEIGHT_GRADIENT
+
+    def inner(self, graph: Any, name: str, phase: str) -> Place:
+        """Of an op in the body of a call that is of this phase."""
+        here = identity(graph)
+        calls = self.goals.owners.get((here, name), [])
+        layer = self._layer(here, name, calls) if calls else self.scopes.layer(name)
+        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.found:
+            return layer or None, phase
+        return layer or None, self._phase(here, name)

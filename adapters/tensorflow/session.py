@@ -1,0 +1,151 @@
+"""A TensorFlow model as people profiled it under TensorFlow 1: the session's graph, initialisers and all.
+
+The pair builds into a v1 graph.  ``build_tf_session(p)``, where the pair has it, does so as a published recipe did and
+returns (inputs, outputs); otherwise ``build_tf`` is called there, and a model that is a callable gets placeholders.
+Python 3.6, TensorFlow 1.12 and later.
+"""
+
+import re
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
+
+from ...core.records import DUPLICATE, Trace
+from ..shared.keras_model import keras_of, layer_paths
+from . import graph as tf_graph
+from .model import versions
+from .trace import Fetch, Tracer, finished
+
+
+class Built(NamedTuple):
+    """A graph that a recipe left: the tensors of the last model in it, gradients included, and what stood before that."""
+
+    graph: Any
+    inputs: List[Any]
+    outputs: List[Any]
+    gradients: List[Any]
+    first: FrozenSet[str]
+
+
+def _scope(layer, path):
+    # type: (Any, str) -> Tuple[str, str]
+    """Name scope of a layer and its path. A second layer of one name has a scope with a number: ``conv_1/BiasAdd``."""
+    try:
+        parts = layer.output.op.name.split("/")
+    except (AttributeError, RuntimeError, ValueError):  # called never, or more than once; several outputs
+        return layer.name, path
+    for end, part in enumerate(parts, 1):
+        if re.match(re.escape(layer.name) + r"(_\d+)?$", part):
+            return "/".join(parts[:end]), path
+    return layer.name, path
+
+
+class TfSession(object):
+    """A pair's TensorFlow side in a v1 graph: what was ``built``, and name scopes.
+
+    ``recipe`` is how people built it: ``session`` (as the pair says), ``batch_none`` (Keras' default: the batch left
+    open, so that no shape behind the input is known), ``built_twice`` (that, then the model again in the same graph with
+    the gradients of its output, to get "backward" by subtraction), ``frozen_pb`` (as the pair says, then frozen).
+    """
+
+    def __init__(self, pair, params, recipe="session"):
+        # type: (Any, Any, str) -> None
+        self.v1 = tf_graph.v1()
+        if hasattr(self.v1, "disable_eager_execution"):
+            self.v1.disable_eager_execution()
+        self.pair = pair
+        self.params = params
+        self.recipe = recipe
+        self.scopes = {}  # type: Dict[str, str]
+        self.open_batch = recipe in ("batch_none", "built_twice")
+        self.built = self._built(params.replaced(batch=None) if self.open_batch else params)
+
+    def _built(self, params):
+        # type: (Any) -> Built
+        """The recipe followed with these parameters, in a graph of its own."""
+        graph = self.v1.Graph()
+        first = frozenset()  # type: FrozenSet[str]
+        gradients = []  # type: List[Any]
+        with graph.as_default():
+            inputs, outputs = self._build(params)
+            if self.recipe == "built_twice":
+                first = frozenset(op.name for op in graph.get_operations())
+                inputs, outputs = self._build(params)
+                found = self.v1.gradients(outputs, self.v1.trainable_variables())
+                gradients = [gradient for gradient in found if gradient is not None]  # the first model's have none
+        return Built(graph, inputs, outputs, gradients, first)
+
+    def _build(self, params):
+        # type: (Any) -> Tuple[List[Any], List[Any]]
+        build = self.pair.build_tf if self.open_batch else getattr(self.pair, "build_tf_session", self.pair.build_tf)
+        model = build(params)
+        if keras_of(model):
+            self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))
+            return list(model.inputs), list(model.outputs)
+        inputs = [self.v1.placeholder(i.dtype, i.shape, name=i.name) for i in self.pair.inputs(params)]
+        outputs = model(*inputs)
+        return inputs, list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+
+    def versions(self):
+        # type: () -> Dict[str, str]
+        """Versions of TensorFlow and Keras."""
+        return versions()
+
+    def roles(self):
+        # type: () -> Dict[str, str]
+        """Role of every operation; all that the first of two builds left is a duplicate."""
+        built = self.built
+        found = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
+        found.update(dict.fromkeys(built.first, DUPLICATE))
+        return found
+
+    def frozen(self):
+        # type: () -> Any
+        """A graph of its own with the outputs' frozen GraphDef, written to a .pb file and read back."""
+        import os
+        import tempfile
+
+        built, v1 = self.built, self.v1
+        with built.graph.as_default(), v1.Session(graph=built.graph) as session:
+            session.run(v1.global_variables_initializer())
+            names = [tensor.op.name for tensor in built.outputs]
+            frozen = v1.graph_util.convert_variables_to_constants(session, built.graph.as_graph_def(), names)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "frozen.pb")
+            with open(path, "wb") as file:
+                file.write(frozen.SerializeToString())
+            read = v1.GraphDef()
+            with open(path, "rb") as file:
+                read.ParseFromString(file.read())
+        graph = v1.Graph()
+        with graph.as_default():
+            v1.import_graph_def(read, name="")
+        return graph
+
+    def trace(self):
+        # type: () -> Trace
+        """Trace of one evaluation of the outputs (and gradients) from the inputs; how those are made is not the model's work."""
+        if not self.open_batch:
+            return self._trace(self.built)
+        # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.
+        note = "the batch that was left open is taken as %s" % self.params.batch
+        return self._trace(self._built(self.params), (note,))
+
+    def _trace(self, built, notes=()):
+        # type: (Built, Tuple[str, ...]) -> Trace
+        tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
+        tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
+        return finished(tracer, self.versions(), notes)
+
+    def _fetch(self, built, wanted):
+        # type: (Built, List[Fetch]) -> Dict[Fetch, Any]
+        """Values from one run with freshly initialised weights; placeholders get ones."""
+        import numpy
+
+        feeds = {
+            t.name: numpy.ones([int(d) for d in t.shape], t.dtype.as_numpy_dtype)
+            for t in built.inputs
+            if t.op.type == "Placeholder"
+        }
+        with built.graph.as_default(), self.v1.Session(graph=built.graph) as session:
+            session.run(self.v1.global_variables_initializer())
+            values = session.run(["%s:%d" % fetch for fetch in wanted], feeds)
+        return dict(zip(wanted, values))

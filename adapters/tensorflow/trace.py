@@ -1,0 +1,241 @@
+"""The trace of a TensorFlow model: the live ops of its concrete function, function bodies included.
+
+Taken from the graph before anything is frozen or optimised.  Trip counts come from constant loop bounds, otherwise from
+the loop counter fetched in one run; a branch is taken by its constant predicate, otherwise by the predicate fetched in
+that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
+"""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
+from . import graph as tf_graph
+from .frames import executions
+from .loops import Constants, Frame, counter_of, learn, strip, trip_count
+from .shapes import Bodies
+
+
+class Fetch(NamedTuple):
+    """A tensor of the outermost graph whose value decides what runs: (operation name, output index)."""
+
+    op: str
+    output: int
+
+
+LONGEST_RUN = 10000000
+"""Executions of one op beyond which the model is not run to see the shapes that its graph leaves open."""
+
+Shapes = Dict[Tuple[str, int], Tuple[int, ...]]
+
+
+def _open(tensor):
+    # type: (Tensor) -> bool
+    """Whether the shape of a tensor is not wholly known; what a resource or a list of tensors looks like does not matter."""
+    return tensor.dtype not in ("resource", "variant") and (tensor.shape is None or None in tensor.shape)
+
+
+class Tracer(object):
+    """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input, ``look`` the
+    shapes of such a run, by id and output; it is asked where the graph does not say them."""
+
+    def __init__(self, scopes, run, look=None):
+        # type: (tf_graph.Scopes, Callable[[List[Fetch]], Dict[Fetch, Any]], Optional[Callable[[], Shapes]]) -> None
+        self.scopes = scopes
+        self.run = run
+        self.look = look
+        self.open = []  # type: List[Tuple[int, Any, str]]
+        self.constants = Constants()
+        self.bodies = Bodies()
+        self.ops = []  # type: List[Op]
+        self.problems = []  # type: List[Problem]
+        self.untaken = []  # type: List[str]
+        self.notes = []  # type: List[str]
+        self.wanted = []  # type: List[Fetch]
+        self.forward = set()  # type: Set[str]
+        self.values = {}  # type: Dict[Fetch, Any]
+
+    def trace(self, graph, outputs, inputs=(), gradients=()):
+        # type: (Any, List[Any], Sequence[Any], Sequence[Any]) -> None
+        """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``.
+
+        What only the ``gradients`` need is recorded as the phase ``backward``.
+        """
+        live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
+        forward = tf_graph.live_operations(outputs, inputs) if gradients else live
+        self.forward = {tf_graph.canonical(name) for name in forward}
+        self._decide(graph, live)
+        if self.wanted:
+            self.values = self.run(self.wanted)
+            self.notes.append(
+                "%d loop counts or branches were read from one run on the example input" % len(self.wanted)
+            )
+        self._walk(graph, live, "", "", 1, (), None)
+        self._complete()
+
+    def _decide(self, graph, live):
+        # type: (Any, Set[str]) -> None
+        """List what has to be fetched: outermost loops and branches that constants do not decide."""
+        for operation in graph.get_operations():
+            if operation.name not in live:
+                continue
+            if operation.type in ("While", "StatelessWhile"):
+                cond, body = self._bodies(operation, graph)
+                trips = trip_count(operation, cond, body, None, self.constants)
+                if trips is not None:
+                    learn(operation, body, trips, None, self.constants)
+                else:
+                    counter = counter_of(operation, cond, body, None, self.constants)
+                    if counter is not None:
+                        self.wanted.append(Fetch(operation.name, counter[0]))
+            elif operation.type in ("If", "StatelessIf", "Case", "StatelessCase"):
+                predicate = operation.inputs[0]
+                if self.constants.value(predicate, None) is None:
+                    self.wanted.append(Fetch(predicate.op.name, predicate.value_index))
+
+    def _bodies(self, operation, graph):
+        # type: (Any, Any) -> List[Any]
+        names = tf_graph.attributes(operation)
+        called = []  # type: List[str]
+        for attribute in tf_graph.CALLS[operation.type]:
+            value = names[attribute]
+            called.extend(value if isinstance(value, list) else [value])
+        found = [tf_graph.function_graph(graph, name) for name in called]
+        operands = list(operation.inputs)
+        if operation.type.endswith("While"):
+            return self.bodies.loop(graph, (called[0], called[1]), found[0], found[1], operands)
+        if not operation.type.endswith("PartitionedCall"):
+            operands = operands[1:]
+        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, found)]
+
+    def _walk(self, graph, live, prefix, layer, calls, within, frame):
+        # type: (Any, Set[str], str, str, int, Tuple[str, ...], Optional[Frame]) -> None
+        runs = executions(graph, live, self.constants)
+        for operation in graph.get_operations():
+            if operation.name not in live or (prefix and operation.type == "Placeholder"):
+                continue
+            id = tf_graph.canonical(prefix + operation.name)  # a graph out of a file may have its loops lowered already
+            where, phase = self.place(graph, operation.name, id, layer, within)
+            if operation.name in runs.untaken:
+                self.untaken.append(id)
+                continue
+            times = calls * runs.times.get(operation.name, 1)
+            if operation.name in runs.unknown:
+                self.problems.append(Problem(where, operation.type, id, runs.unknown[operation.name]))
+                continue
+            record = tf_graph.op_record(operation, id, where, times, phase, within)
+            if any(_open(t) for t in record.inputs + record.outputs):
+                self.open.append((len(self.ops), operation, prefix))
+            self.ops.append(record)
+            if operation.type in tf_graph.CALLS:
+                self._enter(operation, graph, id, where, times, within, frame)
+
+    def place(self, graph, name, id, layer, within):
+        # type: (Any, str, str, str, Tuple[str, ...]) -> Tuple[str, str]
+        """Layer and phase of an op; ``layer`` is that of the call around it."""
+        phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
+        return self.scopes.layer(name) or layer, phase
+
+    def _complete(self):
+        # type: () -> None
+        """Fill in the shapes that the graph leaves open, as far as one run shows them."""
+        if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
+            return
+        known, filled = self.look(), 0
+        for index, operation, prefix in self.open:
+            record = self.ops[index]
+
+            def full(tensors, records, prefix=prefix):
+                # type: (Any, Tuple[Tensor, ...], str) -> Tuple[Tensor, ...]
+                ids = [(tf_graph.canonical(prefix + t.op.name), t.value_index) for t in tensors]
+                return tuple(r._replace(shape=known.get(id, r.shape)) if _open(r) else r for id, r in zip(ids, records))
+
+            inputs, outputs = full(operation.inputs, record.inputs), full(operation.outputs, record.outputs)
+            self.ops[index] = record._replace(inputs=inputs, outputs=outputs)
+            filled += self.ops[index] != record
+        if filled:
+            self.notes.append("shapes of %d ops were read from one run on the example input" % filled)
+
+    def _enter(self, operation, graph, id, layer, calls, within, frame):
+        # type: (Any, Any, str, str, int, Tuple[str, ...], Optional[Frame]) -> None
+        try:
+            bodies = self._bodies(operation, graph)
+        except LookupError as error:
+            self.problems.append(Problem(layer, operation.type, id, str(error)))
+            return
+        for role, body, times in self._times(operation, bodies, id, layer, frame):
+            inner = id + "/" + (role + "/" if role else "")
+            outputs = tf_graph.graph_outputs(body)
+            live = tf_graph.live_operations(outputs)
+            if times is None:
+                self.untaken.extend(inner + op.name for op in body.get_operations() if op.name in live)
+                continue
+            loop_body = bodies[1] if operation.type.endswith("While") else body
+            next_frame = Frame(operation, body, loop_body, frame)
+            self._walk(body, live, inner, layer, calls * times, within + (id,), next_frame)
+
+    def _times(self, operation, bodies, id, layer, frame):
+        # type: (Any, List[Any], str, str, Optional[Frame]) -> List[Tuple[str, Any, Optional[int]]]
+        """Which bodies run and how often per call: (role, graph, times), times None for one that does not run."""
+        if operation.type.endswith("PartitionedCall"):
+            return [("", bodies[0], 1)]
+        if operation.type.endswith("While"):
+            cond, body = bodies
+            trips = self._trips(operation, cond, body, frame)
+            if trips is None:
+                reason = "how often this loop runs is not constant and could not be read from a run"
+                self.problems.append(Problem(layer, operation.type, id, reason))
+                return []
+            learn(operation, body, trips, frame, self.constants)
+            return [("cond", cond, trips + 1), ("body", body, trips or None)]
+        predicate = strip(operation.inputs[0])
+        taken = self.constants.value(predicate, frame)
+        if taken is None and frame is None:
+            taken = self.values.get(Fetch(operation.inputs[0].op.name, operation.inputs[0].value_index))
+        if taken is None:
+            reason = "which branch runs is not constant and could not be read from a run"
+            self.problems.append(Problem(layer, operation.type, id, reason))
+            return []
+        if operation.type.endswith("If"):
+            chosen = 0 if bool(taken) else 1
+            return [(role, bodies[i], 1 if i == chosen else None) for i, role in enumerate(("then", "else"))]
+        last = len(bodies) - 1
+        chosen = int(taken) if 0 <= int(taken) <= last else last
+        return [("branch%d" % i, body, 1 if i == chosen else None) for i, body in enumerate(bodies)]
+
+    def _trips(self, operation, cond, body, frame):
+        # type: (Any, Any, Any, Optional[Frame]) -> Optional[int]
+        trips = trip_count(operation, cond, body, frame, self.constants)
+        if trips is not None or frame is not None:
+            return trips
+        counter = counter_of(operation, cond, body, None, self.constants)
+        if counter is None:
+            return None
+        position, start, step = counter
+        final = self.values.get(Fetch(operation.name, position))
+        return None if final is None else (int(final) - start) // step
+
+
+def trace_function(concrete, scopes, run, versions, notes=(), look=None):
+    # type: (Any, Dict[str, str], Callable[[List[Fetch]], Dict[Fetch, Any]], Dict[str, str], Tuple[str, ...], Any) -> Trace
+    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (tf_model.py)."""
+    tracer = Tracer(tf_graph.Scopes(scopes), run, look)
+    tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
+    return finished(tracer, versions, notes)
+
+
+def finished(tracer, versions, notes=()):
+    # type: (Tracer, Dict[str, str], Tuple[str, ...]) -> Trace
+    """The record of what a tracer found."""
+    layers = []  # type: List[str]
+    for op in tracer.ops:
+        if op.layer not in layers:
+            layers.append(op.layer)
+    return Trace(
+        "tf",
+        versions,
+        "graph",
+        tuple(tracer.ops),
+        tuple(tracer.problems),
+        tuple(tracer.untaken),
+        tuple(layers),
+        tuple(tracer.notes) + tuple(notes),
+    )

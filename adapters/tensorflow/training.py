@@ -1,0 +1,243 @@
+"""One training step of a TensorFlow model as one graph: forward, loss, gradients, and the optimiser's step.
+
+The loss is the mean of squares of every floating output, summed over the outputs. Gradients come from a tape: the
+variables that are trained get theirs; none is asked for with respect to the model's input. The optimiser is Keras', made
+with nothing but its name; its own variables are made before, outside of the step.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...core.records import Trace
+from ..shared import nested
+from ..shared.keras_model import keras_of, layer_paths
+from . import graph as tf_graph
+from .flow import Step
+from .gradients import noted_gradients, parts, size
+from .model import TfModel, _dtype_name, is_leaf, recorded_scopes
+from .own_graph import own_graph
+from .phases import Places
+from .trace import Fetch, Tracer, finished
+
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
+NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
+
+
+class TrainingModel(TfModel):
+    """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name."""
+
+    run_notes = ("the graph is not frozen, as a training step writes variables: control flow is not lowered in it",)
+
+    def __init__(self, pair: Any, params: Any, training: str) -> None:
+        super().__init__(pair, params)
+        self.training = training
+        self.optimizer: Any = None
+        self.trains = True  # known when the step has been built
+        self._step: Step | None = None
+        self._places: Places | None = None
+
+    @property
+    def concrete(self) -> Any:
+        """The concrete function of one training step; of the forward pass and the loss where there is nothing to train."""
+        if self._concrete is None:
+            self._step = self._built()
+        return self._concrete
+
+    @property
+    def step(self) -> Step:
+        """The parts of the step's graph."""
+        if self._step is None:
+            self._step = self._built()
+        return self._step
+
+    def _built(self) -> Step:
+        import tensorflow as tf
+
+        model = self.build() if self._model is None else self._model
+        if not getattr(model, "built", True):
+            self.invoke(self.example())  # the first call makes variables, which must be there to be trained
+        variables = self._trained()
+        optimizer = self.optimizer = _optimizer(model, self.training)  # kept, as its variables live as long as it does
+        optimizer.build(variables)
+        tensors = nested.leaves(self.arguments, is_leaf)
+        specs = [
+            tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or f"input{i}")
+            for i, t in enumerate(tensors)
+        ]
+        built: dict[str, Any] = {}
+        owners = _owners(model)
+
+        def step(*inputs: Any) -> Any:
+            graph = tf.compat.v1.get_default_graph()
+            with tf.GradientTape() as tape:
+                outputs = tf.nest.flatten(self.invoke(inputs, training=True))
+                trained = _handles(graph, variables)
+                floating = [t for t in outputs if _is_float(t)]
+                learned = [t for t in floating if _depends(t, trained)]
+                built.update(forward=size(graph), inputs=inputs, trained=trained)
+                self.trains = bool(learned)
+                squared = learned or floating
+                loss = tf.reduce_mean(tf.square(squared[0])) if squared else tf.constant(0.0)
+                for other in squared[1:]:
+                    loss = loss + tf.reduce_mean(tf.square(other))
+            built["loss"] = size(graph)
+            gradients = tape.gradient(loss, variables) if learned else [None] * len(variables)
+            built["backward"] = size(graph)
+            pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if parts(g)]
+            with _noted_updates(optimizer, owners, graph) as updates:
+                if pairs:
+                    optimizer.apply_gradients(pairs)
+            built["updates"] = tuple(updates)
+            whole = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
+            return loss, whole
+
+        with recorded_scopes(model, self.scopes), noted_gradients() as calls:
+            self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
+        return Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+
+    def _trained(self) -> list[Any]:
+        """The variables that are trained: those that the model says, else those that a tape sees it read."""
+        import tensorflow as tf
+
+        told = getattr(self._model, "trainable_variables", None)
+        if told is not None:
+            return list(told)
+        with tf.GradientTape() as tape:
+            self.invoke(self.example())
+        return list(tape.watched_variables())
+
+    def places(self) -> Any:
+        """Where the ops of the step belong."""
+        if self._places is None:
+            self._places = Places(self.step, tf_graph.Scopes(self.scopes))
+        return self._places
+
+    def layers(self) -> Any:
+        """Layer of a node by its name."""
+        return _Layers(self.places())
+
+    @property
+    def frozen(self) -> Any:
+        """Raises ValueError: freezing turns variables into constants."""
+        raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
+
+    def traced_run(self, weights: bool = True) -> tuple[Any, list[Any], Any]:
+        """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU."""
+        import tensorflow as tf
+
+        run_meta = tf.compat.v1.RunMetadata()
+        held = own_graph(self.concrete)
+        wanted = [held.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
+        held.run(wanted, self._feeds(), run_meta)
+        return held.graph, wanted, run_meta
+
+    def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
+        """Values of tensors of the step's graph, from one run of it."""
+        values = own_graph(self.concrete).run([f"{name}:{index}" for name, index in wanted], self._feeds())
+        return dict(zip(wanted, values, strict=True))
+
+    def _feeds(self) -> dict[str, Any]:
+        return {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}  # then what it captured
+
+
+def _is_float(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "op") and bool(value.dtype.is_floating)
+
+
+def _optimizer(model: Any, name: str) -> Any:
+    """Keras' optimiser of this name, of the Keras that made the model; as it is when told nothing else."""
+    import tensorflow as tf
+
+    package = keras_of(model)
+    keras = tf.keras if package in ("", "tensorflow") else importlib.import_module(package)
+    return getattr(keras.optimizers, OPTIMIZERS[name])()
+
+
+def _handle(variable: Any) -> Any:
+    value = getattr(variable, "value", variable)
+    return getattr(variable, "handle", None) if callable(value) else value.handle
+
+
+def _handles(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
+    """The variables' handles in a graph, as far as it uses them."""
+    wanted = {id(_handle(variable)) for variable in variables}
+    return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
+
+
+def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
+    return bool({t.op.name for t in trained} & tf_graph.live_operations([tensor]))
+
+
+def _owners(model: Any) -> dict[int, str]:
+    """Layer of each trained variable, by its handle's identity: the innermost that has it."""
+    found: dict[int, str] = {}
+    for layer, path in layer_paths(model):
+        for variable in getattr(layer, "trainable_variables", ()):
+            if path.count(".") >= found.get(id(_handle(variable)), "").count("."):
+                found[id(_handle(variable))] = path
+    return found
+
+
+@contextmanager
+def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterator[list[tuple[int, int, str]]]:
+    """Meanwhile the ops of each variable's step are noted with the variable's layer."""
+    found: list[tuple[int, int, str]] = []
+    update = optimizer.update_step
+
+    def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
+        start = size(graph)
+        done = update(gradient, variable, *rest, **named)
+        found.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        return done
+
+    optimizer.update_step = noted
+    try:
+        yield found
+    finally:
+        optimizer.update_step = update
+
+
+class _Layers:
+    """As tf_graph.Scopes: the layer of a node by its name."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def layer(self, name: str) -> str:
+        return (self._places.outer.get(name) or ("", ""))[0] or ""
+
+
+class TrainingTracer(Tracer):
+    """Walks a training step's graph; phases and layers are those of its places."""
+
+    def __init__(self, model: TrainingModel) -> None:
+        super().__init__(model.layers(), model.fetch, model.observed)
+        self.places = model.places()
+        self._phases: dict[str, str] = {}
+
+    def place(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+        """Layer and phase of an op."""
+        found = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
+        self._phases[id] = found[1]
+        return found[0] or layer, found[1]
+
+
+def trace(model: TrainingModel) -> Trace:
+    """Trace of one training step."""
+    concrete = model.concrete
+    tracer = TrainingTracer(model)
+    tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
+    return finished(tracer, model.versions(), (note(model), *(() if model.trains else (NOTHING,)), *model.notes))
+
+
+def note(model: TrainingModel) -> str:
+    """What the step is, for the report."""
+    return (
+        "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
+        "with respect to the trained variables (none with respect to the model's input); one step of "
+        f"{type(model.optimizer).__module__.partition('.')[0]}.optimizers.{OPTIMIZERS[model.training]}"
+    )

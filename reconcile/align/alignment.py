@@ -1,0 +1,45 @@
+"""Alignment: which layer of the pair an op of either framework belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..core.records import LOSS_LAYER, Layer
+
+ROOT = "(model)"
+
+
+class Alignment:
+    """Maps a framework's layer path to the pair's layer name, by the longest named path around it."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.names = tuple(layer.name for layer in layers)
+        self._paths: dict[str, dict[str, str]] = {"tf": {}, "torch": {}, "onnx": {}}
+        for layer in layers:
+            for framework, paths in (("tf", layer.tf), ("torch", layer.torch)):
+                for path in _several(paths):
+                    self._paths[framework][path] = layer.name
+
+    def layer(self, framework: str, path: str) -> str:
+        """The pair's layer of this path; a path that no layer names is a row of its own: ``tf:path``."""
+        table = self._paths[framework]
+        parts = path.split(".")
+        for end in range(len(parts), 0, -1):
+            found = table.get(".".join(parts[:end]))
+            if found is not None:
+                return found
+        if not path:
+            return ROOT
+        if path == LOSS_LAYER:
+            return path
+        return f"{framework}:{path}" if self.names else path
+
+    def order(self, found: Iterable[str]) -> tuple[str, ...]:
+        """Layers that occur: the pair's in their order, then the others as they came."""
+        seen = dict.fromkeys(found)
+        known = dict.fromkeys(name for name in self.names if name in seen)
+        return (*known, *(name for name in seen if name not in known))
+
+
+def _several(paths: str | Sequence[str]) -> Sequence[str]:
+    return (paths,) if isinstance(paths, str) else paths

@@ -1,0 +1,255 @@
+"""Whose partner is whose: pairs of sites of two models, each with the evidence for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..work import ZERO, Work, prod
+from .layer_names import Name, likeness
+from .sequence import ascending, certain
+from .sites import Site
+
+AMBIGUOUS = "what would fit is there more than once, or at another place"
+ALONE = "no layer of the other model fits"
+CROSSED = 4
+"""How many products may run on the other side of a layer in one model than in the other: a branch of a block."""
+
+
+class Pair(NamedTuple):
+    """Sites that belong together, those of TensorFlow and those of PyTorch, and what says so."""
+
+    sides: tuple[Sequence[Site], Sequence[Site]]
+    by: str
+
+
+Names = tuple[Mapping[str, Name], Mapping[str, Name]]
+"""Both sides' names by path, of layers and of what stands around them."""
+
+
+def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, tuple[str, str]]) -> list[Pair]:
+    """Every pair that the evidence forces, the strongest evidence first; no site is in two of them.
+
+    A layer inside one that has its namesake in the other model has its partner there or none.
+    """
+    pairs = [Pair(([a], [b]), _evidence("name", a, b)) for a, b in _by_name(left, right)]
+    for of_products in (True, False):
+        for sequences in (_runs, _homes):
+            for run_a, run_b in list(sequences(pairs, left, right)):
+                pairs += _by_order(run_a, run_b, of_products)
+    around = [_around_open(pairs, i, sites) for i, sites in enumerate((left, right))]
+    for path_a, path_b in shared.values():
+        if path_a in around[0] and path_b in around[1]:
+            pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
+    for run_a, run_b in list(_runs(pairs, left, right)):
+        pairs = _merged(pairs, run_a, run_b, "order")
+    pairs += _only(pairs, left, right)
+    return _with_one_root(_with_activations(pairs, left, right), left, right)
+
+
+def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -> list[Pair]:
+    """Pairs by their place in two sequences, if those are alike: of two in which less than half is found again, the order
+    says nothing."""
+    a, b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
+    found = certain(a, b, _products if of_products else _others)
+    if 2 * len(found) < min(len(a), len(b)):
+        return []
+    return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in found]
+
+
+def _goes_by(site: Site, of_products: bool) -> bool:
+    """Whether it can be told by its products, or by its elementary operations: not what the model does between its layers."""
+    return bool(site.work.mac) if of_products else not site.work.mac and bool(site.name.key)
+
+
+def why(site: Site, others: Iterable[Site]) -> str:
+    """Why a site has no partner among the others that have none."""
+    fits = _products if site.work.mac else _others
+    there = [s for s in others if s.home == site.home and bool(s.work.mac) == bool(site.work.mac)]
+    return AMBIGUOUS if any(fits(site, other) >= 10 for other in there) else ALONE
+
+
+def _by_name(left: Sequence[Site], right: Sequence[Site]) -> list[tuple[Site, Site]]:
+    """Sites whose name only one site has on either side. Products on one side alone are no match."""
+    tables = []
+    for side in (left, right):
+        times = Counter(site.name for site in side)
+        tables.append({site.name: site for site in side if times[site.name] == 1})
+    both = [(site, tables[1][name]) for name, site in tables[0].items() if name in tables[1]]
+    return [(a, b) for a, b in both if not (a.known and b.known) or bool(a.work.mac) == bool(b.work.mac)]
+
+
+def _evidence(first: str, a: Site, b: Site) -> str:
+    found = [first]
+    if first != "name" and likeness(a.name, b.name) > 1:
+        found.append("words")
+    if first != "name" and a.filters & b.filters:
+        found.append("shape")
+    if a.known and b.known and (a.products == b.products if a.work.mac else a.work == b.work):
+        found.append("work")
+    return "+".join(found)
+
+
+def _products(a: Site, b: Site) -> int:
+    """How well two sites with products fit: the same work before the same filter, that before the same words.
+
+    The same filter fits where it goes over more places (another stride), or is cropped afterwards (a transposed convolution).
+    """
+    if not (a.known and b.known) or _by_another_filter(a, b):
+        return 0
+    shape, words = bool(a.filters & b.filters), likeness(a.name, b.name)
+    if a.products == b.products:
+        return 100 + 10 * shape + words
+    as_long = a.work.mac * b.work.accumulators == b.work.mac * a.work.accumulators
+    return 20 + words if shape and (as_long or a.work.mac == b.work.mac) else 0
+
+
+def _by_another_filter(a: Site, b: Site) -> bool:
+    """Whether two single products are by filters of as many elements as nothing on the other side has."""
+    if not (a.single and b.single and a.filters and b.filters):
+        return False
+    return not any(prod(size) in other.operands for one, other in ((a, b), (b, a)) for size in one.filters)
+
+
+def _others(a: Site, b: Site) -> int:
+    """How well two sites without products fit: the same elementary operations, or a name in the same words."""
+    if not (a.known and b.known):
+        return 0
+    words = likeness(a.name, b.name)
+    if a.work == b.work:
+        return 10 + words
+    return words if words > 1 else 0
+
+
+def _runs(
+    pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
+) -> Iterator[tuple[list[Site], list[Site]]]:
+    """The sites without a partner on both sides, from one pair to the next of those pairs that keep the order, each home's
+    by themselves."""
+    pairs = list(pairs)
+    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    fixed = ascending([(pair.sides[0][-1].place, pair.sides[1][-1].place) for pair in pairs])
+    start = (-1, -1)
+    for end in [*fixed, (len(left), len(right))]:
+        run_a = [s for s in left[start[0] + 1 : end[0]] if s.place not in taken[0]]
+        run_b = [s for s in right[start[1] + 1 : end[1]] if s.place not in taken[1]]
+        for home in dict.fromkeys(s.home for s in run_a):
+            yield [s for s in run_a if s.home == home], [s for s in run_b if s.home == home]
+        start = end
+
+
+def _homes(
+    pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
+) -> Iterator[tuple[list[Site], list[Site]]]:
+    """The sites without a partner inside each layer that has its namesake, wherever that runs in the other model."""
+    pairs = list(pairs)
+    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    rest = [[s for s in side if s.place not in taken[i] and s.home] for i, side in enumerate((left, right))]
+    for home in dict.fromkeys(s.home for s in rest[0]):
+        yield [s for s in rest[0] if s.home == home], [s for s in rest[1] if s.home == home]
+
+
+def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
+    """The names that one layer has on either side, or one that other layers are in, with their paths; the deepest first."""
+    tables = []
+    for side in names:
+        times = Counter(side.values())
+        tables.append({name: path for path, name in side.items() if name.key and times[name] == 1})
+    both = {name: (path, tables[1][name]) for name, path in tables[0].items() if name in tables[1]}
+    return dict(sorted(both.items(), key=lambda item: (-item[1][0].count("."), item[1])))
+
+
+def _around_open(pairs: Iterable[Pair], side: int, sites: Iterable[Site]) -> set[str]:
+    """The layers around a product that has no partner, or one with other products; those layers themselves included."""
+    even = (pair for pair in pairs if _products_of(pair.sides[0]) == _products_of(pair.sides[1]))
+    done = {s.place for pair in even for s in pair.sides[side]}
+    parts = [path.split(".") for s in sites if s.work.mac and s.place not in done for path in s.paths]
+    return {".".join(p[:end]) for p in parts for end in range(1, len(p) + 1)}
+
+
+def _below(path: str, sites: Iterable[Site]) -> list[Site]:
+    return [s for s in sites if all(p == path or p.startswith(path + ".") for p in s.paths)]
+
+
+def _merged(pairs: list[Pair], some_a: Sequence[Site], some_b: Sequence[Site], first: str) -> list[Pair]:
+    """What nothing tells apart, but stands below the same name or between the same neighbours and does the same products
+    altogether, is one row: an attention layer that is five layers in the other framework."""
+    even = [_products_of(pair.sides[0]) == _products_of(pair.sides[1]) for pair in pairs]
+    held = [pair for pair, same in zip(pairs, even, strict=True) if same]
+    done = [{s.place for pair in held for s in pair.sides[i]} for i in (0, 1)]
+    a, b = ([s for s in some if s.place not in d] for some, d in zip((some_a, some_b), done, strict=True))
+    inside = [{s.place for s in side} for side in (a, b)]
+    odd = [pair for pair, same in zip(pairs, even, strict=True) if not same]
+    places = [[s.place in inside[i] for i in (0, 1) for s in pair.sides[i]] for pair in odd]
+    across = any(any(found) and not all(found) for found in places)
+    known = all(s.known for side in (a, b) for s in side)
+    same = _products_of(a) == _products_of(b) != (0, 0)
+    if across or not known or not same or max(len(a), len(b)) < 2:
+        return pairs
+    kept = [pair for pair, found in zip(odd, places, strict=True) if not any(found)]
+    return [*held, *kept, Pair((a, b), f"{first}+together+work")]
+
+
+def _only(pairs: Sequence[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """Sites that are the only ones left on their side with this work and filter, where a few products at most have changed
+    places with them: the branches of a block run in another order."""
+    tables = []
+    for i, side in enumerate((left, right)):
+        taken = {s.place for pair in pairs for s in pair.sides[i]}
+        rest = [s for s in side if s.place not in taken and s.known and s.work.mac]
+        times = Counter((s.home, s.products, s.filters) for s in rest)
+        tables.append({(s.home, s.products, s.filters): s for s in rest if times[s.home, s.products, s.filters] == 1})
+    fixed = [(p.sides[0][0].place, p.sides[1][0].place) for p in pairs if _products_of(p.sides[0]) != (0, 0)]
+    found = []
+    for kind, a in tables[0].items():
+        b = tables[1].get(kind)
+        if b is not None and sum((x < a.place) != (y < b.place) for x, y in fixed) <= CROSSED:
+            found.append(Pair(([a], [b]), _evidence("only", a, b)))
+    return found
+
+
+def _with_activations(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """What comes right after a layer of the one side, without a partner, and is to the last operation what the layer does more
+    on the other side, is part of it: Keras' dense layer applies its activation itself."""
+    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    found = []
+    for pair in pairs:
+        sides, grown = list(pair.sides), False
+        more = _work_of(sides[0]) - _work_of(sides[1])
+        for i, sites, want in ((0, left, ZERO - more), (1, right, more)):
+            place = sides[i][-1].place + 1
+            if (
+                place < len(sites)
+                and place not in taken[i]
+                and sites[place].known
+                and want
+                and sites[place].work == want
+            ):
+                sides[i], grown = [*sides[i], sites[place]], True
+        by = f"{pair.by.partition('+')[0]}+together+work" if grown else pair.by
+        found.append(Pair((sides[0], sides[1]), by))
+    return found
+
+
+def _with_one_root(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """What either model does outside of all layers is one row, with whatever layer of the other that is part of it."""
+    roots = [[s for s in side if not s.name.key] for side in (left, right)]
+    if not all(roots):
+        return pairs
+    held = [[s in roots[i] for i in (0, 1) for s in pair.sides[i]] for pair in pairs]
+    holding = [pair for pair, found in zip(pairs, held, strict=True) if any(found)]
+    if len(holding) == 1 and sum(map(sum, held)) == 2:
+        return pairs
+    a, b = ([*dict.fromkeys([*roots[i], *(s for pair in holding for s in pair.sides[i])])] for i in (0, 1))
+    by = "name" if not holding else "name+together" + "+work" * (_products_of(a) == _products_of(b))
+    return [*(pair for pair, found in zip(pairs, held, strict=True) if not any(found)), Pair((a, b), by)]
+
+
+def _work_of(sites: Iterable[Site]) -> Work:
+    return sum((s.work for s in sites), ZERO)
+
+
+def _products_of(sites: Iterable[Site]) -> tuple[int, int]:
+    found = [s.products for s in sites]
+    return sum(mac for mac, _ in found), sum(accumulators for _, accumulators in found)

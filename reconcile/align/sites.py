@@ -1,0 +1,131 @@
+"""Sites: the layers of one trace that compute something, each with what it can be recognised by in another framework."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..core.records import Op, Tensor, Trace
+from ..work import ZERO, UnknownWork, Work, prod, work_of
+from .layer_names import INNER, Key, Name
+
+FILTER_FIRST = frozenset(
+    f"{convolution}BackpropInput{version}"
+    for convolution, version in (
+        ("Conv2D", ""),
+        ("Conv2D", "V2"),
+        ("Conv3D", ""),
+        ("Conv3D", "V2"),
+        ("DepthwiseConv2dNative", ""),
+    )
+)
+"""Transposed convolutions: they take (sizes, filter, input), and all others the filter last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One layer's own ops. ``place`` is where it comes in the order of execution, by its first product, else its first op.
+
+    ``home`` is the name of the innermost layer around it, or itself, that has its namesake in the other model.
+    ``work`` covers all of them and all calls. ``filters`` are the sizes of what its matrix products and convolutions multiply
+    by, ``operands`` the numbers of elements of all that they take, ``single`` says that there is one of them, run once.
+    ``known`` is False where the work of an op is not.
+    """
+
+    paths: tuple[str, ...]
+    name: Name
+    home: Key
+    place: int
+    work: Work
+    filters: frozenset[tuple[int, ...]]
+    operands: frozenset[int]
+    single: bool
+    known: bool = True
+
+    @property
+    def path(self) -> str:
+        """The layer's path, the outermost where several are one layer."""
+        return self.paths[0]
+
+    @property
+    def products(self) -> tuple[int, int]:
+        """Multiply-adds, and the dot products that they are for: (0, 0) where there are none."""
+        return self.work.mac, self.work.accumulators
+
+
+def paths_of(trace: Trace) -> tuple[str, ...]:
+    """The layers of a trace that have ops with work, or of unknown work, in order of execution: by their first product,
+    those without one by their first op."""
+    first: dict[str, int] = {}
+    ops = _ops(trace)
+    order = {op.id: index for index, op in enumerate(trace.ops)}
+    for path, found in ops.items():
+        products = [op for op, work in found if work is not None and work.mac]
+        first[path] = order[products[0].id if products else found[0][0].id]
+    return tuple(sorted(first, key=first.__getitem__))
+
+
+def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name], shared: Collection[Name]) -> list[Site]:
+    """The sites of these paths, in order of execution. ``shared`` are the names that one layer has in each of the models.
+
+    A scope that TensorFlow opens inside a layer is that layer's, and all that stands around the layers is the model itself.
+    """
+    ops = _ops(trace)
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(_home(path, names), []).append(path)
+    found = []
+    for place, members in enumerate(groups.values()):
+        ordered = tuple(sorted(members, key=lambda path: (bool(path), path.count("."), path)))
+        name, home = names[members[0]], _namesake(ordered[0], names, shared)
+        found.append(_site(ordered, name, home, place, [pair for path in members for pair in ops[path]]))
+    return found
+
+
+def _home(path: str, names: Mapping[str, Name]) -> str:
+    """The path whose site this one is part of: itself, but for the wrappers and TensorFlow's inner scopes."""
+    if not names[path].key:
+        return ""
+    above, _, last = path.rpartition(".")
+    return _home(above, names) if above and last.lower() in INNER else path
+
+
+def _namesake(path: str, names: Mapping[str, Name], shared: Collection[Name]) -> Key:
+    parts = path.split(".")
+    around = (names[".".join(parts[:end])] for end in range(len(parts), 0, -1))
+    return next((name.key for name in around if name in shared), ())
+
+
+def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
+    found: dict[str, list[tuple[Op, Work | None]]] = {}
+    for op in trace.ops:
+        try:
+            work = work_of(op)
+        except UnknownWork:
+            found.setdefault(op.layer, []).append((op, None))
+            continue
+        if work:
+            found.setdefault(op.layer, []).append((op, work))
+    return found
+
+
+def _site(paths: tuple[str, ...], name: Name, home: Key, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
+    total = ZERO
+    filters, operands, times = set(), set(), 0
+    for op, work in ops:
+        total = total + (work or ZERO) * op.calls
+        if work is not None and work.mac:
+            sizes = [size for tensor in op.inputs if (size := _sizes(tensor)) is not None]
+            filters |= set(sizes[:1] if op.op in FILTER_FIRST else sizes[-1:])
+            operands |= {prod(size) for size in sizes}
+            times += op.calls
+    known = all(work is not None for _, work in ops)
+    return Site(paths, name, home, place, total, frozenset(filters), frozenset(operands), times == 1, known)
+
+
+def _sizes(tensor: Tensor) -> tuple[int, ...] | None:
+    """What is left of a matrix's or filter's shape in every layout: its sizes but for the ones, sorted."""
+    if tensor.shape is None or len(tensor.shape) < 2:
+        return None
+    sizes = [size for size in tensor.shape if size is not None]
+    return tuple(sorted(size for size in sizes if size != 1)) if len(sizes) == len(tensor.shape) else None

@@ -1,0 +1,1 @@
+"""The words that every other folder shares; it imports nothing but itself."""

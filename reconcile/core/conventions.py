@@ -1,0 +1,112 @@
+"""Conventions: integer weights over Work components that make FLOPs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import toml
+from .errors import UsageError, short
+from .work import COMPONENTS, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """FLOPs = sum of weight x component. ``accumulators`` is negative where the first add of a dot product is saved."""
+
+    name: str
+    mac: int = 0
+    accumulators: int = 0
+    add: int = 0
+    mul: int = 0
+    div: int = 0
+    cmp: int = 0
+    special: int = 0
+    meaning: str = ""
+
+    def weight(self, component: str) -> int:
+        """FLOPs per unit of one Work component."""
+        value: int = getattr(self, component)
+        return value
+
+    def flops(self, work: Work) -> int:
+        """FLOPs of this work under the convention."""
+        return sum(self.weight(name) * count for name, count in work.items() if count)
+
+
+HEAVIEST = 10**9
+"""A weight is at most so much."""
+LONGEST = 100
+"""Characters of a name."""
+
+_ONES = {"add": 1, "mul": 1, "div": 1, "cmp": 1, "special": 1}
+
+MATMUL = Convention("matmul", mac=2, meaning="2 per multiply-add of matrix products and convolutions, nothing else.")
+ALL = Convention("all", mac=2, **_ONES, meaning="Every floating-point operation at 1, a multiply-add at 2.")
+TEXTBOOK = Convention(
+    "textbook",
+    mac=2,
+    accumulators=-1,
+    **_ONES,
+    meaning="As `all`, but a dot product of K terms is K products and K - 1 adds.",
+)
+
+BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
+
+
+def load_conventions(path: Path) -> dict[str, Convention]:
+    """Read user conventions from TOML: one table per convention, components as integer weights.
+
+    Raises UsageError, naming the file, table and key, for anything that is not such a table, and for weights by which some work
+    would come to less than nothing.
+    """
+    return {name: _convention(path, name, table) for name, table in toml.read(path, "the convention file").items()}
+
+
+def _convention(path: Path, name: str, table: object) -> Convention:
+    where = f"the convention file {path}, table {short(name)}"
+    if name in BUILT_IN:
+        raise UsageError(f"{where}: this name is built in and cannot be redefined; choose another.")
+    if not name.isprintable() or not name.strip() or len(name) > LONGEST:
+        raise UsageError(f"{where}: a name has 1 to {LONGEST} characters that can be printed.")
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: expected a table such as [NAME] with lines like `mac = 2`.")
+    for key, value in table.items():
+        _check(where, key, value)
+    convention = Convention(name, **table)
+    if convention.mac + convention.accumulators < 0:
+        raise UsageError(
+            f"{where}: accumulators must be at least {-convention.mac}, not {convention.accumulators}: a dot product of one term "
+            f"is one multiply-add, which mac weighs {convention.mac}, and would come to less than 0 FLOPs."
+        )
+    return convention
+
+
+def _check(where: str, key: str, value: object) -> None:
+    """Raises UsageError for a key that is none, and for a weight that is no weight."""
+    allowed = (*COMPONENTS, "meaning")
+    if key not in allowed:
+        import difflib
+
+        near = difflib.get_close_matches(key, allowed, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{where}: unknown component {short(key)}; the components are {', '.join(COMPONENTS)}.{hint}")
+    if key == "meaning":
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: meaning must be text, not {short(value)}.")
+    elif not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{where}: {key} must be an integer weight, not {short(value)}.")
+    elif abs(value) > HEAVIEST:
+        raise UsageError(f"{where}: {key} must be a weight of at most {HEAVIEST:,}, not {short(value)}.")
+    elif value < 0 and key != "accumulators":
+        raise UsageError(f"{where}: {key} must be 0 or more, not {value}: no work has less than 0 FLOPs.")
+
+
+def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:
+    """The convention of that name. Raises UsageError with the nearest names."""
+    if name in conventions:
+        return conventions[name]
+    from .errors import unknown
+
+    raise unknown("convention", name, conventions)

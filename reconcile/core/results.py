@@ -1,0 +1,265 @@
+"""Results: frozen records that the engine computes and the reports render. Reports add nothing to them.
+
+All amounts are FLOPs under the run's convention (ints); ``None`` stands only where a ``state`` says why there is no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .causes import Cause, State
+from .conventions import Convention
+from .records import Op, Tensor
+from .work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One op of a trace. ``work`` covers all ``calls``; ``layer`` is the pair's name, ``path`` the framework's."""
+
+    id: str
+    layer: str
+    path: str
+    op: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    calls: int
+    phase: str
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An op that makes a trace incomplete."""
+
+    layer: str
+    op: str
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResult:
+    """The work that ran in one framework. ``totals`` (convention -> FLOPs) is empty unless ``complete``."""
+
+    name: str
+    framework: str
+    state: State
+    reason: str
+    complete: bool
+    device: str
+    versions: Mapping[str, str]
+    rows: tuple[TraceRow, ...]
+    unknown: tuple[Unknown, ...]
+    no_arithmetic: Mapping[str, int]
+    integer_ops: Mapping[str, int]
+    totals: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryResult:
+    """One ledger entry, in the counter's own unit."""
+
+    id: str
+    layer: str
+    op: str
+    value: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A rule that broke: at this entry the rule expects another value than the counter reported (counter's unit)."""
+
+    entry: str
+    layer: str
+    op: str
+    rule: str
+    source: str
+    expected: int
+    reported: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerResult:
+    """What one counter reported. ``total`` is None only if state is FAILED, SKIPPED or NOT_COMPARABLE (see reason)."""
+
+    counter: str
+    framework: str
+    state: State
+    reason: str
+    unit: str
+    device: str
+    versions: Mapping[str, str]
+    total: int | None
+    normalised_total: int | None
+    entries: tuple[EntryResult, ...]
+    checked: int
+    unchecked: int
+    mismatches: tuple[Mismatch, ...]
+    unsupported: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an adjustment rests on: inputs only, never an amount. ``recompute`` in engine.py gives the amount again.
+
+    ``side`` is 'from', 'to' or 'between'. ``rule``/``source``: the counter's rule and where it stands in its source.
+    ``seen``: the ops as the counter saw them; ``ops``: ids of trace rows; ``seen_times``/``times``: how often the
+    counter counted one execution of ``seen`` and how often it ran. ``component``: for
+    differences between traces; ``only``: the components of the work that the line is about (none: all).
+    """
+
+    side: str
+    counter: str
+    rule: str
+    source: str
+    cause: Cause | None
+    repeat: Cause | None
+    seen: tuple[Op, ...]
+    ops: tuple[str, ...]
+    seen_times: int
+    times: int
+    layer: str
+    component: str = ""
+    formula: str = ""
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """One line of a statement: ``amount`` FLOPs (signed, never 0) at ``layer`` for ``cause``.
+
+    ``counter`` is the counter whose accounting it corrects, '' for a real difference between the traces or a line
+    that nets both sides.
+    """
+
+    cause: Cause
+    layer: str
+    op: str
+    counter: str
+    amount: int
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """What remains unexplained at one layer of a statement, in FLOPs, with a sentence."""
+
+    layer: str
+    amount: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """from_total + sum of adjustments + residual = to_total. Totals and residual are None only if state says why."""
+
+    from_: str
+    to: str
+    state: State
+    reason: str
+    from_total: int | None
+    to_total: int | None
+    adjustments: tuple[Adjustment, ...]
+    residual: int | None
+    residuals: tuple[Residual, ...]
+
+    def by_cause(self) -> dict[Cause, int]:
+        """Sum of the adjustments per cause, in booking order."""
+        sums: dict[Cause, int] = {}
+        for cause in Cause:
+            lines = [a.amount for a in self.adjustments if a.cause is cause]
+            if lines:
+                sums[cause] = sum(lines)
+        return sums
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer of the pair: work that ran per framework (left out where an op's work is unknown), normalised
+    value per counter, and the causes between them.
+
+    ``causes[counter][cause]`` is what has to be ADDED to the counter's cell to arrive at the work that ran.
+    """
+
+    layer: str
+    work: Mapping[str, int]
+    counters: Mapping[str, int]
+    causes: Mapping[str, Mapping[Cause, int]]
+    residuals: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One row of two models that were aligned by themselves: the layers of either that belong together, by their paths.
+
+    ``by`` is the evidence, '' for a layer that stays without a partner; ``comment`` then says why.
+    """
+
+    layer: str
+    tf: tuple[str, ...]
+    torch: tuple[str, ...]
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure that somebody published for the model: digits as printed, what they say it is, where; and what it is.
+
+    ``what`` is the simplest reading with its arithmetic, '' where none fits; ``value`` the number that it comes to.
+    """
+
+    figure: str
+    claim: str
+    source: str
+    what: str
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Result of comparing both models' outputs on the same weights and input (None fields where not measured)."""
+
+    state: State
+    reason: str
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Everything one run found out. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
+
+    ``inputs`` (framework -> text) is what the model was called with there, where that is known.
+    ``others`` is the same run under the other conventions there are, where they were asked for.
+    ``published`` are figures that somebody published for the model, where they were looked up.
+    ``alignment`` is empty where the pair says itself which layers belong together.
+    """
+
+    model: str
+    pass_: str
+    convention: Convention
+    params: Mapping[str, object]
+    environment: Mapping[str, str]
+    description: str
+    traces: tuple[TraceResult, ...]
+    ledgers: tuple[LedgerResult, ...]
+    layers: tuple[LayerRow, ...]
+    statements: tuple[Statement, ...]
+    exit_code: int
+    notes: tuple[str, ...] = field(default=())
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[RunResult, ...] = field(default=())
+    alignment: tuple[Match, ...] = field(default=())
+    published: tuple[Claim, ...] = field(default=())
+
+    def statement(self, from_: str, to: str) -> Statement:
+        """The statement between two counters (or traces). Raises KeyError if there is none."""
+        for statement in self.statements:
+            if (statement.from_, statement.to) == (from_, to):
+                return statement
+        raise KeyError((from_, to))

@@ -1,0 +1,121 @@
+"""Numbers and names as text: thousands separators, signs, percentages, and escaping of names for Markdown."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+from .escapes import clean as clean
+
+
+def number(value: int) -> str:
+    """``1234567`` as ``1,234,567``."""
+    return f"{value:,}"
+
+
+def signed(value: int) -> str:
+    """As :func:`number`, with the sign of an amount that is added: ``+1,234`` or ``-1,234``, and a plain ``0``."""
+    return f"{value:+,}" if value else "0"
+
+
+def percent(part: int, whole: int) -> str:
+    """``part`` as a percentage of ``whole``, one decimal, from integers alone. Never rounds something to nothing.
+
+    ``''`` where whole is 0; ``<0.1 %`` and ``>99.9 %`` where rounding would say 0.0 or 100.0 of what is neither.
+    """
+    if whole == 0:
+        return ""
+    part, whole = abs(part), abs(whole)
+    tenths = (2000 * part + whole) // (2 * whole)
+    if tenths == 0 and part:
+        return "<0.1 %"
+    if tenths == 1000 and part < whole:
+        return ">99.9 %"
+    return f"{tenths // 10:,}.{tenths % 10} %"
+
+
+def ratio(total: int, work: int) -> str:
+    """``1`` where they are the same, else the ratio to three decimals; never 1.000 or 0.000 for what is neither.
+
+    Where no work ran there is no ratio: the amount itself.
+    """
+    if total == work:
+        return "1"
+    if work == 0:
+        return f"{signed(total)} FLOP"
+    text = f"{float(round(Fraction(total, work), 3)):.3f}"
+    if text == "1.000" or (text == "0.000" and total):
+        return f"{text} ({signed(total - work if text == '1.000' else total)})"
+    return "0" if total == 0 else text
+
+
+def multiple(part: int, whole: int) -> str:
+    """``part`` as a multiple of ``whole``: ``2`` where it is exactly that, else four decimals, from integers alone.
+
+    Never says a whole number of what is not one: ``2.0000 (-3)`` is 3 short of it.  Nothing over nothing is ``0 / 0``.
+    """
+    if whole == 0:
+        return "0 / 0" if part == 0 else f"{signed(part)} FLOP"
+    if part % whole == 0:
+        return number(part // whole)
+    rounded = round(Fraction(part, whole) * 10_000)
+    ones, rest = divmod(abs(rounded), 10_000)
+    text = f"{'-' if rounded < 0 else ''}{ones:,}.{rest:04d}"
+    return text if rest else f"{text} ({signed(part - rounded // 10_000 * whole)})"
+
+
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
+
+
+def si(value: int, unit: str = "FLOP") -> str:
+    """``3.63 MFLOPs``: three digits, rounded half up from the integer itself; below 1000 the exact number.
+
+    What rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.
+    """
+    size = abs(value)
+    if size < 1000:
+        return f"{value} {unit}"
+    power = min((len(str(size)) - 1) // 3, len(_PREFIXES) - 1)
+    decimals = max(2 - (len(str(size)) - 1 - 3 * power), 0)
+    step = 10 ** (3 * power - decimals)
+    digits = (2 * size + step) // (2 * step)
+    if digits >= 1000 and power < len(_PREFIXES) - 1 and not decimals:
+        power, decimals, digits = power + 1, 2, 100
+    elif digits >= 1000 and decimals:
+        decimals, digits = decimals - 1, digits // 10
+    whole, rest = divmod(digits, 10**decimals)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{whole:,}{f'.{rest:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
+
+
+_MARKUP = re.compile(r"([\\`*\[\]{}|~$])")
+# An underscore between letters or digits is plain text in GitHub's Markdown; at the edge of a word it is emphasis.
+_EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;"}
+
+
+@lru_cache(maxsize=4096)  # ops, rules and layers come again in every row
+def markdown(text: str) -> str:
+    """Escape a name for one Markdown table cell: it shows as written and does nothing else."""
+    text = clean(text)
+    text = _MARKUP.sub(r"\\\1", text)
+    text = re.sub(r"[&<]", lambda m: _ENTITIES[m.group()], text)
+    return _EDGE_UNDERSCORE.sub(r"\\_", text)
+
+
+def prose(text: str) -> str:
+    """Escape what a pair's author wrote: paragraphs, list items and `code spans` stay, the rest shows as written."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=[*-] )", text.strip())
+    return "\n\n".join(_item(" ".join(p.split())) for p in paragraphs)
+
+
+def _item(text: str) -> str:
+    return "- " + _paragraph(text[2:]) if text.startswith(("* ", "- ")) else _paragraph(text)
+
+
+def _paragraph(text: str) -> str:
+    pieces = re.split(r"(`+[^`]+`+)", text)
+    escaped = "".join(clean(p) if p.startswith("`") and len(p) > 1 else markdown(p) for p in pieces)
+    escaped = re.sub(r"^([#+\-=>])", r"\\\1", escaped)
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", escaped)

@@ -1,0 +1,186 @@
+"""Work: the integer components of one op execution, and the registry of formulas that give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import add, attrgetter, index, sub
+from typing import NamedTuple
+
+from .errors import short
+from .records import Op, Shape
+
+COMPONENTS = ("mac", "accumulators", "add", "mul", "div", "cmp", "special")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Exact integer counts. A MAC is one multiply and one add into an accumulator that starts at 0;
+    ``accumulators`` counts those accumulators (dot products): the first add of each could be saved."""
+
+    mac: int = 0
+    accumulators: int = 0
+    add: int = 0
+    mul: int = 0
+    div: int = 0
+    cmp: int = 0
+    special: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*map(add, self, other)) if self else other
+
+    def __sub__(self, other: Work) -> Work:
+        return Work(*map(sub, self, other))
+
+    def __mul__(self, times: int) -> Work:
+        return self if times == 1 or not self else Work(*(a * times for a in self))
+
+    __rmul__ = __mul__
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(_counts(self))
+
+    def __bool__(self) -> bool:
+        return any(_counts(self))
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Component name and count, in the order of COMPONENTS."""
+        return zip(COMPONENTS, self, strict=True)
+
+
+_counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
+
+ZERO = Work()
+
+LARGEST: int = 10**1000
+"""No op does so much; Python prints no number of more than 4,300 digits."""
+_INTS = {int}
+
+
+class UnknownWork(Exception):
+    """No formula gives the work of this op (or its shapes are not known). The message says which and why."""
+
+
+class NoWork(ValueError):
+    """What a formula returned cannot be the work of anything. The message is half a sentence: "it returned ..."."""
+
+
+def checked(found: object, *, signed: bool = False) -> Work:
+    """What a formula returned, if it is work: whole numbers of at least 0 (those of numpy are made plain). Raises NoWork.
+
+    ``signed`` is for what a counter counts, which may be below 0. Differences of two works do not come by here.
+    """
+    if not isinstance(found, Work):
+        raise NoWork(f"it returned {short(found)}, which is not a Work")
+    counts = _counts(found)
+    if set(map(type, counts)) != _INTS:
+        found = Work(*map(_whole, COMPONENTS, counts))
+        counts = _counts(found)
+    least = 1 - LARGEST if signed else 0
+    if min(counts) < least or max(counts) >= LARGEST:
+        name, count = next((n, c) for n, c in found.items() if not least <= c < LARGEST)
+        raise NoWork(f"it returned {name}={short(count)}, and a count is at least 0 and has at most 1,000 digits")
+    return found
+
+
+def _whole(name: str, count: object) -> int:
+    if not isinstance(count, bool):
+        try:
+            return index(count)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    raise NoWork(f"it returned {name}={short(count)}, and a count is a whole number")
+
+
+class Formula(NamedTuple):
+    """A registered formula: pure, from one op record to the work of one call."""
+
+    op: str
+    compute: Callable[[Op], Work]
+    source: str
+    zero_reason: str = ""
+
+
+_REGISTRY: dict[str, Formula] = {}
+
+Compute = Callable[[Op], Work]
+
+
+def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
+    """Register ``compute`` for these op names. ``source`` cites kernel, paper or decomposition.
+
+    Raises ValueError if one of them has a formula already, TypeError for names that are not text.
+    """
+    if not all(isinstance(name, str) for name in (*ops, source)):
+        raise TypeError(f"formula() takes names of ops and a source, all of them text, not {short((*ops, source))}")
+
+    def register(compute: Compute) -> Compute:
+        for op in ops:
+            _add(Formula(op, compute, source))
+        return compute
+
+    return register
+
+
+def no_arithmetic(reason: str, *ops: str) -> None:
+    """Register ops whose work is nothing under every convention, with the reason (moves data, makes constants)."""
+    for op in ops:
+        _add(Formula(op, lambda _op: ZERO, reason, reason))
+
+
+def _add(entry: Formula) -> None:
+    if entry.op in _REGISTRY:
+        raise ValueError(f"op {entry.op!r} already has a work formula ({_REGISTRY[entry.op].source})")
+    _REGISTRY[entry.op] = entry
+
+
+def substitute(entry: Formula) -> None:
+    """Let this formula take the place of the one that is registered for its op."""
+    _REGISTRY[entry.op] = entry
+
+
+@contextmanager
+def scoped() -> Iterator[None]:
+    """Within this, registrations are temporary: a user's formulas end with the run that loaded them."""
+    held = dict(_REGISTRY)
+    try:
+        yield
+    finally:
+        _REGISTRY.clear()
+        _REGISTRY.update(held)
+
+
+def find(op: str) -> Formula | None:
+    """The formula registered for exactly this op name, or None."""
+    return _REGISTRY.get(op)
+
+
+def registered() -> dict[str, Formula]:
+    """A copy of the registry, for listings and tests."""
+    return dict(_REGISTRY)
+
+
+def numel(shape: Shape) -> int:
+    """Number of elements. Raises UnknownWork if any dimension is unknown."""
+    return prod(known(shape))
+
+
+def known(shape: Shape) -> tuple[int, ...]:
+    """The shape as plain ints. Raises UnknownWork if any dimension is unknown, as one below 0 is."""
+    if shape is None:
+        raise UnknownWork("shape unknown")
+    dims: list[int] = []
+    for size in shape:
+        if size is None or size < 0:
+            raise UnknownWork(f"shape {list(shape)} not fully known")
+        dims.append(size)
+    return tuple(dims)
+
+
+def prod(sizes: tuple[int, ...] | list[int]) -> int:
+    """Product as a Python int (1 for no sizes)."""
+    result = 1
+    for size in sizes:
+        result *= size
+    return result

@@ -1,0 +1,1 @@
+"""What a published number is, out of a closed list of readings."""

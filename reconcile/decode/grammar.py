@@ -1,0 +1,221 @@
+"""What a published number may be: the closed list of candidates that ``reconcile decode`` looks through (docs/decode.md).
+
+Nothing here combines freely.  Every candidate is one quantity of one ledger or trace, by one rule of the list, with a
+sentence, its arithmetic and a rank that says how far-fetched it is; what the list does not hold is not explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..adapters import COUNTERS
+from ..align.alignment import Alignment
+from ..core.conventions import BUILT_IN, Convention
+from ..core.records import DEAD, DUPLICATE, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
+from ..core.text import number
+from ..engine.settle import Collected
+from .trace_readings import DERIVED, LAYER, PART, REPORTED, listed, of_trace, product_layers, same
+
+ROLES = {
+    LIVE: "of the model",
+    DEAD: "of ops that no output depends on",
+    INITIALIZER: "of initialisers and random input",
+    DUPLICATE: "of the model's first build in the same graph",
+}
+
+GROWING = ("session", "batch_none")
+"""Recipes whose graph is the session's default one: a model built again stands in it twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was collected in one environment; ``remark`` tells saved data from a fresh run."""
+
+    name: str
+    found: Collected
+    remark: str = ""
+
+    @property
+    def align(self) -> Alignment:
+        """Layer names of the pair, as that data has them."""
+        return Alignment([Layer(*layer) for layer in self.found.meta["layers"]])
+
+    @property
+    def batch(self) -> int:
+        """The pair's ``batch`` parameter; 1 where it has none."""
+        batch = self.found.meta["params"].get("batch", 1)
+        return batch if isinstance(batch, int) and batch > 0 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One reading: ``value`` is what it comes to, ``how`` its arithmetic ('' where there is nothing to show), ``note``
+    what is to be known of it, ``where`` the environments that give it; one that is ``exact`` lies so close to another that
+    no rounded figure can mean it."""
+
+    value: int
+    rank: int
+    what: str
+    how: str = ""
+    note: str = ""
+    where: tuple[str, ...] = ()
+    exact: bool = False
+
+
+def candidates(
+    sources: Sequence[Source], conventions: Mapping[str, Convention] = BUILT_IN
+) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """All candidates by rank, the same reading in several environments as one; and what could not be looked at."""
+    found: dict[tuple[int, str, str], Candidate] = {}
+    notes: list[str] = []
+    layers = _product_layers(sources)
+    for source in sources:
+        for candidate in _of(source, layers, conventions, notes):
+            key = (candidate.value, candidate.what, candidate.how)
+            held = found.get(key)
+            where = candidate.where if held is None else tuple(dict.fromkeys((*held.where, *candidate.where)))
+            found[key] = replace(held or candidate, where=where)
+    return tuple(sorted(found.values(), key=lambda c: (c.rank, c.value, c.what))), tuple(notes)
+
+
+def _of(
+    source: Source, layers: Mapping[str, Sequence[str]], conventions: Mapping[str, Convention], notes: list[str]
+) -> Iterator[Candidate]:
+    for ledger in source.found.ledgers:
+        if isinstance(ledger, Ledger):
+            said = [source.remark] if source.remark else []
+            versions = ", ".join(f"{name} {version}" for name, version in sorted(ledger.versions.items()))
+            where = (f"{source.name} ({'; '.join([*said, versions])})",)
+            for candidate in of_ledger(ledger, source, layers.get(ledger.framework, ())):
+                yield replace(candidate, where=where)
+    for trace in source.found.traces:
+        if isinstance(trace, Trace):
+            where = (f"trace@{trace.framework} in {source.name}{f' ({source.remark})' if source.remark else ''}",)
+            for value, rank, what, how in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
+                yield Candidate(value, rank, what, how, "", where)
+
+
+def _product_layers(sources: Sequence[Source]) -> dict[str, tuple[str, ...]]:
+    """Layers that multiply matrices, by framework: from the first trace that knows."""
+    found: dict[str, tuple[str, ...]] = {}
+    for source in sources:
+        for trace in source.found.traces:
+            if isinstance(trace, Trace) and not found.get(trace.framework):
+                found[trace.framework] = product_layers(trace, source.align)
+    return found
+
+
+def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator[Candidate]:
+    """The readings of one ledger; ``layers`` are those of its framework that multiply matrices."""
+    name, total, parts = ledger.counter, ledger.total, _roles(ledger)
+    unit = " (it counts MACs)" if ledger.unit == MAC else ""
+    note = _left_out(ledger, source.align, layers)
+    split = _split(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
+    yield Candidate(total, REPORTED, f"{name}, as reported{unit}", split, note)
+    if not total:
+        return
+    for candidate in (*_scaled(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):
+        yield replace(candidate, note=candidate.note or note)
+    yield from _layers(ledger, source.align)
+
+
+def _scaled(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
+    """Doubled (what a MAC counter's users do, and others by mistake), halved, and per sample."""
+    name, total = ledger.counter, ledger.total
+    twice = REPORTED if ledger.unit == MAC else PART
+    wrong = unit or " (as if it had counted MACs)"
+    yield Candidate(2 * total, twice, f"{name} × 2{wrong}", f"2 × {number(total)} = {number(2 * total)}")
+    if total % 2 == 0:
+        yield Candidate(total // 2, PART, f"half of {name}", f"{number(total)} / 2 = {number(total // 2)}")
+    if batch > 1:
+        for amount, label in ((total, name), (2 * total, f"{name} × 2{wrong}")):
+            if amount % batch == 0 and (amount == total or ledger.unit == MAC):
+                each = amount // batch
+                how = f"{number(amount)} / {batch} = {number(each)}"
+                yield Candidate(each, DERIVED, f"{label}, per sample", how)
+
+
+def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator[Candidate]:
+    """Forward only, initialisers only, ...: where a graph holds more than the model."""
+    if len(parts) < 2:
+        return
+    for role, ops in parts.items():
+        value = sum(ops.values())
+        yield Candidate(value, PART, f"{ledger.counter}, only what is {ROLES.get(role, role)}", _ops(ops, value))
+    if INITIALIZER in parts and len(parts) > 2:
+        made = sum(parts[INITIALIZER].values())
+        rest = ledger.total - made
+        how = f"{number(ledger.total)} − {number(made)} = {number(rest)}"
+        yield Candidate(rest, PART, f"{ledger.counter} without initialisers and random input", how)
+
+
+def _built_again(ledger: Ledger) -> Iterator[Candidate]:
+    """S4's way to "backward": build the model a second time, with gradients, in the same default graph, and subtract."""
+    if ledger.counter not in COUNTERS or COUNTERS[ledger.counter].recipe not in GROWING:
+        return
+    total = ledger.total
+    how = f"2 × {number(total)} + 1 = {number(2 * total + 1)}"
+    what = f"{ledger.counter} with the model built a second time in the same default graph, and one Maximum of its gradients"
+    yield Candidate(2 * total + 1, DERIVED, what, how)
+    what = f'"backward" by subtraction: {ledger.counter} of the model built twice less the model built once'
+    how = f"2 × {number(total)} + 1 − {number(total)} = {number(total + 1)}"
+    yield Candidate(total + 1, DERIVED, what, how, exact=True)
+
+
+def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
+    """Single layers, as reported and normalised."""
+    sums: dict[str, int] = {}
+    for entry in ledger.entries:
+        layer = align.layer(ledger.framework, entry.layer)
+        sums[layer] = sums.get(layer, 0) + entry.value
+    if len(sums) < 2:
+        return
+    for value, names in same(sums).items():
+        yield Candidate(value, LAYER, f"{ledger.counter}, {names}")
+        if ledger.unit == MAC:
+            how = f"2 × {number(value)} = {number(2 * value)}"
+            yield Candidate(2 * value, LAYER, f"{ledger.counter} × 2, {names}", how)
+
+
+def _roles(ledger: Ledger) -> dict[str, dict[str, int]]:
+    """Sum of the entries by what their ops are to the model, and by kind of op; largest first. Zeroes are left out."""
+    held: dict[str, str] = {}
+    for sighting in ledger.sightings:
+        if held.get(sighting.entry) != LIVE:
+            held[sighting.entry] = sighting.role
+    sums: dict[str, dict[str, int]] = {}
+    for entry in ledger.entries:
+        if entry.value:
+            ops = sums.setdefault(held.get(entry.id, LIVE), {})
+            ops[entry.op] = ops.get(entry.op, 0) + entry.value
+    return {role: sums[role] for role in (*ROLES, *(r for r in sums if r not in ROLES)) if role in sums}
+
+
+def _split(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> str:
+    terms = [f"{number(sum(ops.values()))} {ROLES.get(role, role)} ({_kinds(ops)})" for role, ops in parts.items()]
+    return f"{' + '.join(terms)} = {number(ledger.total)}"
+
+
+def _kinds(ops: Mapping[str, int]) -> str:
+    ranked = sorted(ops, key=lambda op: (-ops[op], op))
+    return listed([op if len(ops) == 1 else f"{op} {number(ops[op])}" for op in ranked])
+
+
+def _ops(ops: Mapping[str, int], value: int) -> str:
+    if not 1 < len(ops) <= 4:
+        return ""
+    return " + ".join(f"{number(n)} {op}" for op, n in sorted(ops.items(), key=lambda o: -o[1])) + f" = {number(value)}"
+
+
+def _left_out(ledger: Ledger, align: Alignment, layers: Sequence[str]) -> str:
+    """Which layers that multiply matrices the ledger holds nothing of, initialisers apart."""
+    roles = {s.entry: s.role for s in ledger.sightings}
+    held = {align.layer(ledger.framework, e.layer) for e in ledger.entries if e.value and roles.get(e.id, LIVE) == LIVE}
+    absent = [layer for layer in layers if layer not in held]
+    if not absent:
+        return ""
+    if len(absent) == len(layers):
+        return f"Nothing of the {len(layers)} layers that convolve or multiply matrices is in it."
+    are = "are" if len(absent) > 1 else "is"
+    return f"{len(absent)} of the {len(layers)} layers that convolve or multiply matrices {are} not in it: {listed(absent)}."

@@ -1,0 +1,215 @@
+"""Readings of a trace, the other half of the grammar in grammar.py: (value, rank, what, how)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..align.alignment import Alignment
+from ..core.conventions import BUILT_IN, Convention
+from ..core.records import Op, Trace
+from ..core.text import number
+from ..work import ZERO, UnknownWork, Work, numel, work_of
+
+Reading = tuple[int, int, str, str]
+
+REPORTED, WORK, PART, DERIVED, LAYER = range(5)
+"""Ranks: a counter's own total, the work that ran, a part or other reading of either, two steps away, one layer."""
+
+SHOWN = 3
+"""So many names of a list are spelled out."""
+
+BIASED = frozenset(
+    ["BiasAdd", "aten.linear", "aten.addmm", "aten.baddbmm", "aten.conv1d", "aten.conv2d", "aten.conv3d",
+     "aten.convolution", "aten._convolution"]
+)  # fmt: skip
+"""Ops whose additions are biases. A fused recurrent op has biases that cannot be told from its gates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Work, and the additions of it that are biases."""
+
+    work: Work = ZERO
+    bias: int = 0
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(self.work + other.work, self.bias + other.bias)
+
+    def __mul__(self, times: int) -> Parts:
+        return Parts(self.work * times, self.bias * times)
+
+
+def of_trace(
+    trace: Trace,
+    align: Alignment,
+    batch: int,
+    conventions: Mapping[str, Convention],
+    notes: list[str],
+    source: str,
+) -> Iterator[Reading]:
+    """The readings of one trace. One that is incomplete has no totals, which ``notes`` is told; its layers stand."""
+    known = [(op, parts) for op in trace.ops if (parts := _parts(op)) is not None]
+    if len(known) < len(trace.ops) or trace.problems:
+        notes.append(f"trace@{trace.framework} in {source} is incomplete: its totals are left out.")
+    else:
+        yield from _whole(known, batch, conventions)
+        yield from _parameters(trace)
+    yield from _layers(known, trace, align)
+
+
+def _parts(op: Op) -> Parts | None:
+    """Of one call; None where no formula gives it."""
+    try:
+        work = work_of(op)
+    except UnknownWork:
+        return None
+    return Parts(work, work.add if op.op in BIASED else 0)
+
+
+def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, Convention]) -> Iterator[Reading]:
+    total = _sum(known)
+    yield from _conventional(total, conventions, WORK, "the work that ran")
+    yield from _unconventional(total)
+    if batch > 1:
+        for value, _, what, _how in _conventional(total, conventions, WORK, "the work that ran"):
+            if value % batch == 0:
+                how = f"{number(value)} / {batch} = {number(value // batch)}"
+                yield value // batch, DERIVED, f"{what}, per sample", how
+    phases = list(dict.fromkeys(op.phase for op, _ in known))
+    for phase in phases if len(phases) > 1 else ():
+        part = _sum([(op, parts) for op, parts in known if op.phase == phase])
+        yield from _conventional(part, conventions, PART, f"the {phase} work that ran")
+    steps = [(op._replace(calls=1), parts) for op, parts in known if op.calls > 1 and parts.work]
+    if steps:
+        once = _sum(steps) + _sum([(op, parts) for op, parts in known if op.calls <= 1])
+        yield from _conventional(once, conventions, DERIVED, "the work that ran, every loop body once")
+        yield from _conventional(_sum(steps), conventions, DERIVED, "one step: the loop bodies, once")
+
+
+def _sum(ops: list[tuple[Op, Parts]]) -> Parts:
+    total = Parts()
+    for op, parts in ops:
+        total = total + parts * op.calls
+    return total
+
+
+def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int, what: str) -> Iterator[Reading]:
+    """Its MACs, and its FLOPs under every convention."""
+    macs = parts.work.mac
+    if macs:
+        yield macs, rank, f"{what}, in MACs (half of matmul)", f"{number(2 * macs)} / 2 = {number(macs)}"
+    for name, convention in conventions.items():
+        value = convention.flops(parts.work)
+        if value > 0:
+            yield value, rank, f"{what}, in FLOPs by the convention {name}", spelled(parts.work, convention)
+
+
+def _unconventional(parts: Parts) -> Iterator[Reading]:
+    """Biases in or out, the first add saved or not, doubled, halved."""
+    macs, dots, bias = parts.work.mac, parts.work.accumulators, parts.bias
+    products = "the products that ran"
+    if macs:
+        m = f"2 × {number(macs)}"
+        yield 4 * macs, PART, f"{products}, FLOPs doubled as if they were MACs", f"2 × {m} = {number(4 * macs)}"
+        first = 2 * macs - dots
+        yield first, PART, f"{products} at 2K − 1 per dot product", f"{m} − {number(dots)} = {number(first)}"
+        if bias:
+            b = number(bias)
+            yield 2 * macs + bias, PART, f"{products}, and their biases", f"{m} + {b} = {number(2 * macs + bias)}"
+            how = f"{m} − {number(dots)} + {b} = {number(first + bias)}"
+            yield first + bias, PART, f"{products} at 2K − 1 per dot product, and their biases", how
+            counted = macs + bias
+            how = f"{number(macs)} + {b} = {number(counted)}"
+            yield counted, PART, f"{products} in MACs, a bias counted as a MAC", how
+            how = f"2 × ({number(macs)} + {b}) = {number(2 * counted)}"
+            yield 2 * counted, PART, f"{products} in MACs × 2, a bias counted as a MAC", how
+    for name in ("all", "textbook"):
+        value = BUILT_IN[name].flops(parts.work)
+        if value <= 0 or value == 2 * macs:
+            continue
+        what = f"the work that ran by the convention {name}"
+        yield 2 * value, PART, f"{what}, doubled", f"2 × {number(value)} = {number(2 * value)}"
+        if value % 2 == 0:
+            yield value // 2, PART, f"{what}, halved", f"{number(value)} / 2 = {number(value // 2)}"
+        if bias:
+            how = f"{number(value)} − {number(bias)} = {number(value - bias)}"
+            yield value - bias, PART, f"{what}, without biases", how
+
+
+def spelled(work: Work, convention: Convention) -> str:
+    """``2 × 3,600 MACs + 144 add = 7,344``."""
+    text = ""
+    for name, count in work.items():
+        weight = convention.weight(name)
+        if not weight or not count:
+            continue
+        label = {"mac": "MACs", "accumulators": "first adds"}.get(name, name)
+        times = "" if abs(weight) == 1 else f"{abs(weight)} × "
+        sign = (" + " if weight > 0 else " − ") if text else ("" if weight > 0 else "−")
+        text += f"{sign}{times}{number(count)} {label}"
+    return f"{text} = {number(convention.flops(work))}"
+
+
+def _parameters(trace: Trace) -> Iterator[Reading]:
+    """Elements of all variables that a TensorFlow function reads: only where each is read by a node named after it."""
+    handles = {op.id for op in trace.ops if op.op == "Placeholder" and op.outputs[0].dtype == "resource"}
+    reads = [op for op in trace.ops if op.op == "ReadVariableOp" and f"{op.id}/resource" in handles]
+    if not handles or len(reads) != len(handles):
+        return
+    try:
+        count = sum(numel(op.outputs[0].shape) for op in reads)
+    except UnknownWork:
+        return
+    what = "the number of parameters, not a count of operations"
+    yield count, PART, what, ""
+    yield 2 * count, DERIVED, f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}"
+
+
+def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:
+    found: dict[str, Work] = {}
+    for op, parts in known:
+        if parts.work:
+            layer = align.layer(trace.framework, op.layer)
+            found[layer] = found.get(layer, ZERO) + parts.work * op.calls
+    return found
+
+
+def _layers(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> Iterator[Reading]:
+    """Single layers: MACs, matmul and all."""
+    table = _by_layer(known, trace, align)
+    if len(table) < 2:
+        return
+    for value, names in same({layer: work.mac for layer, work in table.items()}).items():
+        yield value, LAYER, f"{names}, in MACs", ""
+        yield (
+            2 * value,
+            LAYER,
+            f"{names}, in FLOPs by the convention matmul",
+            f"2 × {number(value)} = {number(2 * value)}",
+        )
+    for value, names in same({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
+        yield value, LAYER, f"{names}, in FLOPs by the convention all", ""
+
+
+def same(sums: Mapping[str, int]) -> dict[int, str]:
+    """``layer a`` or ``each of 3 layers: a, b, c``, by value; nothing of layers without one."""
+    groups: dict[int, list[str]] = {}
+    for layer, value in sums.items():
+        if value > 0:
+            groups.setdefault(value, []).append(layer)
+    return {
+        value: f"layer {names[0]}" if len(names) == 1 else f"each of {len(names)} layers: {listed(names)}"
+        for value, names in groups.items()
+    }
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names."""
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+def product_layers(trace: Trace, align: Alignment) -> tuple[str, ...]:
+    """Layers with multiply-adds, in the order of the pair."""
+    known = [(op, parts) for op in trace.ops if (parts := _parts(op)) is not None]
+    return align.order(layer for layer, work in _by_layer(known, trace, align).items() if work.mac)

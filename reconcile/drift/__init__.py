@@ -1,0 +1,1 @@
+"""Saved ledgers, what moved between two of them, and why."""

@@ -1,0 +1,171 @@
+"""A fresh run held against a baseline, and accepted as the new one where that is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..adapters import COUNTERS
+from ..core.causes import State
+from ..core.conventions import choose
+from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+from ..launch.runner import RunRequest, collect, conventions_of
+from ..launch.supervisor import Event
+from ..work import load as load_work
+from ..work import scoped
+from ..work.formula_files import load_formulas
+from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
+from .changes import Drift
+from .compare import compare
+
+Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of it. ``drift`` is None where there was no baseline yet; ``written`` tells whether the file was written,
+    ``kept`` where the one of the older versions lies now; ``failed`` are counters and tracers that failed in this run.
+    """
+
+    path: Path
+    found: Collected
+    drift: Drift | None
+    failed: tuple[Missing, ...]
+    written: bool = False
+    kept: Path | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 unchanged or accepted, 1 moved, 3 something failed to run."""
+        if self.written:
+            return EXIT_OK
+        if self.drift is not None and self.drift.moved:
+            return EXIT_UNEXPLAINED
+        return EXIT_FAILED if self.failed or (self.drift is not None and self.drift.failed) else EXIT_OK
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of this run."""
+        return versions(self.found)
+
+
+def check(
+    request: RunRequest,
+    path: Path,
+    *,
+    remedy: str,
+    environment: str = CURRENT,
+    update: bool = False,
+    progress: Callable[[Event], None] = lambda _event: None,
+    take: Collect | None = None,
+) -> Checked:
+    """Run a model and hold it against the baseline at ``path``; with ``update``, accept what was found.
+
+    ``remedy`` is how to take a baseline where there is none, ``take`` another way to run than the runner's.
+    Without counters in the request, those of the baseline run; with ``update``
+    all.  Nothing is written where a counter failed, or where nothing is different.  Raises UsageError for
+    a baseline that is missing, damaged, newer or another model's, and as the runner does.
+    """
+    conventions = conventions_of(request)
+    convention = choose(request.convention, conventions)
+    old = load(path) if update and os.path.lexists(path) else None if update else _there(path, remedy)
+    request = replace(request, counters=_counters(request, old, path, update))
+    load_work()
+    with scoped():
+        load_formulas(request.formulas, request.timeout)
+        found = (take or collect)(request, progress)
+        if old is not None:
+            held_against(old, path, found, params=not update)
+        drift = compare(_asked(old.found, request.counters), found, convention) if old is not None else None
+    done = Checked(path, found, drift, failed(found))
+    if not update or done.failed or (drift is not None and drift.failed):
+        return done
+    if old is not None and drift is not None and _same(old, drift, found):
+        return replace(done, written=False)
+    return replace(done, written=True, kept=save(path, found, environment))
+
+
+def between(
+    older: Path, newer: Path, convention: str, convention_files: tuple[Path, ...] = (), formulas: tuple[Path, ...] = ()
+) -> Drift:
+    """What moved between two saved baselines, or two ledgers by themselves. Raises UsageError if they do not compare."""
+    request = RunRequest("", {}, convention, convention_files, formulas=formulas)
+    conventions = conventions_of(request)
+    chosen = choose(convention, conventions)
+    old, new = load_any(older), load_any(newer)
+    if old.model and new.model and old.model != new.model:
+        raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two of the same model.")
+    if old.model and new.model and pass_of(old.found) != pass_of(new.found):
+        raise UsageError(
+            f"{older} is of {pass_of(old.found)} and {newer} of {pass_of(new.found)}: two different amounts of work. Give two of "
+            f"the same pass and optimizer."
+        )
+    if not set(old.counters) & set(new.counters):
+        raise UsageError(
+            f"{older} holds {', '.join(old.counters) or 'no counter'} and {newer} {', '.join(new.counters) or 'none'}; "
+            f"no counter is in both. Give two that share one."
+        )
+    load_work()
+    with scoped():
+        load_formulas(formulas)
+        return compare(old.found, new.found, chosen)
+
+
+def failed(found: Collected) -> tuple[Missing, ...]:
+    """What failed in this run; a framework that is not installed is none of it."""
+    missing = [r for r in (*found.traces, *found.ledgers) if isinstance(r, Missing)]
+    return tuple(m for m in missing if m.state is State.FAILED)
+
+
+def _there(path: Path, remedy: str) -> Baseline:
+    if not os.path.lexists(path):
+        raise UsageError(f"there is no baseline {brief(path)}. Take one with: {remedy}")
+    return load(path)
+
+
+def _counters(request: RunRequest, old: Baseline | None, path: Path, update: bool) -> tuple[str, ...]:
+    """Which counters to run. Raises UsageError where the baseline and the ones asked for do not go together."""
+    if old is None:
+        return request.counters
+    others = [name for name in old.counters if name not in request.counters]
+    if update:
+        if request.counters and others:
+            raise UsageError(
+                f"{path} also holds {', '.join(others)}; a baseline is accepted whole. Leave --counter out, "
+                f"or name these too."
+            )
+        return request.counters
+    absent = [name for name in request.counters if name in COUNTERS and name not in old.counters]
+    if absent:
+        raise UsageError(
+            f"{path} holds no ledger of {', '.join(absent)}; it holds {', '.join(old.counters) or 'none at all'}. "
+            f"Leave it out, or take it in with --update."
+        )
+    known = tuple(name for name in old.counters if name in COUNTERS)
+    if not known:
+        raise UsageError(f"{path} holds no counter that this reconcile knows. Take a new one with --update.")
+    return request.counters or known
+
+
+def _asked(found: Collected, counters: tuple[str, ...]) -> Collected:
+    """Without the ledgers that nobody asked to hold this run against."""
+    kept = [r for r in found.ledgers if not counters or (r.name if isinstance(r, Missing) else r.counter) in counters]
+    return replace(found, ledgers=tuple(kept))
+
+
+def _same(old: Baseline, drift: Drift, found: Collected) -> bool:
+    """Whether a new file would say nothing new."""
+    same_counters = len(drift.counters) == len([r for r in found.ledgers if not isinstance(r, Missing)])
+    same_meta = all(old.found.meta[k] == _plain(found.meta[k]) for k in ("params", "layers", "source"))
+    return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(found)
+
+
+def _plain(value: object) -> object:
+    """As it is after a way through JSON."""
+    import json
+
+    return json.loads(json.dumps(value))

@@ -1,0 +1,184 @@
+"""What moved between two takes of one model: every ledger entry by entry, every trace op by op, and why.
+
+Nothing is run here.  Why is derived, never guessed: either ledger is bridged to the trace of its own take, by the rules
+of its own version, and the cause lines of the two bridges are held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..adapters import COUNTERS
+from ..align.alignment import Alignment
+from ..core.conventions import MATMUL, Convention
+from ..core.records import Layer, Ledger, Trace
+from ..core.results import Residual
+from ..engine.booking import scale
+from ..engine.ledger import reconcile_ledger
+from ..engine.reconcile import Missing, across
+from ..engine.settle import Collected
+from ..engine.traces import differences
+from ..work import COMPONENTS, UnknownWork, Work, load, work_of
+from .changes import Change, CounterDrift, Drift, TraceDrift
+from .match import Matched, match, of_ledger, of_trace
+from .rule_changes import basis, cause_changes
+
+Take = tuple[Ledger, Trace | None, Alignment]
+"""One counter's ledger, the trace of the same take, and how that take names its layers."""
+
+
+def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> Drift:
+    """Hold a newer take of a model against an older one. Runs nothing."""
+    load()
+    aligns = _align(old), _align(new)
+    before, after = _traces(old), _traces(new)
+    failed = [t for t in new.traces if isinstance(t, Missing) and t.framework in before]
+    traces = [_trace(before[f], after[f], aligns) for f in after if f in before]
+    ledgers = {led.counter: led for led in old.ledgers if isinstance(led, Ledger)}
+    counters, notes = [], list(_about_the_pair(old, new))
+    for ledger in new.ledgers:
+        if isinstance(ledger, Missing):
+            if ledger.name in ledgers:
+                failed.append(ledger)
+        elif ledger.counter in ledgers:
+            was = ledgers[ledger.counter]
+            older, newer = before.get(was.framework), after.get(ledger.framework)
+            counters.append(_counter((was, older, aligns[0]), (ledger, newer, aligns[1]), convention))
+        else:
+            notes.append(f"{ledger.counter} is not in the baseline and was not held against anything")
+    known = {c.counter if isinstance(c, Ledger) else c.name for c in new.ledgers}
+    notes += [f"{name} stands in the baseline and was not run" for name in ledgers if name not in known]
+    return Drift(new.meta["name"], convention.name, tuple(counters), tuple(traces), tuple(failed), tuple(notes))
+
+
+def _align(found: Collected) -> Alignment:
+    return Alignment([Layer(*layer) for layer in found.meta["layers"]])
+
+
+def _traces(found: Collected) -> dict[str, Trace]:
+    return {t.framework: t for t in found.traces if isinstance(t, Trace)}
+
+
+def _about_the_pair(old: Collected, new: Collected) -> Iterable[str]:
+    before, after = old.meta["params"], new.meta["params"]
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield f"taken with other parameters: {name} {before.get(name)} before, {after.get(name)} now"
+    sources = old.meta["source"], new.meta["source"]
+    if all(sources) and sources[0] != sources[1]:
+        yield "the pair file was edited in between"
+
+
+def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment]) -> TraceDrift:
+    matched = match(of_trace(old, aligns[0]), of_trace(new, aligns[1]))
+    changes, notes = [], []
+    by_layer: dict[str, list[Change]] = {}
+    for change in _changes(matched):
+        by_layer.setdefault(change.layer, []).append(change)
+    for layer, found in by_layer.items():
+        if _balance(found):
+            notes.append(f"{layer} does the same work by other ops: {_kinds(found)}")
+        else:
+            changes += found
+    versions = old.versions, new.versions
+    return TraceDrift(old.framework, versions, tuple(changes), _renamed(matched), tuple(notes))
+
+
+def _balance(changes: list[Change]) -> bool:
+    """Whether these ops, all known, add up to the same components before and after."""
+    sums = [Work(), Work()]
+    for change in changes:
+        for index, held in enumerate((change.before, change.after)):
+            if held is not None:
+                if not isinstance(held.amount, Work):
+                    return False
+                sums[index] = sums[index] + held.amount
+    return all(getattr(sums[0], name) == getattr(sums[1], name) for name in COMPONENTS)
+
+
+def _kinds(changes: list[Change]) -> str:
+    before = sorted({c.op for c in changes if c.before})
+    after = sorted({c.op for c in changes if c.after})
+    return f"{', '.join(before) or 'none'} before, {', '.join(after) or 'none'} now"
+
+
+def _changes(matched: Matched) -> list[Change]:
+    found = [Change(b.layer, b.op, a, b) for a, b in matched.pairs if (a.amount, a.calls) != (b.amount, b.calls)]
+    found += [Change(a.layer, a.op, a, None) for a in matched.gone if a.amount != 0]
+    found += [Change(b.layer, b.op, None, b) for b in matched.come if b.amount != 0]
+    return found
+
+
+def _renamed(matched: Matched) -> tuple[tuple[str, str], ...]:
+    return tuple((a.id, b.id) for a, b in matched.pairs if a.id != b.id)
+
+
+def _counter(old: Take, new: Take, convention: Convention) -> CounterDrift:
+    was, now = old[0], new[0]
+    matched = match(of_ledger(was, old[2]), of_ledger(now, new[2]))
+    drift = CounterDrift(
+        counter=now.counter,
+        framework=now.framework,
+        units=(was.unit, now.unit),
+        versions=(was.versions, now.versions),
+        totals=(was.total, now.total),
+        normalised=(was.total * scale(was.unit), now.total * scale(now.unit)),
+        changes=tuple(_changes(matched)),
+        renamed=_renamed(matched),
+        notes=_about_the_run(was, now),
+    )
+    why = _in_the_way(now.counter, old[1], new[1])
+    return replace(drift, unknown=why) if why else _because(drift, old, new, convention)
+
+
+def _because(drift: CounterDrift, old: Take, new: Take, convention: Convention) -> CounterDrift:
+    """The same with causes: both bridges, and what separates the two totals."""
+    (was, ran, align), (now, runs, aligned) = old, new
+    assert ran is not None
+    assert runs is not None
+    before, after = reconcile_ledger(was, ran, align, convention), reconcile_ledger(now, runs, aligned, convention)
+    causes = cause_changes(before, after)
+    layers = dict.fromkeys([*(c.layer for c in drift.changes), *(c.layer for c in causes)])
+    between = differences(ran, runs, aligned, convention)
+    whole = across(("before", before), between, ("now", after))
+    return replace(
+        drift,
+        causes=causes,
+        basis=basis((was, ran, align), (now, runs, aligned), layers),
+        open=(_only(before.residuals, after.residuals), _only(after.residuals, before.residuals)),
+        lines=whole.adjustments,
+        residual=whole.residual,
+    )
+
+
+def _only(mine: tuple[Residual, ...], others: tuple[Residual, ...]) -> tuple[Residual, ...]:
+    return tuple(r for r in mine if r not in others)
+
+
+def _in_the_way(counter: str, *traces: Trace | None) -> str:
+    """Why a counter's causes cannot be derived, or nothing."""
+    if counter not in COUNTERS:
+        return f"this version of reconcile has no rules for {counter}"
+    for side, trace in zip(("older", "newer"), traces, strict=True):
+        if trace is None:
+            return f"there is no trace beside the {side} ledger"
+        for problem in trace.problems:
+            return f"the {side} trace is incomplete: {problem.reason}"
+        for op in trace.ops:
+            try:
+                work_of(op)
+            except UnknownWork as error:
+                return f"the {side} trace is incomplete: {error}"
+    return ""
+
+
+def _about_the_run(old: Ledger, new: Ledger) -> tuple[str, ...]:
+    found = []
+    if old.device != new.device:
+        found.append(f"{new.counter} ran on {old.device} before and on {new.device} now")
+    if old.notes != new.notes:
+        found.append(
+            f"{new.counter} notes {'; '.join(new.notes) or 'nothing'}, before {'; '.join(old.notes) or 'nothing'}"
+        )
+    return tuple(found)

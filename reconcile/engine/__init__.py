@@ -1,0 +1,1 @@
+"""Traces and ledgers in, statements out."""

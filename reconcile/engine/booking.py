@@ -1,0 +1,85 @@
+"""Booking: from one item of a bridge to adjustments, in the fixed order of causes. Nothing here sees a ledger's value.
+
+A counter's value of one component is ``coefficient x counted x seen``; the convention's is ``weight x ran x times``.
+The difference is corrected cause by cause, each correction starting from what the ones before it have put right, so
+the parts add up by construction and no two of them undo each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..adapters.counters.bridge import Item
+from ..core.causes import Cause
+from ..core.conventions import Convention
+from ..core.records import MAC
+from ..work import Work
+
+_Add = Callable[[Cause, int], None]
+
+PLAIN = ("add", "mul", "div", "cmp", "special")
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """One amount that has to be added to the counter's normalised total, in FLOPs."""
+
+    cause: Cause
+    amount: int
+
+
+def scale(unit: str) -> int:
+    """By what a counter's unit is multiplied to get FLOPs: 2 for MAC, 1 for FLOP."""
+    return 2 if unit == MAC else 1
+
+
+def own_value(work: Work, unit: str) -> int:
+    """What these components add to a counter's total, in its own unit: a MAC is 1 MAC or 2 FLOP, the rest 1."""
+    mac = work.mac if unit == MAC else 2 * work.mac
+    return mac + work.add + work.mul + work.div + work.cmp + work.special
+
+
+def expected(item: Item, unit: str) -> int:
+    """What the rules expect this item to have added to its entry, in the counter's own unit."""
+    return own_value(item.counted, unit) * item.seen
+
+
+def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
+    """Adjustments from what the counter includes to what ran, for one item; nothing for a gap."""
+    if item.gap:
+        return []
+    if item.cause is not None:
+        return _whole(item, item.cause, unit, convention)
+    sums: dict[Cause, int] = {}
+
+    def add(cause: Cause, amount: int) -> None:
+        if amount:
+            sums[cause] = sums.get(cause, 0) + amount
+
+    for name in ("mac", *PLAIN):
+        _component(item, name, scale(unit), convention, add)
+    add(Cause.FIRST_ADD, convention.accumulators * item.ran.accumulators * item.times)
+    return [Booking(cause, amount) for cause, amount in sums.items() if amount]
+
+
+def _whole(item: Item, cause: Cause, unit: str, convention: Convention) -> list[Booking]:
+    ran = convention.flops(item.ran) * item.times
+    counted = own_value(item.counted, unit) * scale(unit) * item.seen
+    return [Booking(cause, ran - counted)] if ran != counted else []
+
+
+def _component(item: Item, name: str, unit_scale: int, convention: Convention, add: _Add) -> None:
+    counted: int = getattr(item.counted, name)
+    ran: int = getattr(item.ran, name)
+    natural = 2 if name == "mac" else 1  # FLOPs of one, were nothing doubled
+    coefficient = 2 if name == "mac" else unit_scale  # FLOPs the normalised counter gives it
+    weight = convention.weight(name)
+    if weight == 0:
+        add(Cause.OUTSIDE_CONVENTION, -coefficient * counted * item.seen)
+        return
+    repeat = item.repeat or (Cause.LOOP_COUNTED_ONCE if item.times > item.seen else Cause.RECOUNTED)
+    add(repeat, coefficient * counted * (item.times - item.seen))
+    add(Cause.NON_MAC_DOUBLED, (natural - coefficient) * counted * item.times)
+    add(Cause.FORMULA_DIFFERS, natural * (ran - counted) * item.times)
+    add(Cause.WEIGHT_DIFFERS, (weight - natural) * ran * item.times)

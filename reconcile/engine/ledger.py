@@ -1,0 +1,161 @@
+"""One ledger against its trace: entries held against the rules, items booked, everything in the pair's layers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..adapters import COUNTERS
+from ..adapters.counters.bridge import Bridge, Item, View, view
+from ..align.alignment import Alignment
+from ..core.causes import ORDER, Cause, State
+from ..core.conventions import Convention
+from ..core.records import Ledger, Trace
+from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
+from .booking import book, expected, scale
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A ledger and its way to the trace: ``adjustments`` lead from the counter's normalised total to the work that ran."""
+
+    ledger: LedgerResult
+    adjustments: tuple[Adjustment, ...]
+    residuals: tuple[Residual, ...]
+    cells: Mapping[str, int]
+
+
+def build(seen: View, trace: Trace) -> Bridge:
+    """The items of one ledger, by its counter's own bridge."""
+    folder = COUNTERS[seen.counter].folder
+    module = importlib.import_module(f"..adapters.counters.{folder}.bridge", __package__)
+    bridge: Bridge = module.bridge(seen, trace)
+    return bridge
+
+
+def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
+    """Hold every entry against the rules and book every item."""
+    seen = view(ledger)  # from here to the adjustments, no reported value is in reach
+    bridge = build(seen, trace)
+    adjustments = adjust(bridge, seen, align, convention)
+    mismatches, checked, unchecked = _check(bridge, ledger, align)
+    residuals = [
+        Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
+    ]
+    residuals += _gaps(bridge, ledger, align, convention)
+    residuals += _unchecked(bridge, ledger, align)
+    cells: dict[str, int] = {}
+    entries = []
+    for entry in ledger.entries:
+        layer = align.layer(ledger.framework, entry.layer)
+        cells[layer] = cells.get(layer, 0) + entry.value * scale(ledger.unit)
+        entries.append(EntryResult(entry.id, layer, entry.op, entry.value, entry.calls))
+    state = State.UNEXPLAINED if residuals else State.EXPLAINED if adjustments else State.EQUAL
+    result = LedgerResult(
+        counter=ledger.counter,
+        framework=ledger.framework,
+        state=state,
+        reason="",
+        unit=ledger.unit,
+        device=ledger.device,
+        versions=ledger.versions,
+        total=ledger.total,
+        normalised_total=ledger.total * scale(ledger.unit),
+        entries=tuple(entries),
+        checked=checked,
+        unchecked=unchecked,
+        mismatches=mismatches,
+        unsupported=ledger.unsupported,
+        notes=ledger.notes,
+    )
+    return Reconciled(result, adjustments, tuple(residuals), cells)
+
+
+def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
+    """Adjustments per cause, layer and kind of op, in booking order; items of the same make one line."""
+    amounts: dict[tuple[Cause, str, str], int] = {}
+    proofs: dict[tuple[Cause, str, str], list[Evidence]] = {}
+    for item in bridge.items:
+        layer = align.layer(seen.framework, item.layer)
+        for booking in book(item, seen.unit, convention):
+            key = (booking.cause, layer, item.op)
+            amounts[key] = amounts.get(key, 0) + booking.amount
+            proofs.setdefault(key, []).append(evidence(item, seen.counter, layer))
+    lines = [
+        Adjustment(cause, layer, op, seen.counter, amount, tuple(proofs[cause, layer, op]))
+        for (cause, layer, op), amount in amounts.items()
+        if amount
+    ]
+    return tuple(sorted(lines, key=lambda a: ORDER[a.cause]))
+
+
+def evidence(item: Item, counter: str, layer: str) -> Evidence:
+    """The inputs an item's adjustments rest on."""
+    return Evidence(
+        side="from",
+        counter=counter,
+        rule=item.rule,
+        source=item.source,
+        cause=item.cause,
+        repeat=item.repeat,
+        seen=item.sightings,
+        ops=item.ops,
+        seen_times=item.seen,
+        times=item.times,
+        layer=layer,
+        formula=item.formula,
+        only=item.only,
+    )
+
+
+def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mismatch, ...], int, int]:
+    """Expected against reported, entry by entry: the one place where the ledger's values enter."""
+    wanted: dict[str, int] = {}
+    first: dict[str, Item] = {}
+    for item in bridge.items:
+        if item.entry and item.rule:
+            wanted[item.entry] = wanted.get(item.entry, 0) + expected(item, ledger.unit)
+            if item.entry not in first or not first[item.entry].seen:
+                first[item.entry] = item
+    reported = {entry.id: entry for entry in ledger.entries}
+    found = []
+    for id, amount in wanted.items():
+        value = reported[id].value if id in reported else 0
+        if value != amount:
+            item = first[id]
+            layer = align.layer(ledger.framework, item.layer)
+            found.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
+    unchecked = [id for id in reported if id not in wanted]
+    return tuple(found), len(reported) - len(unchecked), len(unchecked)
+
+
+def _broken(mismatch: Mismatch, unit: str) -> str:
+    return (
+        f"rule {mismatch.rule} broken at layer {mismatch.layer} ({mismatch.entry}): "
+        f"expected {mismatch.expected:,} {unit}, reported {mismatch.reported:,} {unit} (rule from {mismatch.source})"
+    )
+
+
+def _gaps(bridge: Bridge, ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
+    found = []
+    for item in bridge.items:
+        if item.gap:
+            counted = expected(item, ledger.unit) * scale(ledger.unit)
+            amount = convention.flops(item.ran) * item.times - counted
+            if amount:
+                found.append(Residual(align.layer(ledger.framework, item.layer), amount, item.gap))
+    return found
+
+
+def _unchecked(bridge: Bridge, ledger: Ledger, align: Alignment) -> list[Residual]:
+    covered = {item.entry for item in bridge.items if item.rule}
+    return [
+        Residual(
+            align.layer(ledger.framework, entry.layer),
+            -entry.value * scale(ledger.unit),
+            f"no rule covers {entry.op} at {entry.id}",
+        )
+        for entry in ledger.entries
+        if entry.id not in covered and entry.value
+    ]

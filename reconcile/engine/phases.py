@@ -1,0 +1,77 @@
+"""A trace by layer and phase: forward, loss, both kinds of gradients, recomputation, the optimiser's step; and their ratio.
+
+Pure functions of a trace's rows: every FLOP of the trace stands in exactly one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.conventions import Convention
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from ..core.results import TraceResult
+
+GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
+"""What "the backward pass" is in a ratio: gradients, without the loss, what is recomputed for them, and the optimiser."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """One layer, or the whole: FLOPs by phase. Where not ``known``, some op's work is not, and these are lower bounds."""
+
+    layer: str
+    flops: Mapping[str, int]
+    known: bool = True
+
+    @property
+    def forward(self) -> int:
+        """FLOPs of the forward pass."""
+        return self.flops.get(FORWARD, 0)
+
+    @property
+    def backward(self) -> int:
+        """FLOPs of the gradients, with respect to inputs and to weights."""
+        return sum(self.flops.get(phase, 0) for phase in GRADIENTS)
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Backward over forward, exact. None where something is unknown, and where nothing is done forward."""
+        return Fraction(self.backward, self.forward) if self.known and self.forward else None
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTable:
+    """A trace's work under one convention: ``rows`` in order of execution, which add up to ``total``."""
+
+    name: str
+    framework: str
+    convention: str
+    phases: tuple[str, ...]
+    rows: tuple[PhaseRow, ...]
+    total: PhaseRow
+
+
+def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None:
+    """The trace by layer and phase, None where it has the forward pass alone.
+
+    A layer whose work is 0 in every phase under the convention has no row, unless some op's work is unknown there.
+    """
+    cells: dict[str, dict[str, int]] = {}
+    there: set[str] = set()
+    for row in trace.rows:
+        held = cells.setdefault(row.layer, {})
+        held[row.phase] = held.get(row.phase, 0) + convention.flops(row.work)
+        there.add(row.phase)
+    if there <= {FORWARD}:
+        return None
+    holes = dict.fromkeys(unknown.layer for unknown in trace.unknown)
+    rows = tuple(
+        PhaseRow(layer, cells.get(layer, {}), layer not in holes)
+        for layer in dict.fromkeys([*cells, *holes])
+        if layer in holes or any(cells[layer].values())
+    )
+    columns = tuple(phase for phase in PHASES if phase in there)
+    sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
+    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, trace.complete))

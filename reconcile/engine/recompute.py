@@ -1,0 +1,103 @@
+"""Amounts again, from evidence alone: what makes an adjustment checkable by somebody who doubts it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+
+from ..adapters import COUNTERS
+from ..adapters.counters.bridge import Item, make_item
+from ..adapters.counters.rulebook import NotCounted, RuleBook
+from ..core.causes import Cause
+from ..core.conventions import Convention
+from ..core.records import Op
+from ..core.results import Adjustment, Evidence
+from ..work import ZERO, Work, work_of
+from .booking import book
+
+
+def recompute(
+    line: Adjustment,
+    ops: Mapping[str, Op],
+    versions: Mapping[str, Mapping[str, str]],
+    convention: Convention,
+) -> int:
+    """The amount of an adjustment, in FLOPs under the convention.
+
+    ``ops``: trace ops by ``framework:id``; ``versions``: package versions by counter (they select the rules).
+    Raises KeyError if the evidence names an op or counter that is not there.
+    """
+    return sum(_amount(line.cause, proof, ops, versions, convention) for proof in line.evidence)
+
+
+def _amount(
+    cause: Cause,
+    proof: Evidence,
+    ops: Mapping[str, Op],
+    versions: Mapping[str, Mapping[str, str]],
+    convention: Convention,
+) -> int:
+    if proof.side == "between":
+        return _difference(proof, ops, convention)
+    counter = COUNTERS[proof.counter]
+    item = _item(proof, ops, versions[proof.counter])
+    amount = sum(b.amount for b in book(item, counter.unit, convention) if b.cause is cause)
+    return amount if proof.side == "from" else -amount
+
+
+def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
+    counter = COUNTERS[proof.counter]
+    module = importlib.import_module(f"..adapters.counters.{counter.folder}.rules", __package__)
+    counted = _counted(module.BOOK, proof, versions)
+    if not proof.times:
+        total = ZERO
+    elif proof.ops:
+        total = _sum(ops[f"{counter.framework}:{id}"] for id in proof.ops)
+    else:
+        total = _sum(proof.seen) * proof.times
+    if proof.only:
+        total = Work(*(count if name in proof.only else 0 for name, count in total.items()))
+    return make_item(
+        None,
+        None,
+        layer=proof.layer,
+        op="",
+        counted=counted,
+        seen=proof.seen_times,
+        ran=_per_call(total, proof.times),
+        times=proof.times,
+        cause=proof.cause,
+        repeat=proof.repeat,
+    )
+
+
+def _counted(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> Work:
+    total = ZERO
+    for op in proof.seen:
+        rule = book_.find(op.op, versions)
+        if rule is not None:
+            try:
+                total = total + rule.compute(op) * op.calls
+            except NotCounted:
+                continue
+    return total
+
+
+def _sum(ops: Iterable[Op]) -> Work:
+    total = ZERO
+    for op in ops:
+        total = total + work_of(op) * op.calls
+    return total
+
+
+def _per_call(total: Work, times: int) -> Work:
+    return Work(*(n // times for n in total)) if times else ZERO
+
+
+def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:
+    """Between traces: the component's sum over PyTorch's ops, less that over TensorFlow's."""
+    delta = 0
+    for id in proof.ops:
+        count = getattr(work_of(ops[id]) * ops[id].calls, proof.component)
+        delta += -count if id.startswith("tf:") else count
+    return convention.weight(proof.component) * delta

@@ -1,0 +1,240 @@
+"""The engine: traces and ledgers in, statements out. Pure functions; it knows no counter, framework or model by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..align.alignment import Alignment
+from ..core.causes import Cause, State
+from ..core.conventions import Convention
+from ..core.records import Ledger, Trace
+from ..core.results import Adjustment, LayerRow, LedgerResult, Statement, TraceResult
+from .ledger import Reconciled, reconcile_ledger
+from .statements import blocked, chain, close, turn
+from .traces import differences, layer_work, trace_name, trace_result
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A trace or ledger that could not be had: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence."""
+
+    name: str
+    framework: str
+    state: State
+    reason: str
+    unit: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """All that the engine makes of one run."""
+
+    traces: tuple[TraceResult, ...]
+    ledgers: tuple[LedgerResult, ...]
+    layers: tuple[LayerRow, ...]
+    statements: tuple[Statement, ...]
+
+
+def reconcile(
+    traces: Sequence[Trace | Missing],
+    ledgers: Sequence[Ledger | Missing],
+    align: Alignment,
+    convention: Convention,
+    conventions: Mapping[str, Convention],
+) -> Books:
+    """Reconcile every ledger with the trace of its framework, and the traces with each other.
+
+    Statements cover every counter to its trace, the traces, and every counter of the first framework to every counter
+    of the second.
+    """
+    raw = {t.framework: t for t in traces if isinstance(t, Trace)}
+    results = [trace_result(t, align, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces]
+    known = {t.framework: t for t in results}
+    bridged: dict[str, Reconciled] = {}
+    ledger_results = []
+    for ledger in ledgers:
+        if isinstance(ledger, Missing):
+            ledger_results.append(_missing_ledger(ledger))
+        elif ledger.framework in raw:
+            done = reconcile_ledger(ledger, raw[ledger.framework], align, convention)
+            bridged[ledger.counter] = done
+            ledger_results.append(done.ledger)
+        else:
+            ledger_results.append(_without_trace(ledger, known[ledger.framework], align))
+    between = _between(raw, results, align, convention)
+    own = [(led.framework, _to_trace(led, known[led.framework], bridged, convention)) for led in ledger_results]
+    statements = [*(statement for _, statement in own), *_across(results, own, between, convention)]
+    layers = _layers(raw, ledger_results, bridged, align, convention)
+    return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
+
+
+def _missing_trace(missing: Missing) -> TraceResult:
+    return TraceResult(
+        name=trace_name(missing.framework),
+        framework=missing.framework,
+        state=missing.state,
+        reason=missing.reason,
+        complete=False,
+        device="",
+        versions={},
+        rows=(),
+        unknown=(),
+        no_arithmetic={},
+        integer_ops={},
+        totals={},
+        notes=(),
+    )
+
+
+def _missing_ledger(missing: Missing) -> LedgerResult:
+    return LedgerResult(
+        counter=missing.name,
+        framework=missing.framework,
+        state=missing.state,
+        reason=missing.reason,
+        unit=missing.unit,
+        device=missing.device,
+        versions={},
+        total=None,
+        normalised_total=None,
+        entries=(),
+        checked=0,
+        unchecked=0,
+        mismatches=(),
+        unsupported={},
+        notes=(),
+    )
+
+
+def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> LedgerResult:
+    """A ledger whose framework has no trace: its own numbers stand, nothing can be checked."""
+    empty = Trace(ledger.framework, {}, "", (), (), (), (), ())
+    bare = reconcile_ledger(ledger._replace(sightings=()), empty, align, Convention("nothing")).ledger
+    fields = {name: getattr(bare, name) for name in bare.__dataclass_fields__}
+    reason = f"there is no trace to hold it against: {trace.reason}"
+    return LedgerResult(**{**fields, "state": State.NOT_COMPARABLE, "reason": reason})
+
+
+def _to_trace(
+    ledger: LedgerResult, trace: TraceResult, bridged: Mapping[str, Reconciled], convention: Convention
+) -> Statement:
+    name = trace_name(ledger.framework)
+    totals = (ledger.normalised_total, trace.totals.get(convention.name))
+    why = _why_blocked(ledger, trace)
+    done = bridged.get(ledger.counter)
+    if why is not None:
+        return blocked(ledger.counter, name, *why, totals, done.adjustments if done else ())
+    assert done is not None
+    return close(ledger.counter, name, totals, done.adjustments, done.residuals)
+
+
+def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] | None:
+    """Why a ledger and a trace cannot be joined, or None."""
+    if ledger.total is None:
+        return ledger.state, f"{ledger.counter}: {ledger.reason}"
+    if not trace.complete:
+        return State.NOT_COMPARABLE, trace.reason
+    return None
+
+
+def _between(
+    raw: Mapping[str, Trace], results: Sequence[TraceResult], align: Alignment, convention: Convention
+) -> tuple[Adjustment, ...]:
+    complete = [r for r in results if r.complete]
+    if len(complete) < 2:
+        return ()
+    return differences(raw[complete[0].framework], raw[complete[1].framework], align, convention)
+
+
+def _across(
+    results: Sequence[TraceResult],
+    own: Sequence[tuple[str, Statement]],
+    between: tuple[Adjustment, ...],
+    convention: Convention,
+) -> list[Statement]:
+    """Trace to trace, and every counter of the first framework to every counter of the second.
+
+    ``own`` are the statements of the counters to their traces, each with its framework.
+    """
+    if len(results) < 2:
+        return []
+    first, second = results[0], results[1]
+    totals = (first.totals.get(convention.name), second.totals.get(convention.name))
+    bad = next((t for t in (first, second) if not t.complete), None)
+    if bad is None:
+        middle = close(first.name, second.name, totals, between, ())
+    else:
+        state = bad.state if bad.state in (State.FAILED, State.SKIPPED) else State.NOT_COMPARABLE
+        middle = blocked(first.name, second.name, state, bad.reason, totals)
+    left = [s for framework, s in own if framework == first.framework]
+    right = [turn(s) for framework, s in own if framework == second.framework]
+    return [middle, *(chain((a, middle, b)) for a in left for b in right)]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a statement between runs: a name for it, the ledger and the trace it is held against."""
+
+    name: str
+    ledger: Ledger
+    trace: Trace
+
+
+def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> Statement:
+    """From one counter in one environment to one in another: A to its trace, trace to trace, and on to B."""
+    left = reconcile_ledger(a.ledger, a.trace, align, convention)
+    right = reconcile_ledger(b.ledger, b.trace, align, convention)
+    middle = () if a.trace is b.trace else differences(a.trace, b.trace, align, convention)
+    return across((a.name, left), middle, (b.name, right))
+
+
+def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
+    """From ledger to ledger, each under its name, where ``middle`` leads from the work of the one to that of the other."""
+    left, right = _closed(*a), _closed(*b)
+    return chain((left, close(left.to, right.to, (left.to_total, right.to_total), middle, ()), turn(right)))
+
+
+def _closed(name: str, done: Reconciled) -> Statement:
+    """From a ledger to the work that ran, which is where its lines and residuals lead to."""
+    total = done.ledger.normalised_total
+    assert total is not None
+    ran = total + sum(line.amount for line in done.adjustments) + sum(r.amount for r in done.residuals)
+    return close(name, f"{name}: trace", (total, ran), done.adjustments, done.residuals)
+
+
+def _layers(
+    raw: Mapping[str, Trace],
+    ledgers: Sequence[LedgerResult],
+    bridged: Mapping[str, Reconciled],
+    align: Alignment,
+    convention: Convention,
+) -> tuple[LayerRow, ...]:
+    work = {framework: layer_work(trace, align, convention) for framework, trace in raw.items()}
+    names = [name for table in work.values() for name in table]
+    names += [name for done in bridged.values() for name in done.cells]
+    names += [line.layer for done in bridged.values() for line in done.adjustments]
+    names += [r.layer for done in bridged.values() for r in done.residuals]
+    ran = dict.fromkeys(align.layer(framework, path) for framework, trace in raw.items() for path in trace.layers)
+    there = set(names)
+    names = [name for name in ran if name in there] + names  # in the order of execution, as far as they ran
+    causes: dict[str, dict[str, dict[Cause, int]]] = {}
+    residuals: dict[str, dict[str, int]] = {}
+    for counter, done in bridged.items():
+        for line in done.adjustments:
+            cell = causes.setdefault(line.layer, {}).setdefault(counter, {})
+            cell[line.cause] = cell.get(line.cause, 0) + line.amount
+        for r in done.residuals:
+            held = residuals.setdefault(r.layer, {})
+            held[counter] = held.get(counter, 0) + r.amount
+    return tuple(
+        LayerRow(
+            layer=name,
+            work={f: known for f, table in work.items() if (known := table.get(name, 0)) is not None},
+            counters={c: done.cells.get(name, 0) for c, done in bridged.items()},
+            causes=causes.get(name, {}),
+            residuals=residuals.get(name, {}),
+        )
+        for name in align.order(names)
+    )

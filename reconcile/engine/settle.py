@@ -1,0 +1,131 @@
+"""Reconciling what the workers found: pure functions of it, under one convention or under each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..align.alignment import Alignment
+from ..align.automatic import alignment
+from ..core.causes import State
+from ..core.conventions import Convention
+from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.records import CALLED_WITH, FORWARD, LOSS, PHASES, TRAINING, Layer, Ledger, Trace
+from ..core.results import LedgerResult, Match, RunResult
+from .reconcile import Books, Missing, reconcile
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What the workers found: the pair's own words, traces and ledgers, or why one is missing."""
+
+    meta: Mapping[str, Any]
+    traces: tuple[Trace | Missing, ...]
+    ledgers: tuple[Ledger | Missing, ...]
+
+
+def settle_each(
+    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+) -> RunResult:
+    """As ``settle``, with the same under the other conventions as ``others``."""
+    rows = _aligned(found, mapping)
+    others = tuple(_settled(found, rows, c, conventions) for c in conventions.values() if c.name != convention.name)
+    return replace(_settled(found, rows, convention, conventions), others=others)
+
+
+def settle(
+    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+) -> RunResult:
+    """Reconcile what was collected under a convention. Raises UsageError for a mapping file that cannot be used."""
+    return _settled(found, _aligned(found, mapping), convention, conventions)
+
+
+def _aligned(found: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
+    """How layers become rows: no convention has a say in that, and no more of a training step than the model's call."""
+    traces = [_called(trace) for trace in found.traces if isinstance(trace, Trace)]
+    return alignment([Layer(*layer) for layer in found.meta["layers"]], traces, mapping)
+
+
+def _called(trace: Trace) -> Trace:
+    """What ran of a trace when the model was called."""
+    if all(op.phase != LOSS for op in trace.ops):
+        return trace
+    ops = tuple(op for op in trace.ops if op.phase == FORWARD)
+    return trace._replace(ops=ops, layers=tuple(dict.fromkeys(op.layer for op in ops)))
+
+
+def _settled(
+    found: Collected,
+    aligned: tuple[Alignment, tuple[Match, ...]],
+    convention: Convention,
+    conventions: Mapping[str, Convention],
+) -> RunResult:
+    meta = found.meta
+    align, rows = aligned
+    books = reconcile(found.traces, found.ledgers, align, convention, conventions)
+    return RunResult(
+        model=meta["name"],
+        pass_="+".join(_phases(found.traces)),
+        convention=convention,
+        params=meta["params"],
+        environment=_environment(found),
+        description=meta["doc"],
+        traces=books.traces,
+        ledgers=books.ledgers,
+        layers=books.layers,
+        statements=books.statements,
+        exit_code=exit_code(books),
+        notes=tuple(meta["notes"]),
+        inputs=_inputs(found),
+        alignment=rows,
+    )
+
+
+def _inputs(found: Collected) -> dict[str, str]:
+    """What the model was called with, by framework: as its trace says, else as the pair does."""
+    given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in found.meta.get("inputs", ()))
+    texts = {}
+    for trace in found.traces:
+        notes = trace.notes if isinstance(trace, Trace) else ()
+        told = next((note for note in notes if note.startswith(CALLED_WITH)), "")
+        texts[trace.framework] = told.removeprefix(CALLED_WITH) or given
+    return {framework: text for framework, text in texts.items() if text}
+
+
+def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
+    """Phases of what ran, in their order, a training step as one; the forward pass where there is no trace."""
+    ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
+    if LOSS in ran:
+        return (TRAINING,)
+    return tuple(phase for phase in PHASES if phase in ran) or (FORWARD,)
+
+
+def exit_code(books: Books) -> int:
+    """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
+
+    A counter that was not run, as it cannot see this pass at all, leaves nothing open where another one was.
+    """
+    unseeing = blind(books.ledgers)
+    states = {t.state for t in books.traces}
+    states |= {led.state for led in books.ledgers if led.counter not in unseeing}
+    states |= {s.state for s in books.statements if not unseeing & {s.from_, s.to}}
+    if State.UNEXPLAINED in states or State.NOT_COMPARABLE in states:
+        return EXIT_UNEXPLAINED
+    return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK
+
+
+def blind(ledgers: Sequence[LedgerResult]) -> set[str]:
+    """Counters that were not run, as they cannot see this pass at all; none where no other was run."""
+    found = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
+    return found if len(found) < len(ledgers) else set()
+
+
+def _environment(collected: Collected) -> dict[str, str]:
+    found = {"reconcile": __version__}
+    for record in (*collected.traces, *collected.ledgers):
+        if not isinstance(record, Missing):
+            found.update(record.versions)
+    return dict(sorted(found.items()))

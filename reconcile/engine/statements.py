@@ -1,0 +1,132 @@
+"""The algebra of statements: close one, turn it round, chain several, net their lines.
+
+Every counter has a statement to its trace, and the traces have one between them. Every other statement is a chain of
+these: A to its trace, trace to trace, and B's own statement turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from ..core.causes import ORDER, Cause, State
+from ..core.results import Adjustment, Evidence, Residual, RunResult, Statement
+
+WORST = (State.FAILED, State.SKIPPED, State.NOT_COMPARABLE)
+"""States without a residual; a chain takes the first of these that one of its steps has."""
+
+UNATTRIBUTED = "(unattributed)"
+_OTHER_SIDE = {"from": "to", "to": "from"}
+
+
+def close(
+    from_: str,
+    to: str,
+    totals: tuple[int | None, int | None],
+    lines: Sequence[Adjustment],
+    residuals: Sequence[Residual],
+) -> Statement:
+    """A statement that foots: what the lines leave open is residual, attributed as far as it can be."""
+    from_total, to_total = totals
+    assert from_total is not None
+    assert to_total is not None
+    residual = to_total - from_total - sum(a.amount for a in lines)
+    found = [r for r in residuals if r.amount]
+    rest = residual - sum(r.amount for r in found)
+    if rest:
+        found.append(Residual(UNATTRIBUTED, rest, "no layer accounts for this part"))
+    if found:
+        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in found[:3])
+    else:
+        state, reason = (State.EXPLAINED if lines else State.EQUAL), ""
+    return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(found))
+
+
+def blocked(
+    from_: str,
+    to: str,
+    state: State,
+    reason: str,
+    totals: tuple[int | None, int | None],
+    lines: Sequence[Adjustment] = (),
+) -> Statement:
+    """A statement that cannot be made, with the state and the sentence that say why; what is known of it stands."""
+    return Statement(from_, to, state, reason, totals[0], totals[1], tuple(lines), None, ())
+
+
+def turn(statement: Statement) -> Statement:
+    """The same statement read from its end."""
+    return replace(
+        statement,
+        from_=statement.to,
+        to=statement.from_,
+        from_total=statement.to_total,
+        to_total=statement.from_total,
+        adjustments=tuple(_turned(line) for line in statement.adjustments),
+        residual=None if statement.residual is None else -statement.residual,
+        residuals=tuple(replace(r, amount=-r.amount) for r in statement.residuals),
+    )
+
+
+def _turned(line: Adjustment) -> Adjustment:
+    evidence: tuple[Evidence, ...] = tuple(replace(e, side=_OTHER_SIDE.get(e.side, e.side)) for e in line.evidence)
+    return replace(line, amount=-line.amount, evidence=evidence)
+
+
+def chain(steps: Sequence[Statement]) -> Statement:
+    """One statement from where the first of these begins to where the last one ends; each goes on where one ended.
+
+    Lines are netted, residuals of one layer added up. Two residuals that cancel leave the statement unexplained.
+    """
+    first, last = steps[0], steps[-1]
+    totals = (first.from_total, last.to_total)
+    stuck = [s for s in steps if s.residual is None]
+    if stuck:
+        worst = min(stuck, key=lambda s: WORST.index(s.state))
+        return blocked(first.from_, last.to, worst.state, worst.reason, totals)
+    lines = net(line for step in steps for line in step.adjustments)
+    made = close(first.from_, last.to, totals, lines, _by_layer(r for step in steps for r in step.residuals))
+    broken = next((s for s in steps if s.state is State.UNEXPLAINED), None)
+    return made if broken is None else replace(made, state=State.UNEXPLAINED, reason=broken.reason)
+
+
+def _by_layer(residuals: Iterable[Residual]) -> list[Residual]:
+    found: dict[str, Residual] = {}
+    for r in residuals:
+        before = found.get(r.layer)
+        found[r.layer] = r if before is None else replace(before, amount=before.amount + r.amount)
+    return list(found.values())
+
+
+def net(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
+    """Lines of the same cause and layer as one, so that no two of them offset each other; those that cancel vanish."""
+    groups: dict[tuple[Cause, str], list[Adjustment]] = {}
+    for line in lines:
+        groups.setdefault((line.cause, line.layer), []).append(line)
+    found = []
+    for (cause, layer), members in groups.items():
+        amount = sum(m.amount for m in members)
+        if amount:
+            ops = "; ".join(dict.fromkeys(m.op for m in members if m.op))
+            counters = dict.fromkeys(m.counter for m in members)
+            proofs = tuple(e for m in members for e in m.evidence)
+            counter = next(iter(counters)) if len(counters) == 1 else ""
+            found.append(Adjustment(cause, layer, ops, counter, amount, proofs))
+    return tuple(sorted(found, key=lambda a: ORDER[a.cause]))
+
+
+def statement_between(result: RunResult, from_: str, to: str) -> Statement | None:
+    """The run's own statement where it has one, else one put together; None if a name is not in this run."""
+    by_ends = {(s.from_, s.to): s for s in result.statements}
+    by_ends |= {(s.to, s.from_): turn(s) for s in result.statements if (s.to, s.from_) not in by_ends}
+    if (from_, to) in by_ends:
+        return by_ends[from_, to]
+    homes = {x.counter: x.framework for x in result.ledgers} | {t.name: t.framework for t in result.traces}
+    names = {t.framework: t.name for t in result.traces}
+    if from_ not in homes or to not in homes or from_ == to:
+        return None
+    stops = list(dict.fromkeys((from_, names[homes[from_]], names[homes[to]], to)))
+    steps = [by_ends.get(ends) for ends in pairwise(stops)]
+    known = [step for step in steps if step is not None]
+    return chain(known) if len(known) == len(steps) else None

@@ -1,0 +1,158 @@
+"""Traces at home: their work, what makes them incomplete, and what really differs between two of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ..align.alignment import Alignment
+from ..core.causes import Cause, State
+from ..core.conventions import Convention
+from ..core.records import Op, Trace
+from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
+from ..work import COMPONENTS, ZERO, UnknownWork, Work, find, is_integer_op, work_of
+
+MAC_COMPONENTS = ("mac", "accumulators")
+
+
+def trace_name(framework: str) -> str:
+    """Name of a framework's trace in statements."""
+    return f"trace@{framework}"
+
+
+def trace_result(trace: Trace, align: Alignment, conventions: Mapping[str, Convention]) -> TraceResult:
+    """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete; it is named."""
+    rows: list[TraceRow] = []
+    unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
+    idle: Counter[str] = Counter()
+    integers: Counter[str] = Counter()
+    total = ZERO
+    for op in trace.ops:
+        layer = align.layer(trace.framework, op.layer)
+        try:
+            work = work_of(op) * op.calls
+        except UnknownWork as error:
+            unknown.append(Unknown(layer, op.op, op.id, str(error)))
+            continue
+        if work:
+            rows.append(_row(op, layer, work))
+            total = total + work
+        else:
+            _classify(op, idle, integers)
+    complete = not unknown
+    return TraceResult(
+        name=trace_name(trace.framework),
+        framework=trace.framework,
+        state=State.EXPLAINED if complete else State.UNEXPLAINED,
+        reason="" if complete else _incomplete(unknown),
+        complete=complete,
+        device=trace.device,
+        versions=trace.versions,
+        rows=tuple(rows),
+        unknown=tuple(unknown),
+        no_arithmetic=dict(sorted(idle.items())),
+        integer_ops=dict(sorted(integers.items())),
+        totals={name: c.flops(total) for name, c in conventions.items()} if complete else {},
+        notes=trace.notes,
+    )
+
+
+def _row(op: Op, layer: str, work: Work) -> TraceRow:
+    return TraceRow(op.id, layer, op.layer, op.op, op.inputs, op.outputs, op.calls, op.phase, work)
+
+
+def _classify(op: Op, idle: Counter[str], integers: Counter[str]) -> None:
+    """Ops without work: those that never do arithmetic, and those that compute on integers here."""
+    entry = find(op.op)
+    if entry is not None and not entry.zero_reason and is_integer_op(op):
+        integers[op.op] += op.calls
+    else:
+        idle[op.op] += op.calls
+
+
+def _incomplete(unknown: list[Unknown]) -> str:
+    first = unknown[0]
+    more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    where = f" at layer {first.layer}" if first.layer else ""
+    return f"the trace is incomplete: {first.op}{where}: {first.reason}{more}"
+
+
+def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
+    """FLOPs per layer of the pair; None where an op of the layer has no known work. Layers without work are left out."""
+    sums: dict[str, int | None] = {}
+    for op in trace.ops:
+        layer = align.layer(trace.framework, op.layer)
+        try:
+            flops = convention.flops(work_of(op)) * op.calls
+        except UnknownWork:
+            sums[layer] = None
+            continue
+        held = sums.get(layer, 0)
+        if flops and held is not None:
+            sums[layer] = held + flops
+    return sums
+
+
+def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
+    """Real differences from trace ``a`` to trace ``b``: per layer and component, with the ops that have it.
+
+    Other multiply-adds are real-work-differs; the same layer by other elementary operations implementation-differs.
+    """
+    left, right = _by_layer(a, align), _by_layer(b, align)
+    found = []
+    for layer in align.order([*left, *right]):
+        x, y = left.get(layer, {}), right.get(layer, {})
+        delta = {name: _sum(y, name) - _sum(x, name) for name in COMPONENTS}
+        for name in COMPONENTS:
+            amount = convention.weight(name) * delta[name]
+            if amount:
+                real = delta["mac"] and name in MAC_COMPONENTS
+                cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
+                found.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
+    return tuple(found)
+
+
+def _by_layer(trace: Trace, align: Alignment) -> dict[str, dict[str, tuple[Op, Work]]]:
+    found: dict[str, dict[str, tuple[Op, Work]]] = {}
+    for op in trace.ops:
+        work = work_of(op) * op.calls
+        if work:
+            found.setdefault(align.layer(trace.framework, op.layer), {})[op.id] = (op, work)
+    return found
+
+
+def _sum(ops: Mapping[str, tuple[Op, Work]], component: str) -> int:
+    return sum(getattr(work, component) for _, work in ops.values())
+
+
+def _proof(
+    a: Trace, b: Trace, x: Mapping[str, tuple[Op, Work]], y: Mapping[str, tuple[Op, Work]], layer: str, component: str
+) -> Evidence:
+    """Ids of the ops on either side that have this component, ``tf:id`` and ``torch:id``."""
+    ids = [
+        f"{trace.framework}:{id}"
+        for trace, ops in ((a, x), (b, y))
+        for id, (_, work) in ops.items()
+        if getattr(work, component)
+    ]
+    return Evidence(
+        side="between",
+        counter="",
+        rule="",
+        source="",
+        cause=None,
+        repeat=None,
+        seen=(),
+        ops=tuple(ids),
+        seen_times=0,
+        times=0,
+        layer=layer,
+        component=component,
+        formula=f"{component}: {_spelled(a, x, component)} against {_spelled(b, y, component)}",
+    )
+
+
+def _spelled(trace: Trace, ops: Mapping[str, tuple[Op, Work]], component: str) -> str:
+    """``tf 3 x Mul``: the kinds of op that have the component, and how many of each stand in the trace."""
+    kinds = Counter(op.op for op, work in ops.values() if getattr(work, component))
+    return f"{trace.framework} " + (", ".join(f"{n} x {kind}" for kind, n in kinds.items()) or "none")

@@ -1,0 +1,284 @@
+"""The runner: starts a worker per framework, side by side, watches over them, and hands what they found to the engine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..adapters import COUNTERS
+from ..core.causes import State
+from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
+from ..core.errors import UsageError, brief, unknown
+from ..core.numbers import seconds
+from ..core.records import TITLES, Ledger, Trace
+from ..core.results import RunResult
+from ..core.signals import passed_on
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected, settle, settle_each
+from ..model_zoo import pair as pairs
+from ..work import load, scoped
+from ..work.formula_files import load_formulas
+from ..worker.capture import TRACE
+from ..worker.main import PACKAGES
+from . import user_models, zipapp
+from .interpreters import Interpreter
+from .lend import lend
+from .supervisor import Event, Outcome, Supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
+    per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
+    of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
+    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name;
+    ``formulas`` are Python files that register work formulas;
+    ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
+    ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
+    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
+
+    model: str
+    overrides: Mapping[str, str]
+    convention: str = "matmul"
+    convention_files: tuple[Path, ...] = ()
+    counters: tuple[str, ...] = ()
+    device: str = "cpu"
+    timeout: float = 600.0
+    formulas: tuple[Path, ...] = ()
+    python: str = ""
+    theirs: str = ""
+    trace: bool = True
+    training: str = ""
+    factories: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    inputs: tuple[pairs.Input, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
+    every_convention: bool = False
+    mapping: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a time limit that is none."""
+        seconds(self.timeout)
+
+
+PASSES = ("forward", "training")
+OPTIMIZERS = ("sgd", "adam")
+
+
+def training(pass_: str, optimizer: str | None) -> str:
+    """The optimiser of a training step, '' for a call of the model. Raises UsageError for names that are none."""
+    if pass_ not in PASSES:
+        raise unknown("pass", pass_, PASSES)
+    if optimizer is not None and optimizer not in OPTIMIZERS:
+        raise unknown("optimizer", optimizer, OPTIMIZERS)
+    if optimizer and pass_ != "training":
+        raise UsageError(
+            'an optimizer is that of a training step: give --pass training (pass_="training" in Python), too.'
+        )
+    return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
+
+
+Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
+
+
+def run(
+    request: RunRequest, progress: Callable[[Event], None] = lambda _event: None, take: Collect | None = None
+) -> RunResult:
+    """Run the counters of a pair and reconcile what they say; ``take`` is another way to run them than ``collect``.
+
+    Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
+    """
+    conventions = conventions_of(request)
+    convention = choose(request.convention, conventions)
+    load()
+    with scoped():
+        load_formulas(request.formulas, request.timeout)
+        found = (take or collect)(request, progress)
+        settled = settle_each if request.every_convention else settle
+        return settled(found, convention, conventions, request.mapping)
+
+
+def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
+    """Run the workers and read what they leave. Raises UsageError as ``run`` does."""
+    counters = _counters(request)
+    what = _what(request)
+    with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
+        meta, found = _collect(request, what, counters, Path(folder), progress)
+    traces, ledgers = _records(meta, counters, found, request)
+    return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
+
+
+def conventions_of(request: RunRequest) -> dict[str, Convention]:
+    """The built-in conventions and those of the request's files. Raises UsageError as load_conventions does."""
+    found = dict(BUILT_IN)
+    for file in request.convention_files:
+        found.update(load_conventions(file))
+    return found
+
+
+def _what(request: RunRequest) -> dict[str, Any]:
+    """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if request.factories:
+        said = user_models.body(request.factories, request.inputs, request.files, request.arguments)
+        return {**said, "paths": [*request.paths, *paths]}
+    file = pair_file(request.model)
+    ours = request.model in pairs.zoo_names()
+    paths = [] if ours else [os.path.dirname(file), *paths]
+    return {"pair": file, "overrides": dict(request.overrides), "paths": paths}
+
+
+def _counters(request: RunRequest) -> tuple[str, ...]:
+    found = _counters_of(request)
+    if not request.training:
+        return found
+    if "onnx" in request.factories:
+        raise UsageError("--pass training is for PyTorch and TensorFlow: a model in ONNX is not trained.")
+    other = next((name for name in found if COUNTERS[name].recipe), "")
+    if other:
+        raise UsageError(f"{other} builds the model another way, and that one's training step is not traced.")
+    if request.files:
+        raise UsageError(
+            "--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written."
+        )
+    return found
+
+
+def _counters_of(request: RunRequest) -> tuple[str, ...]:
+    if request.factories:
+        return user_models.counters_of(request.factories, request.counters, request.files)
+    for name in request.counters:
+        if name not in COUNTERS:
+            raise unknown("counter", name, COUNTERS)
+    if not request.counters:
+        return tuple(name for name, counter in COUNTERS.items() if not counter.recipe)
+    chosen = tuple(name for name in COUNTERS if name in request.counters)
+    recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
+    if len(recipes) > len({framework for framework, _ in recipes}):
+        alone = ", ".join(name for name in chosen if COUNTERS[name].recipe)
+        raise UsageError(f"{alone} builds the model another way and has a trace of its own: run it without the others.")
+    return chosen
+
+
+def pair_file(model: str) -> str:
+    """Path of the pair file a model's name or path means. Raises UsageError, with the nearest names."""
+    path = pairs.pair_path(model)
+    if not os.path.isfile(path):
+        if path.endswith(".py") and model.endswith(".py"):
+            raise UsageError(f"there is no pair file {brief(model)}.")
+        raise unknown("model", model, pairs.zoo_names())
+    return path
+
+
+def _collect(
+    request: RunRequest,
+    what: Mapping[str, Any],
+    counters: tuple[str, ...],
+    folder: Path,
+    progress: Callable[[Event], None],
+) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
+    """Run one supervisor per framework, side by side; {framework: {task: outcome}} and the pair's own words."""
+    supervisors = {}
+    tool = zipapp.pack(folder)
+    lent = str(lend(folder / "lent", request.theirs)) if request.theirs else ""
+    python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
+    for framework in PACKAGES:
+        mine = [c for c in counters if COUNTERS[c].framework == framework]
+        counted = any(counter.framework == framework for counter in COUNTERS.values())
+        if not mine and (counted or framework not in request.factories):
+            continue  # nobody asked for a counter there
+        seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
+        tasks = [TRACE, *seeing] if request.trace else seeing
+        body = {
+            **what,
+            "framework": framework,
+            "device": request.device,
+            "recipe": "" if request.factories else COUNTERS[mine[0]].recipe,
+            "lacking": lacking(framework, request),
+            "lent": lent,
+            "training": request.training,
+        }
+        supervisors[framework] = Supervisor(
+            framework, body, tasks, folder / framework, request.timeout, progress, tool, python, folder
+        )
+    with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
+        try:
+            futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
+            for ended in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
+                ended.result()
+            found = {name: future.result() for name, future in futures.items()}
+        except BaseException:
+            for supervisor in supervisors.values():
+                supervisor.stop()
+            raise
+    metas = [s.meta for s in supervisors.values() if s.meta is not None]
+    if not metas:
+        reason = next(o.reason for outcomes in found.values() for o in outcomes.values())
+        raise UsageError(f"the model could not be read in any worker: {reason}.")
+    return metas[0], found
+
+
+def _records(
+    meta: Mapping[str, Any],
+    counters: tuple[str, ...],
+    found: Mapping[str, Mapping[str, Outcome]],
+    request: RunRequest,
+) -> tuple[list[Trace | Missing], list[Ledger | Missing]]:
+    traces: list[Trace | Missing] = []
+    for framework in (f for f in meta["frameworks"] if f in found):
+        if TRACE not in found[framework]:
+            continue
+        outcome = found[framework][TRACE]
+        if isinstance(outcome.record, Trace):
+            traces.append(outcome.record)
+        else:
+            traces.append(_missing("trace", framework, outcome, request))
+    ledgers: list[Ledger | Missing] = []
+    for name in counters:
+        framework = COUNTERS[name].framework
+        if request.training and COUNTERS[name].blind:
+            ledgers.append(unseeing(name))
+        elif framework in meta["frameworks"]:
+            outcome = found[framework][name]
+            if isinstance(outcome.record, Ledger):
+                ledgers.append(outcome.record)
+            else:
+                ledgers.append(_missing(name, framework, outcome, request))
+    return traces, ledgers
+
+
+def unseeing(name: str) -> Missing:
+    """What stands for the ledger of a counter that cannot see a training step."""
+    counter = COUNTERS[name]
+    return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
+
+
+def lacking(framework: str, request: RunRequest) -> str:
+    """What to say, and to do, where a framework is not installed."""
+    if request.theirs:
+        return f"{TITLES[framework]} is not installed for {request.python}; install it there, or name another with --python."
+    return (
+        f"{TITLES[framework]} is not installed in this environment; "
+        f"install it with: pip install 'flop-reconcile[{framework}]'"
+    )
+
+
+def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
+    unit, device = (COUNTERS[name].unit, request.device) if name in COUNTERS else ("", "")
+    if outcome.missing == PACKAGES[framework]:
+        return Missing(name, framework, State.SKIPPED, lacking(framework, request), unit, device)
+    package = outcome.missing.partition(".")[0]
+    if name in COUNTERS and package == COUNTERS[name].folder:
+        where = f"for {request.python}" if request.theirs else "in this environment"
+        reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
+        return Missing(name, framework, State.SKIPPED, reason, unit, device)
+    if package == PACKAGES[framework]:
+        reason = f"it needs {outcome.missing}, which the {TITLES[framework]} of this environment does not have"
+        return Missing(name, framework, State.SKIPPED, reason, unit, device)
+    return Missing(name, framework, State.FAILED, outcome.reason, unit, device)

@@ -1,0 +1,273 @@
+"""One framework's worker process under supervision: time limits, crashes and memory kills fail a task, not the run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import UsageError
+from ..core.records import Ledger, Trace, from_json
+from ..worker.capture import TRACE
+from . import confine, reaper
+from .exits import MARK, Log, death_of, refused, sweep
+from .interpreters import Interpreter
+
+POLL = 0.02
+GRACE = 3.0
+"""Seconds that a worker which ran into its time limit gets to write down where it was."""
+CLEARING = 2 * reaper.PATIENCE
+"""Seconds that its reaper gets to end a worker and what that has started."""
+CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
+"""Variables of folders that frameworks write to, beside the one for temporary files: a confined worker has its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Progress: phase is loading, started, done or failed; or confined, where task is what keeps a file's worker in."""
+
+    framework: str
+    task: str
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one task: a record, or why there is none (and the package that is missing, if that is why)."""
+
+    record: Trace | Ledger | None
+    reason: str = ""
+    missing: str = ""
+
+
+class Supervisor:
+    """Runs tasks in a worker process; starts another for the rest when one dies. ``meta`` is set once it is known.
+
+    ``run`` is the folder of the whole run, which goes where this process is killed; none for ``folder`` alone.
+    """
+
+    def __init__(
+        self,
+        framework: str,
+        request: dict[str, Any],
+        tasks: Sequence[str],
+        folder: Path,
+        timeout: float,
+        progress: Callable[[Event], None],
+        tool: Path,
+        python: Interpreter,
+        run: Path | None = None,
+    ) -> None:
+        self.framework = framework
+        self.request = request
+        self.tasks = list(tasks)
+        self.folder = folder
+        self.timeout = timeout
+        self.progress = progress
+        self.tool = tool
+        self.run_folder = run or folder
+        self.python = python
+        self.meta: dict[str, Any] | None = None
+        file = request.get("files", {}).get(framework)
+        self._own = "factories" in request and file is None
+        self._confined = file is not None and not file.get("trusted")
+        self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
+        self._succeeded = False
+        self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
+        self._stopped = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> None:
+        """End the worker and run nothing more."""
+        self._stopped.set()
+        self._kill()
+
+    def run(self) -> dict[str, Outcome]:
+        """Outcomes of all tasks. Raises UsageError if the pair cannot be used as asked."""
+        done: dict[str, Outcome] = {}
+        round_ = 0
+        RUNNING.add(self)
+        try:
+            while len(done) < len(self.tasks) and not self._stopped.is_set():
+                folder = self.folder / str(round_)
+                folder.mkdir(parents=True)
+                rest = [t for t in self.tasks if t not in done]
+                done.update(self._round(folder, rest))
+                self._succeeded = any(outcome.record is not None for outcome in done.values())
+                round_ += 1
+        finally:
+            RUNNING.discard(self)
+        return done
+
+    def _round(self, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
+        """One process: as many tasks as it gets through. At least one outcome comes back, or a plain call is due."""
+        mark = uuid.uuid4().hex
+        try:
+            with self._start(folder, tasks, mark) as self._process:
+                try:
+                    return self._watch(self._process, folder, tasks)
+                finally:
+                    self._kill()
+        finally:
+            sweep(mark)
+
+    def _watch(self, process: subprocess.Popen[bytes], folder: Path, tasks: list[str]) -> dict[str, Outcome]:
+        current, theirs, since = "", "", time.monotonic()
+        seen = 0
+        late = False
+        heard = not self._confined
+        while True:
+            ended = process.poll() is not None
+            events = _events(folder, seen)
+            seen += len(events)
+            for said in events:
+                since = time.monotonic()
+                theirs = said.get("theirs", "")
+                if "phase" in said:
+                    current = said["task"] if said["phase"] == "started" else current
+                    self.progress(Event(self.framework, said["task"], said["phase"]))
+            heard = heard or self._read_confined(folder)
+            self._read_meta(folder)
+            if ended:
+                self._read_refusal(folder)
+                break
+            if self._stopped.is_set():
+                self._kill()
+                break
+            if time.monotonic() - since > self.timeout:
+                late = True
+                self._ask_where(process)
+                self._kill()
+                break
+            time.sleep(POLL)
+        status = process.wait()
+        if not self.tasks:
+            return {}
+        self._trial = "held" if self._trial else ""
+        done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
+        if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
+            self._blame_file(
+                f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
+            )
+        if len(done) < len(tasks) and not self._stopped.is_set():
+            death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
+            log = Log.read(folder, late)
+            if theirs and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
+                longer = "; --timeout SECONDS gives it longer" if late else ""
+                raise refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
+            self._trial = self._trial or ("due" if self._own and not theirs else "")
+            stuck = current if current and current not in done else next(t for t in tasks if t not in done)
+            if current == TRACE and self.framework == "torch" and not self._died:
+                self._died = death
+            else:
+                done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
+                self.progress(Event(self.framework, stuck, "failed"))
+        return done
+
+    def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes]:
+        request = folder / "request.json"
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due", "died": self._died}
+        request.write_text(json.dumps(body), encoding="utf-8")
+        worker = [str(self.python.path), "-u", str(self.tool), str(request)]
+        caches = {name: str(temporary) for name in CACHES} if self._confined else {}
+        confined = folder if self._confined else None
+        with (folder / "worker.log").open("wb") as log:
+            return subprocess.Popen(
+                reaper.command(worker, self.run_folder, confined, self.request.get("device", "cpu") != "cpu"),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**self.python.environ(), **caches, "TMPDIR": str(temporary), MARK: mark},
+            )
+
+    def _read_confined(self, folder: Path) -> bool:
+        """Tell what keeps a file's worker in, once that is known."""
+        path = folder / reaper.CONFINED
+        if not path.exists():
+            return False
+        self.progress(Event(self.framework, confine.said(json.loads(path.read_text(encoding="utf-8"))), "confined"))
+        return True
+
+    def _read_meta(self, folder: Path) -> None:
+        path = folder / "meta.json"
+        if self.meta is None and path.exists():
+            meta = json.loads(path.read_text(encoding="utf-8"))
+            if "error" in meta:
+                self._kill()
+                raise UsageError(meta["error"])
+            self.meta = meta
+            if self.framework not in meta["frameworks"]:
+                self.tasks = []
+                self._kill()
+
+    def _read_refusal(self, folder: Path) -> None:
+        """Raise UsageError if the user's own code cannot be used."""
+        path = folder / "refused.json"
+        if path.exists():
+            said = json.loads(path.read_text(encoding="utf-8"))
+            raise refused(said["error"], folder, self.framework if said["declined"] else "")
+
+    def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
+        """Have a worker write down where it is: it does so when it is aborted."""
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            process.send_signal(signal.SIGABRT)
+            process.wait(GRACE)
+
+    def _blame_file(self, reason: str) -> None:
+        """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
+        if self.framework in self.request.get("files", {}) and not self._stopped.is_set():
+            raise UsageError(f"{self.request['factories'][self.framework]} cannot be loaded: {reason}.")
+
+    def _kill(self) -> None:
+        """Have the reaper end the worker and what it has started."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(CLEARING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+RUNNING: set[Supervisor] = set()
+"""Those at work in this process, in whatever thread."""
+
+
+def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
+    """Start nothing more of these, and end the workers of what has started: nobody waits for what is found."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    while not all(future.done() for future in futures):
+        for supervisor in tuple(RUNNING):
+            supervisor.stop()
+        time.sleep(POLL)
+
+
+def _events(folder: Path, seen: int) -> list[dict[str, str]]:
+    path = folder / "events.jsonl"
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[seen:-1]]
+
+
+def _outcome(folder: Path, task: str) -> Outcome | None:
+    path = folder / f"{task}.json"
+    if path.exists():
+        return Outcome(from_json(path.read_text(encoding="utf-8")))
+    failed = folder / f"{task}.error.json"
+    if failed.exists():
+        data = json.loads(failed.read_text(encoding="utf-8"))
+        return Outcome(None, data["reason"], data["missing"])
+    return None

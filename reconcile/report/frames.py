@@ -1,0 +1,98 @@
+"""Results as pandas frames. Amounts are Python integers in columns of objects, exact at any size; None is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..core.causes import ORDER
+from ..core.errors import PackageMissing
+from ..core.records import PHASES
+from ..core.results import LayerRow, RunResult, Statement
+from ..core.text import signed
+from ..engine.phases import phase_table
+from ..verdict.verdict import RESIDUAL, counters_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def table(result: RunResult) -> pandas.DataFrame:
+    """A row per layer: work per framework, then each counter's value, normalised."""
+    frameworks = [t.framework for t in result.traces]
+    counters = [x.counter for x in result.ledgers]
+    rows = [
+        [row.layer, *(row.work.get(f) for f in frameworks), *(row.counters.get(c) for c in counters)]
+        for row in result.layers
+    ]
+    return _frame(rows, ["layer", *(f"work ({f})" for f in frameworks), *counters], index=True)
+
+
+def layers(result: RunResult) -> pandas.DataFrame:
+    """A row per layer and counter."""
+    homes = {x.counter: x.framework for x in result.ledgers}
+    rows = [
+        [row.layer, counter, value, *_apart(row, counter, homes[counter])]
+        for row in result.layers
+        for counter, value in row.counters.items()
+    ]
+    return _frame(rows, ["layer", "counter", "FLOP", "work", "to the work", "cause"])
+
+
+def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
+    work = row.work.get(framework)
+    amounts = {cause.value: amount for cause, amount in row.causes.get(counter, {}).items() if amount}
+    if row.residuals.get(counter):
+        amounts[RESIDUAL] = row.residuals[counter]
+    yield work
+    yield None if work is None else sum(amounts.values())
+    yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
+
+
+def phases(result: RunResult) -> pandas.DataFrame:
+    """A row per framework and layer of what has more phases than the forward one, and one for the whole (layer '')."""
+    tables = [t for t in (phase_table(trace, result.convention) for trace in result.traces) if t is not None]
+    there = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
+    rows = [
+        [
+            t.framework,
+            row.layer,
+            *(row.flops.get(phase) for phase in there),
+            row.backward if row.known else None,
+            row.ratio,
+        ]
+        for t in tables
+        for row in (*t.rows, t.total)
+    ]
+    return _frame(rows, ["framework", "layer", *there, "backward", "ratio"])
+
+
+def causes(result: RunResult) -> pandas.DataFrame:
+    """A row per cause in booking order, and the residual; a column per counter that can be compared."""
+    found = {c.ledger.counter: dict(c.causes) for c in counters_of(result) if c.off is not None}
+    there = [cause.value for cause in ORDER if any(cause.value in amounts for amounts in found.values())]
+    rows = [[cause, *(amounts.get(cause, 0) for amounts in found.values())] for cause in [*there, RESIDUAL]]
+    return _frame(rows, ["cause", *found], index=True)
+
+
+def lines(statement: Statement) -> pandas.DataFrame:
+    """The lines of a statement; what stands above the last line adds up to it."""
+    rows: list[list[Any]] = [[statement.from_, "", "", "", statement.from_total]]
+    rows += [[a.cause.value, a.layer, a.op, a.counter, a.amount] for a in statement.adjustments]
+    rows += [["residual", r.layer, "", "", r.amount] for r in statement.residuals]
+    if not statement.residuals:
+        rows.append(["residual", "", "", "", statement.residual])
+    rows.append([statement.to, "", "", "", statement.to_total])
+    return _frame(rows, ["line", "layer", "op", "counter", "FLOP"])
+
+
+def _frame(rows: Iterable[list[Any]], columns: list[str], index: bool = False) -> pandas.DataFrame:
+    """The rows, and the first column for an index where that is wanted."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise PackageMissing("frames need pandas: pip install 'flop-reconcile[pandas]'") from error
+    frame: pandas.DataFrame = pandas.DataFrame(list(rows), columns=columns, dtype=object)
+    if index:
+        frame = frame.set_index(columns[0])
+    return frame

@@ -1,0 +1,1 @@
+"""Which counters are right, and the number to publish."""

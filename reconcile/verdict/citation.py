@@ -1,0 +1,123 @@
+"""The words of a citation: what was counted, by what convention, and by whom. Pure functions of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..adapters import COUNTERS
+from ..core.conventions import Convention
+from ..core.records import MAC, TITLES, TRAINING
+from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
+from ..core.text import number, si, signed
+from ..core.work import COMPONENTS
+
+
+def only_macs(convention: Convention) -> bool:
+    """Whether the convention counts multiply-adds and nothing else, so that its FLOPs can be said in MACs, too."""
+    return bool(convention.mac) and not any(convention.weight(name) for name in COMPONENTS if name != "mac")
+
+
+def quantity(flops: int, macs: int | None) -> str:
+    """``3,632,960 FLOPs (3.63 MFLOPs, 1.82 MMACs)``: exact first; rounded, and in MACs where ``macs`` are given."""
+    rounded = [si(flops, "FLOPs")] if abs(flops) >= 1000 else []
+    rounded += [] if macs is None else [si(macs, _unit(macs, "MAC"))]
+    return f"{number(flops)} {_unit(flops, 'FLOP')}" + (f" ({', '.join(rounded)})" if rounded else "")
+
+
+def _unit(count: int, unit: str) -> str:
+    return unit if count == 1 else unit + "s"
+
+
+def subject(result: RunResult, frameworks: Sequence[str]) -> str:
+    """What the number is of: a factory as it was named, else the pair with every parameter it was built with."""
+    given = named(result.params, frameworks)
+    if given:
+        return together(given)
+    params = ", ".join(f"{name}={value}" for name, value in result.params.items())
+    return result.model + (f"({params})" if params else "")
+
+
+def named(params: Mapping[str, object], frameworks: Sequence[str]) -> list[str]:
+    """How somebody named a model of their own, in each of these frameworks; nothing for a pair."""
+    names = [params.get(framework) for framework in frameworks]
+    return list(dict.fromkeys(map(str, names))) if all(isinstance(name, str) for name in names) else []
+
+
+def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
+    """What the model was called with; where the frameworks were called otherwise, each by itself."""
+    texts = {f: given[f] for f in frameworks if given.get(f)}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return together([f"{text} ({TITLES[f]})" for f, text in texts.items()])
+
+
+def what(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
+    """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
+    counted = "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
+    text = f"{counted} of {subject} in {together([TITLES[f] for f in frameworks])}"
+    text += f" on {inputs}" if inputs else ""
+    return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
+
+
+def by(convention: Convention) -> str:
+    """The convention's name with its meaning in words, else with its weights."""
+    words = " ".join(convention.meaning.replace("`", "").split()).rstrip(".")
+    if not words:
+        weights = [f"{name} {convention.weight(name)}" for name in COMPONENTS if convention.weight(name)]
+        words = "FLOPs per unit: " + (", ".join(weights) or "none")
+    elif words[:1].isupper() and not words[1:2].isupper():
+        words = words[0].lower() + words[1:]
+    return f"convention {convention.name} ({words})"
+
+
+def who(
+    result: RunResult, traces: Sequence[TraceResult], exact: Sequence[LedgerResult], compared: Sequence[str]
+) -> str:
+    """Who says so: the counters that are exact; else the trace alone, and which counters do not arrive at it."""
+    tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
+    if exact:
+        return f"counted by {together([_cited(ledger) for ledger in exact])}, confirmed op by op by {tool}"
+    versions = {name: version for trace in traces for name, version in trace.versions.items()}
+    on = f" on {_versions(versions)}" if versions else ""
+    if len(compared) > 1:
+        return f"recorded op by op by {tool}{on}; none of {together(compared)} is exact"
+    return f"recorded op by op by {tool}{on}" + (f"; {compared[0]} is not exact" if compared else "")
+
+
+def _cited(ledger: LedgerResult) -> str:
+    """``thop.profile (thop 0.1.1, torch 2.13.0; as 1,816,480 MACs)``: whoever looks there shall find the number."""
+    title = (COUNTERS[ledger.counter].title if ledger.counter in COUNTERS else "") or ledger.counter
+    said = [_versions(ledger.versions)] if ledger.versions else []
+    if ledger.unit == MAC and ledger.total is not None:
+        said.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")
+    return title + (f" ({'; '.join(said)})" if said else "")
+
+
+def _versions(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {versions[name]}" for name in sorted(versions))
+
+
+def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
+    """``The two models differ: PyTorch does 80 FLOPs less than TensorFlow: implementation-differs -80 at loop (...).``"""
+    if between.from_total is None or between.to_total is None:
+        return ""
+    titles = {trace.name: TITLES[trace.framework] for trace in traces}
+    apart = between.to_total - between.from_total
+    first, second = titles[between.from_], titles[between.to]
+    more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
+    lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
+    shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formulas(a)}" for a in lines[:3]]
+    if len(lines) > len(shown):
+        rest = lines[len(shown) :]
+        shown.append(f"{number(len(rest))} more, {signed(sum(a.amount for a in rest))} in all")
+    return f"The two models differ: {second} does {more if apart else f'as many as {first}'}: {'; '.join(shown)}."
+
+
+def _formulas(line: Adjustment) -> str:
+    formulas = dict.fromkeys(e.formula for e in line.evidence if e.formula)
+    return f" ({', '.join(formulas)})" if formulas else ""
+
+
+def together(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))

@@ -1,0 +1,263 @@
+"""The verdict of a run: which counters are right, which are off, by how much and why, and the number to publish.
+
+A pure function of the results, worked out once; terminal, Markdown, JSON, notebook and the Python interface render it.
+A number is only given where it stands: the trace is whole, no counter held against it leaves anything unexplained, and
+the model was built as it is, not by some counter's recipe. Otherwise the verdict says why not, and what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..adapters import COUNTERS
+from ..core.causes import State
+from ..core.records import CALLED_WITH, TITLES
+from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.text import number, percent
+from . import citation
+
+RESIDUAL = "residual"
+REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
+
+_SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class CounterVerdict:
+    """How one counter stands to the work that ran, in FLOPs under the run's convention.
+
+    ``off`` is counter minus work, None where it cannot be said; ``causes`` are what has to be added to the counter to
+    arrive at the work, by cause (and a residual that is not 0), the largest first; ``incomplete`` names the trace if
+    that is why nothing can be said.
+    """
+
+    ledger: LedgerResult
+    statement: Statement | None
+    work: int | None
+    off: int | None
+    causes: tuple[tuple[str, int], ...] = ()
+    incomplete: str = ""
+
+    @property
+    def state(self) -> State:
+        """State of the counter's statement to its trace; of the ledger where there is no such statement."""
+        return self.ledger.state if self.statement is None else self.statement.state
+
+    @property
+    def exact(self) -> bool:
+        """Whether it counts the work that ran entry by entry: the right total by errors that offset each other is not."""
+        return self.off == 0 and self.state is State.EQUAL
+
+    @property
+    def ratio(self) -> float | None:
+        """The counter's normalised total over the work that ran; None where either is unknown, or no work ran."""
+        if self.off is None or not self.work:
+            return None
+        return (self.work + self.off) / self.work
+
+    @property
+    def percent(self) -> str:
+        """How far off, such as ``1.4 %``; '' where it cannot be said."""
+        return "" if self.off is None or self.work is None else percent(self.off, self.work)
+
+    @property
+    def largest(self) -> tuple[str, int] | None:
+        """The cause of the largest amount, with that amount."""
+        return self.causes[0] if self.causes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number to publish: the work of one call of the model, under the run's convention.
+
+    ``macs`` is the same in multiply-adds, None where the convention counts anything else beside them; ``counters`` arrive
+    at this number by themselves and may be cited for it; ``batch`` is None where nothing says what the batch is;
+    ``leading`` is then the first dimension that all inputs have, if it is more than 1; ``notes`` say how the trace was
+    taken, such as loop counts read from one run on the example input; ``sentence`` is what to cite.
+    """
+
+    frameworks: tuple[str, ...]
+    flops: int
+    macs: int | None
+    subject: str
+    inputs: str
+    batch: int | None
+    leading: int | None
+    counters: tuple[str, ...]
+    notes: tuple[str, ...]
+    sentence: str
+
+    @property
+    def caution(self) -> str:
+        """What to think of before the number is published as one sample's; '' where nothing is."""
+        if self.batch is not None and self.batch > 1:
+            return (
+                f"This is the number of a batch of {number(self.batch)}. For that of one sample, run with a batch of 1."
+            )
+        if self.leading is not None:
+            return (
+                f"The first dimension of every input is {number(self.leading)}. If that is the batch, this is the number of "
+                "the whole batch: for that of one sample, run with 1 there."
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Why there is no number to publish for a framework, and what to do about it."""
+
+    framework: str
+    reason: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        """``No number to publish for PyTorch: ... Do this.``"""
+        where = f" for {TITLES[self.framework]}" if self.framework else ""
+        return f"No number to publish{where}: {self.reason.rstrip('.')}. {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``counters`` in the order of the run; one figure per number; ``difference`` says what separates two of them."""
+
+    counters: tuple[CounterVerdict, ...]
+    figures: tuple[Figure, ...]
+    withheld: tuple[Withheld, ...]
+    difference: str = ""
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """Counters that may be cited as they are."""
+        return tuple(name for figure in self.figures for name in figure.counters)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to think of before publishing, each said once."""
+        return tuple(dict.fromkeys(figure.caution for figure in self.figures if figure.caution))
+
+
+def verdict(result: RunResult) -> Verdict:
+    """What a run says of its counters and of the model's work."""
+    counters = counters_of(result)
+    figures: list[Figure] = []
+    withheld: list[Withheld] = []
+    standing = []
+    for trace in result.traces:
+        mine = [v for v in counters if v.ledger.framework == trace.framework]
+        why = _withheld(result, trace, mine)
+        if why is not None:
+            withheld.append(why)
+        else:
+            standing.append(trace)
+    between = _between(result, standing)
+    if between is not None and between.state is State.EQUAL:
+        figures.append(_figure(result, standing, counters))
+    else:
+        figures += [_figure(result, [trace], counters) for trace in standing]
+    if not result.traces:
+        withheld.append(Withheld("", "nothing was traced", "Run with a framework that is installed."))
+    difference = "" if between is None or len(figures) < 2 else citation.difference(between, standing)
+    return Verdict(counters, tuple(figures), tuple(withheld), difference)
+
+
+def counters_of(result: RunResult) -> tuple[CounterVerdict, ...]:
+    """One verdict per counter, in the order of the ledgers."""
+    by_ends = {(s.from_, s.to): s for s in result.statements}
+    traces = {t.framework: t.name for t in result.traces}
+    holes = {t.framework: t.name for t in result.traces if t.unknown}
+    return tuple(
+        _counter(x, by_ends.get((x.counter, traces.get(x.framework, ""))), holes.get(x.framework, ""))
+        for x in result.ledgers
+    )
+
+
+def _counter(ledger: LedgerResult, statement: Statement | None, incomplete: str) -> CounterVerdict:
+    if statement is None or statement.from_total is None or statement.to_total is None:
+        return CounterVerdict(ledger, statement, None, None, (), incomplete)
+    lines = [(cause.value, amount) for cause, amount in statement.by_cause().items()]
+    if statement.residuals:
+        lines.append((RESIDUAL, sum(r.amount for r in statement.residuals)))
+    ranked = tuple(sorted(lines, key=lambda line: -abs(line[1])))
+    off = statement.from_total - statement.to_total
+    return CounterVerdict(ledger, statement, statement.to_total, off, ranked)
+
+
+def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterVerdict]) -> Withheld | None:
+    """Why this trace's total is no number to publish, or None."""
+    if trace.unknown:
+        first, more = trace.unknown[0], len(trace.unknown) - 1
+        rest = f" and {number(more)} more" if more else ""
+        where = f" at layer {first.layer}" if first.layer else ""
+        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY)
+    if not trace.complete or result.convention.name not in trace.totals:
+        return Withheld(trace.framework, trace.reason or "there is no trace", "Mend that and run again.")
+    recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
+    if recipe and not citation.named(result.params, [trace.framework]):
+        reason = f"{recipe} builds the model in a way of its own, and this is the work of that"
+        return Withheld(trace.framework, reason, "Run without it for the work of the model as it is.")
+    open_ = [v for v in counters if v.state is State.UNEXPLAINED or v.ledger.mismatches]
+    if open_:
+        names = " and ".join(v.ledger.counter for v in open_)
+        what = "leaves" if len(open_) == 1 else "leave"
+        return Withheld(
+            trace.framework,
+            f"{names} {what} a difference that nobody can explain, so either side of it may be wrong",
+            "Look at what is unexplained, and report it with the JSON file.",
+        )
+    return None
+
+
+def _recipe(counter: str) -> bool:
+    return counter in COUNTERS and bool(COUNTERS[counter].recipe)
+
+
+def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | None:
+    """The statement from one trace to the other, where both stand."""
+    names = [trace.name for trace in standing]
+    if len(names) < 2:
+        return None
+    return next((s for s in result.statements if s.from_ in names and s.to in names), None)
+
+
+def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
+    convention = result.convention
+    frameworks = tuple(trace.framework for trace in traces)
+    held = [v for v in counters if v.ledger.framework in frameworks]
+    exact = [v.ledger for v in held if v.exact]
+    flops = traces[0].totals[convention.name]
+    macs = sum(row.work.mac for row in traces[0].rows) if citation.only_macs(convention) else None
+    inputs = citation.inputs(result.inputs, frameworks)
+    batch = _batch(result.params)
+    subject = citation.subject(result, frameworks)
+    what = citation.what(subject, frameworks, inputs, batch, result.pass_)
+    who = citation.who(result, traces, exact, [v.ledger.counter for v in held if v.off is not None])
+    return Figure(
+        frameworks=frameworks,
+        flops=flops,
+        macs=macs,
+        subject=subject,
+        inputs=inputs,
+        batch=batch,
+        leading=_leading(inputs) if batch is None else None,
+        counters=tuple(ledger.counter for ledger in exact),
+        notes=tuple(f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith(CALLED_WITH)),
+        sentence=f"{citation.quantity(flops, macs)} per {what}, by the {citation.by(convention)}; {who}.",
+    )
+
+
+def _batch(params: Mapping[str, object]) -> int | None:
+    """A pair's parameter of that name; nothing says which dimension of somebody's own model is the batch."""
+    batch = params.get("batch")
+    return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
+
+
+def _leading(inputs: str) -> int | None:
+    """The first dimension of every input, from ``float32 (8, 3), int64 (8,)``; None where they differ, or it is 1."""
+    firsts = {sizes.split(",")[0].strip() for sizes in _SIZES.findall(inputs)}
+    if len(firsts) != 1:
+        return None
+    (first,) = firsts
+    return int(first) if first and int(first) > 1 else None

@@ -1,0 +1,1 @@
+"""What runs beside a framework. Python 3.6."""

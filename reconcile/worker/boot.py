@@ -1,0 +1,35 @@
+"""What runs first in a worker: ``python reconcile.pyz REQUEST``, where that file is this package and this its main.
+
+The package goes by a name of its own there: beside a user's code, ``reconcile`` may be a module of theirs, or another version of
+this one.  Python 3.6 and standard library only.
+"""
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+
+PRIVATE = "_reconcile_worker"
+
+
+def aboard(tool, name=PRIVATE):
+    # type: (str, str) -> None
+    """Make the package inside the file ``tool`` importable under that name."""
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    assert spec.submodule_search_locations is not None
+    spec.submodule_search_locations.append(tool + "/reconcile")
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+
+
+def main():
+    # type: () -> int
+    """Serve the request of the command line."""
+    tool, request = sys.argv
+    aboard(tool)
+    sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
+    worker = importlib.import_module(PRIVATE + ".worker.main")
+    return int(worker.main(request))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

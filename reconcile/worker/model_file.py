@@ -1,0 +1,189 @@
+"""A model that somebody gives as a file: it stands where a factory stands, and is loaded afresh wherever one would be called.
+
+What the file is, and that its archive or folder may be opened, home has seen already (files/). Here it is read beside its
+framework, with guards around: nothing is unpickled, no process is started, no connection made, and memory is limited, so
+that a file that means harm fails rather than the machine. ``--trust-file`` takes the guards away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..adapters.shared.model_file import LONGEST_RUN, FileError
+from ..adapters.shared.refusal import FactoryError
+from .factory import Given, said
+
+FOLDERS = {"tf": "tensorflow", "torch": "pytorch", "onnx": "onnx"}
+"""Framework -> its folder among the adapters."""
+
+MEMORY = 4 << 30
+"""Bytes that the worker may allocate beyond what its framework took to start, and beside ``COPIES`` of the file."""
+NO_MEMORY = ("OOM when allocating", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
+"""How TensorFlow, C++, PyTorch and the system say that there is none left."""
+OUT_OF_MEMORY = "it asks for more memory than it may; --trust-file lets it"
+THREAD = 64 << 20
+"""Bytes per core for the stacks and heaps of the threads that a framework keeps for it."""
+COPIES = 8
+"""The file's own bytes, the tensors made of them, those of the frozen graph, of its import and of a run."""
+
+
+RUNNING = ("tf.profiler@runmeta",)
+"""Counters that run a TensorFlow graph; the others read it."""
+STATIC = ("tf.profiler@function", "tf.profiler@frozen")
+
+PATIENCE = 120
+"""Seconds for loading a file and tracing it: what runs for longer may never end."""
+
+
+class FromFile(Given):
+    """One framework's model file and the inputs given on the command line."""
+
+    def __init__(self, framework: str, request: dict[str, Any]) -> None:
+        super().__init__(framework, request)
+        self.file: dict[str, Any] = request["files"][framework]
+        self.tasks: list[str] = list(request["tasks"])
+
+    def ready(self, package: str, lacking: str) -> None:
+        """Import the framework; the file is loaded when a model is wanted. Raises FactoryError without the framework."""
+        self._framework(package, lacking)
+
+    def _build(self, _params: Any) -> Any:
+        loader = importlib.import_module(f"..adapters.{FOLDERS[self.framework]}.load", __package__)
+        loader.ready()
+        with guarded(self.file):
+            try:
+                model, self._arguments = loader.load(self.file, self.given)
+            except FileError as error:
+                raise FactoryError(str(error)) from error
+            except FactoryError:
+                raise
+            except MemoryError as error:
+                raise FactoryError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
+            except Exception as error:
+                traceback.print_exc()
+                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _without_place(error)
+                raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
+        return model
+
+    def tried(self, call: Any, inputs: str) -> None:
+        """Call the model with no counter near. Raises FactoryError if that fails, too."""
+        try:
+            call()
+        except Exception as error:
+            traceback.print_exc()
+            text = f"{self.where}, called with ({inputs}), {_without_place(error)}."
+            raise FactoryError(text) from error
+
+    @contextlib.contextmanager
+    def impatiently(self, refuse: Callable[[str], None]) -> Iterator[None]:
+        """Meanwhile end this process with a refusal when it takes too long, whatever it is at."""
+
+        def give_up() -> None:
+            refuse(
+                f"{self.where} was not loaded and traced after {PATIENCE} seconds; --trust-file lets it take as long as "
+                "--timeout says."
+            )
+            os._exit(0)
+
+        timer = threading.Timer(PATIENCE, give_up)
+        timer.daemon = True
+        if not self.file["trusted"]:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def may_run(self, trace: Any) -> None:
+        """Raise FactoryError where a counter that runs the model was asked for, and that would take forever."""
+        longest = max(trace.ops, key=lambda op: op.calls, default=None)
+        running = [name for name in self.tasks if name in RUNNING]
+        if longest is not None and running and longest.calls > LONGEST_RUN:
+            raise FactoryError(
+                f"a loop in {self.where} runs {longest.calls:,} times, and {running[0]} runs the model: ask for counters "
+                f"that do not, with {' '.join('--counter ' + name for name in STATIC)}."
+            )
+
+
+def _without_place(error: BaseException) -> str:
+    """What an error says of itself; where in our own code it was is of no use to anybody."""
+    text = said(error)
+    return text if len(text) < 300 else text[:300] + "..."
+
+
+@contextlib.contextmanager
+def guarded(file: Mapping[str, Any]) -> Iterator[None]:
+    """While a file is loaded: no pickle finds a class, nothing is started or connected to; memory is limited from then on."""
+    if file["trusted"]:
+        yield
+        return
+    limit_memory(file["size"])
+    _Audit.install()
+    _Audit.watching += 1
+    try:
+        yield
+    finally:
+        _Audit.watching -= 1
+
+
+FORBIDDEN = {
+    "pickle.find_class": "unpickles something",
+    "os.system": "starts a process",
+    "os.exec": "starts a process",
+    "os.posix_spawn": "starts a process",
+    "os.spawn": "starts a process",
+    "os.fork": "starts a process",
+    "os.forkpty": "starts a process",
+    "subprocess.Popen": "starts a process",
+    "socket.connect": "connects to somewhere",
+    "ctypes.dlopen": "loads a library",
+}
+"""Audit events (docs.python.org/3/library/audit_events.html), and what they are."""
+
+
+class _Audit:
+    """Refuses what no file has to do, by the interpreter's audit events (PEP 578).
+
+    It is an aid and no boundary: code that a file got to run could switch it off. What keeps such code from running is
+    that each loader hands its framework only what it has looked at.
+    """
+
+    watching = 0
+    installed = False
+
+    @classmethod
+    def install(cls) -> None:
+        if not cls.installed and hasattr(sys, "addaudithook"):
+            cls.installed = True
+            sys.addaudithook(cls.hear)
+
+    @classmethod
+    def hear(cls, event: str, _arguments: Sequence[Any]) -> None:
+        if cls.watching and event in FORBIDDEN:
+            raise FactoryError(f"the file {FORBIDDEN[event]} as it is loaded; --trust-file lets it.")
+
+
+_limited = False
+
+
+def limit_memory(size: int) -> None:
+    """Let this process allocate so much more than it has by now, once; the kernel refuses what goes beyond (Linux)."""
+    global _limited
+    if _limited or not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    with open("/proc/self/status") as status:
+        data = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
+    allowed = data + MEMORY + COPIES * size + THREAD * (os.cpu_count() or 1)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if hard == resource.RLIM_INFINITY or allowed < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+    _limited = True

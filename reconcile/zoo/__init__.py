@@ -1,0 +1,1 @@
+"""The zoo as a whole: its gallery, its training steps, its proofs."""

@@ -1,0 +1,157 @@
+"""The gallery: every pair of the zoo at its own size, every counter as a ratio to the work that ran.
+
+A row is measured once and kept in ``model_zoo/gallery.json``, beside the hash of the pair's source; ``reports/README.md``
+and ``reconcile list models`` are made from there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.conventions import BUILT_IN, MATMUL
+from ..core.errors import UsageError
+from ..core.results import RunResult
+from ..decode.grammar import Source
+from ..decode.search import figure, saved, search
+from ..engine.settle import Collected, settle
+from ..launch.interpreters import clean_environ
+from ..launch.runner import RunRequest, collect
+from ..model_zoo import pair as pairs
+from ..worker.introspect import documentation
+from .rows import Cell, cell, open_, source_of
+from .rows import read as read_rows
+
+FILE = Path(pairs.HERE) / "gallery.json"
+PROVE = (
+    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
+    "from reconcile.zoo.parity import main; main(sys.argv[2])"
+)
+"""Takes this very package, and nothing from the working directory."""
+APART = 1e-4
+"""Difference, relative to the largest output, from which on two outputs are not the same."""
+PROOF_LIMIT = 1800.0
+"""Seconds that both models may take to compute one output each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A published figure and what it is for this pair: ``numbers`` distinct numbers have its digits, 0 is unexplained."""
+
+    figure: str
+    claim: str
+    source: str
+    what: str
+    numbers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown;
+    ``proven_at`` are the settings it was measured at where these are not its own.
+    ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two are not equal.
+    """
+
+    model: str
+    about: str
+    source: str
+    settings: Mapping[str, Any]
+    weights: int | None
+    error: float | None
+    proven_at: Mapping[str, str]
+    declared: str
+    work: Mapping[str, int]
+    cells: Mapping[str, Cell]
+    states: Mapping[str, int]
+    open: tuple[str, ...] = ()
+    published: tuple[Reading, ...] = field(default=())
+
+
+def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
+    """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along,
+    with the other conventions' as its ``others``.
+
+    What cannot be run is a row that says so. Raises UsageError for a model that is not there.
+    """
+    module = pairs.load_pair(pairs.pair_path(model))
+    about = documentation(module).partition("\n")[0]
+    declared = getattr(module, "NOT_EQUIVALENT", "")
+    both = _proof(model)
+    try:
+        found = collect(RunRequest(model, {}))
+    except UsageError as error:
+        row = Row(model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
+        return row, None
+    results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    shown = replace(results[MATMUL.name], others=others)
+    row = Row(
+        model=model,
+        about=about,
+        source=source_of(model),
+        settings=shown.params,
+        weights=both.get("weights"),
+        error=both.get("error"),
+        proven_at=both.get("at", {}),
+        declared=declared,
+        work={t.framework: t.totals[MATMUL.name] for t in shown.traces if t.complete},
+        cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
+        states={name: result.exit_code for name, result in results.items()},
+        open=(*_doubts(both, declared), *open_(results)),
+        published=tuple(_readings(model, found, baselines)),
+    )
+    return row, shown
+
+
+def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
+    """Why the two models may not be the same one, in a sentence."""
+    if "reason" in both:
+        yield f"the outputs could not be compared: {both['reason']}"
+    elif not both["varies"]:
+        yield "the outputs are constant, so that their equality says nothing"
+    elif not declared and not both["error"] < APART:
+        yield f"the outputs differ by {both['error']:g} of the largest one, and the pair does not say that they should"
+
+
+def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading]:
+    sources = [Source("current", found), *saved(RunRequest(model, {}), baselines)]
+    for text, claim, where in found.meta["published"]:
+        try:
+            wanted = figure(text)
+        except UsageError:
+            yield Reading(text, claim, where, "", 0)
+            continue
+        decoded = search(model, wanted, sources)
+        yield Reading(text, claim, where, decoded.matches[0].what if decoded.matches else "", len(decoded.values))
+
+
+def _proof(model: str) -> dict[str, Any]:
+    """What proof.py says of both models, run in a process of its own."""
+    command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[1]), model]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=clean_environ(), timeout=PROOF_LIMIT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"reason": f"not within {PROOF_LIMIT:.0f} s"}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return {"reason": lines[-1][:300] if lines else f"the process ended with {done.returncode}"}
+    data: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return data
+
+
+def read(path: Path = FILE) -> dict[str, Row]:
+    """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
+    return read_rows(path, _row)
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    cells = {name: Cell(**cell) for name, cell in fields["cells"].items()}
+    published = tuple(Reading(**reading) for reading in fields["published"])
+    return Row(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})
