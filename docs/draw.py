@@ -18,9 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
+from reconcile.core import atomic
 from reconcile.core.results import RunResult
 from reconcile.launch import runner, user_models
-from reconcile.report import gallery, terminal, write
+from reconcile.report import gallery, terminal
 from reconcile.zoo.gallery import read
 
 ROOT = Path(__file__).parents[1]
@@ -92,8 +93,8 @@ def main() -> None:
         )
         result = runner.run(request, lambda event: None, None)
         os.chdir(ROOT)
-    write.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
-    write.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
+    atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
+    atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
     run = [
         sys.executable,
         "-m",

@@ -146,16 +146,17 @@ class Run:
         Every file is written whole or not at all. Raises UsageError for a format that is none, and for a folder that
         cannot be written to.
         """
+        from .core import atomic
         from .core.errors import unknown
         from .core.records import TRAINING
-        from .report import write
+        from .report import reports
 
         for format_ in formats:
-            if format_ not in write.FORMATS:
-                raise unknown("format", format_, write.FORMATS)
-        write.prepare(Path(folder))
-        stem = name or write.stem(self.result.model, training=self.result.pass_ == TRAINING)
-        return write.write(Path(folder), stem, write.render(self.result, tuple(formats)))
+            if format_ not in reports.FORMATS:
+                raise unknown("format", format_, reports.FORMATS)
+        atomic.prepare(Path(folder))
+        stem = name or reports.stem(self.result.model, training=self.result.pass_ == TRAINING)
+        return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))
 
     def __str__(self) -> str:
         from .report.view import summary

@@ -83,8 +83,8 @@ class Flops:
         self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
     ) -> Path:
         """Where the baseline of a model with these parameters, of this pass, lies."""
+        from .core.atomic import safe
         from .launch.runner import training
-        from .report.write import safe
 
         name = Path(model).stem if str(model).endswith(".py") else str(model)
         step = training(pass_, optimizer)

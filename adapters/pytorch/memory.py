@@ -6,8 +6,7 @@ torch 1.x and later.
 """
 
 import os
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 NOTE = (
     "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
@@ -75,19 +74,6 @@ def gib(amount):
     # type: (int) -> str
     """``240.0 GiB``."""
     return "%.1f GiB" % (amount / float(1 << 30))
-
-
-@contextmanager
-def watched(room):
-    # type: (Room) -> Iterator[None]
-    """Meanwhile NoRoom is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
-    try:
-        from .memory_guard import Watch
-    except ImportError:  # before PyTorch 2.0
-        yield
-        return
-    with Watch(room.why):
-        yield
 
 
 def free():

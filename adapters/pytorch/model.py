@@ -1,7 +1,8 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -178,7 +179,7 @@ class TorchModel(object):
             return module
         if device != "cpu" or self.room is None or self.room.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        with torch_room.watched(self.room):
+        with _watched(self.room):
             return self.pair.build_torch(self.params)
 
     def lacks_room(self):
@@ -238,3 +239,16 @@ def _tensor(leaf, device):
     else:
         value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
     return value.to(device)
+
+
+@contextmanager
+def _watched(room):
+    # type: (torch_room.Room) -> Iterator[None]
+    """Meanwhile NoRoom is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
+    try:
+        from .memory_guard import Watch
+    except ImportError:  # before PyTorch 2.0
+        yield
+        return
+    with Watch(room.why):
+        yield

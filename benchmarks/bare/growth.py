@@ -14,10 +14,11 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from reconcile.core.atomic import write
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine.settle import Collected, settle
-from reconcile.report.write import render, write
+from reconcile.report.reports import render
 
 VERSIONS = {"torch": "2.13.0"}
 

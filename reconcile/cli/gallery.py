@@ -43,9 +43,10 @@ def gallery(
     Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run,
     4 a defect of reconcile itself.
     """
+    from ..core import atomic
     from ..core.errors import unknown
     from ..model_zoo.pair import zoo_names
-    from ..report import pictures, write
+    from ..report import pictures
     from ..zoo.rows import build, dump, reconciled
 
     pictures.require()
@@ -55,8 +56,8 @@ def gallery(
             raise unknown("model", name, names)
     page = _training() if pass_ == "training" else _calls()
     path = data or out / page.file
-    write.prepare(out)
-    write.prepare(path.parent)
+    atomic.prepare(out)
+    atomic.prepare(path.parent)
     kept = {name: row for name, row in page.read(path).items() if name in names}
     with bar(len(models or names), quiet) as (begun, tell):
 
@@ -67,7 +68,7 @@ def gallery(
 
         found = build(models or names, jobs, lambda model: page.measure(model, BASELINES), each, begun)
     rows = {**kept, **{row.model: row for row in found}}
-    write.write(path.parent, path.stem, {"json": dump(rows.values())})
+    atomic.write(path.parent, path.stem, {"json": dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
     written = page.write(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
@@ -88,38 +89,40 @@ class _Page(NamedTuple):
 
 def _calls() -> _Page:
     """README.md: a call of every pair, its page and picture."""
+    from ..core import atomic
     from ..report import gallery as page
-    from ..report import write
+    from ..report import reports
     from ..zoo import gallery as rows_
 
     def report(out: Path, model: str, result: RunResult) -> object:
-        formats = ("md", "html", *write.lying(out, model))
-        return write.write(out, model, write.render(result, formats, None, f"reconcile run --model {model}"))
+        formats = ("md", "html", *reports.lying(out, model))
+        return atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
-        write.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
-        return write.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
+        atomic.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
+        return atomic.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
 
     return _Page(rows_.FILE.name, rows_.read, rows_.measure, report, whole)
 
 
 def _training() -> _Page:
     """training.md: a training step of every pair."""
+    from ..core import atomic
+    from ..report import reports
     from ..report import steps as page
-    from ..report import write
     from ..zoo import training
 
     def report(out: Path, model: str, result: RunResult) -> object:
-        name = write.stem(model, training=True)
-        formats = ("md", *write.lying(out, name))
-        return write.write(
+        name = reports.stem(model, training=True)
+        formats = ("md", *reports.lying(out, name))
+        return atomic.write(
             out,
             name,
-            write.render(result, formats, page.headline(result), page.command(model, *training.settings_of(model))),
+            reports.render(result, formats, page.headline(result), page.command(model, *training.settings_of(model))),
         )
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
-        return write.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
+        return atomic.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
 
     return _Page(training.FILE.name, training.read, training.measure, report, whole)
 

@@ -57,11 +57,12 @@ def matrix(
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
     4 a defect of reconcile itself.
     """
+    from ..core import atomic
     from ..core.conventions import choose
     from ..launch.matrix import run_matrix
     from ..launch.runner import RunRequest, conventions_of
     from ..report import matrix as report
-    from ..report import matrix_terminal, write
+    from ..report import matrix_terminal
     from .again import again
     from .progress import progress
     from .screen import printing
@@ -76,11 +77,11 @@ def matrix(
         formulas=formulas,
     )
     weights = choose(convention, conventions_of(request))
-    write.prepare(out)
+    atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_matrix(request, chosen, weights, named(tell), _say(quiet))
     texts = report.render(result, formats, again(ctx))
-    files = write.write(out, report.STEM.format(result.model), texts)
+    files = atomic.write(out, report.STEM.format(result.model), texts)
     printing(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
     ctx.exit(result.exit_code)
 

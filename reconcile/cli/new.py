@@ -18,8 +18,8 @@ def new(file: Path) -> None:
     NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
     """
+    from ..core import atomic
     from ..core.errors import UsageError
-    from ..report import write
 
     target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")
     if not target.stem.isidentifier():
@@ -27,7 +27,7 @@ def new(file: Path) -> None:
     template = Path(__file__).parents[1] / "templates" / "pair.txt"
     text = template.read_text(encoding="utf-8").replace("THE_PAIR", target.stem)
     try:
-        write.one(target, text, new=True)
+        atomic.one(target, text, new=True)
     except FileExistsError:
         raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
     say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

@@ -72,11 +72,12 @@ def run(
     """
     from .. import files
     from ..align.mapping import check, written
+    from ..core import atomic
     from ..decode.search import claims
     from ..launch import runner, user_models
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
-    from ..report import write
+    from ..report import reports
     from .again import again
     from .ends import choose, ends
     from .environment import one
@@ -113,7 +114,7 @@ def run(
     wanted = ends(user_models.counters_of(factories, counters, held) if factories else counters, from_, to)
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
-    write.prepare(out)
+    atomic.prepare(out)
     taken: list[Collected] = []
 
     def keeping(asked: runner.RunRequest, tell: Callable[[Event], None]) -> Collected:
@@ -125,15 +126,15 @@ def run(
     if taken:
         result = replace(result, published=claims(model or "", taken[0], BASELINES))
     statement = choose(result, wanted)
-    stem = write.stem(result.model, training=pass_ == "training")
+    stem = reports.stem(result.model, training=pass_ == "training")
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
-        formats = write.with_pictures(out, stem, formats)
-    texts = write.render(result, formats, statement, again(ctx))
-    kept = write.write(out, stem, texts)
-    if said := write.left_out(result, formats):
+        formats = reports.with_pictures(out, stem, formats)
+    texts = reports.render(result, formats, statement, again(ctx))
+    kept = atomic.write(out, stem, texts)
+    if said := reports.left_out(result, formats):
         say(said, err=True)
     if write_mapping is not None and result.alignment:
-        kept.append(write.one(write_mapping, written(result.alignment, result.model)))
+        kept.append(atomic.one(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:
         say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)

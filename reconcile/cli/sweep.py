@@ -80,9 +80,8 @@ def sweep(
     Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
     not be used, else 0.
     """
-    from ..report import sweep as page
-    from ..report import write
-    from ..sweep import engine, store
+    from ..core import atomic
+    from ..sweep import engine, page, store
     from ..sweep.cells import Manner, request_of
     from ..sweep.engine import Finished
     from .again import again
@@ -94,7 +93,7 @@ def sweep(
     _check(manner, convention_files)
     cells = _cells(what, inputs, names, file, paths)
     requests = [request_of(cell, manner, paths) for cell in cells]
-    write.prepare(out)
+    atomic.prepare(out)
     command = again(ctx, ("names", "file", "inputs", "convention", "convention_files", "counters", "formulas"))
     words = f"{command.replace('reconcile sweep', ' '.join(['reconcile sweep', *what]), 1)}"
 

@@ -63,7 +63,7 @@ def versions(found: Collected) -> dict[str, str]:
 
 def file_of(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
     """Where a model's baseline lies. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
-    from ..report.write import safe
+    from ..core.atomic import safe
 
     name = Path(model).stem if model.endswith(".py") else model
     return folder / safe(f"{name}-training-{training}" if training else name) / f"{safe(environment)}.json"
@@ -248,7 +248,7 @@ def save(path: Path, found: Collected, environment: str = CURRENT) -> Path | Non
 
 def _keep(path: Path, now: Mapping[str, str]) -> Path | None:
     """Copy the file there to a name with its versions, if it is of other versions than ``now``."""
-    from ..report.write import safe
+    from ..core.atomic import safe
 
     old = load(path)
     if old.versions == dict(now):

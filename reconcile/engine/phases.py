@@ -75,3 +75,9 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     columns = tuple(phase for phase in PHASES if phase in there)
     sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
     return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, trace.complete))
+
+
+def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
+    """The trace's FLOPs by phase, where there is more than the forward pass and every op's work is known."""
+    table = phase_table(trace, convention)
+    return {} if table is None or not trace.complete else dict(table.total.flops)

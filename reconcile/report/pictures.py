@@ -7,50 +7,17 @@ work that ran. Everything is exact integers here, in FLOPs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ..core.errors import UsageError
 from ..core.results import RunResult, Statement
 from . import view
+from .bars import Bar, Column, Layers
 
 LAYERS = 24
 """Rows of a chart by layer; what is smaller stands in one last row, so that each column still adds up."""
 NAMED = 4
 """So many layers of a cause are named below it."""
 NEEDED = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row of a waterfall: a bar from ``start``, ``amount`` long. ``kind`` is total, cause or residual."""
-
-    label: str
-    about: str
-    start: int
-    amount: int
-    kind: str
-
-    @property
-    def end(self) -> int:
-        """Where the next bar begins."""
-        return self.start + self.amount
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One counter of a chart by layer: its values beside the work that ran, row by row; None where that is not known."""
-
-    counter: str
-    values: tuple[int, ...]
-    work: tuple[int | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """A chart by layer: row labels and a column per counter."""
-
-    labels: tuple[str, ...]
-    columns: tuple[Column, ...]
 
 
 def can_draw() -> bool:

@@ -12,7 +12,7 @@ from ..core.text import markdown, multiple, number
 from ..zoo.rows import Cell, reconciled
 from ..zoo.training import Step
 from .gallery import cell, grouped, not_closed
-from .write import stem
+from .reports import stem
 
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"

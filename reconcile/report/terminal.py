@@ -18,6 +18,7 @@ from ..core.records import CALLED_WITH
 from ..core.results import LayerRow, RunResult, Statement
 from ..core.text import clean, number, si, signed
 from ..engine.phases import PhaseRow, PhaseTable
+from ..engine.phases import phases as by_phase
 from ..verdict.verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
 from .alignment import sentences
@@ -127,7 +128,7 @@ def _totals(result: RunResult) -> Iterator[tuple[RenderableType, ...]]:
         shown = ("unknown", "") if total is None else (number(total), si(total))
         style = "dim" if trace.complete else STYLE[trace.state]
         yield trace.name, "", *shown, "", Text(view.trace_label(trace), style=style)
-        for phase, flops in view.phases(trace, result.convention).items():
+        for phase, flops in by_phase(trace, result.convention).items():
             yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
     for counter in counters_of(result):
         ledger, total = counter.ledger, counter.ledger.normalised_total

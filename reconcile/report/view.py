@@ -13,7 +13,7 @@ from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
 from ..core.results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
-from ..engine.phases import PhaseRow, PhaseTable, phase_table
+from ..engine.phases import PhaseRow, PhaseTable, phase_table, phases
 from ..verdict.verdict import RESIDUAL as RESIDUAL
 from ..verdict.verdict import CounterVerdict, counters_of
 
@@ -214,12 +214,6 @@ def trace_label(trace: TraceResult) -> str:
     if trace.complete:
         return "work that ran"
     return "incomplete" if trace.unknown else trace.state.value.replace("_", " ")
-
-
-def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
-    """The trace's FLOPs by phase, where there is more than the forward pass and every op's work is known."""
-    table = phase_table(trace, convention)
-    return {} if table is None or not trace.complete else dict(table.total.flops)
 
 
 def by_phase(trace: TraceResult, convention: Convention) -> str:

@@ -31,7 +31,7 @@ from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
 from ..launch.interpreters import clean_environ
 from ..launch.runner import RunRequest, run
-from ..report import write
+from ..report import reports
 from . import cells
 from .outcome import outcome_of, refused
 
@@ -132,7 +132,7 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         found, refusals = _either(cell, _request(cell, manner, request["paths"], folder))
         outcome = outcome_of(cell.name, found, refusals)
         if found is not None:
-            texts = write.render(found, manner.formats, None, command_of(cell, manner))
+            texts = reports.render(found, manner.formats, None, command_of(cell, manner))
             interrupted = _interrupted(found)
     except Exception as error:
         sentence, code = _fault(error)

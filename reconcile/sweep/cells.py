@@ -17,11 +17,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..adapters import COUNTERS
+from ..core.atomic import safe
 from ..core.errors import UsageError
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment, folder_of
 from ..model_zoo.pair import Input, pair_path, zoo_names
-from ..report.write import safe
 from ..worker.main import PACKAGES
 
 SCHEMA = 1

@@ -18,7 +18,7 @@ from ..core.causes import Cause, State
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE
 from ..core.records import FLOP, MAC, TITLES
 from ..engine.booking import scale
-from ..report.write import FORMATS
+from ..report.reports import FORMATS
 
 LARGEST = 10**300
 """No count is larger: a ratio of two such counts is still a number that can be printed."""

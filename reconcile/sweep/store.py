@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..core import atomic
 from ..core.errors import UsageError
-from ..report import write
+from ..report import reports
 from . import form
 from .form import Malformed
 
@@ -68,7 +69,7 @@ def find(folder: Path, name: str, key: str) -> Mapping[str, Any] | None:
         raise Malformed(f"{CELLS}/{path.name} cannot be read: {error.strerror or type(error).__name__}") from error
     except Malformed as error:
         raise Malformed(f"{CELLS}/{path.name} {error}") from error
-    for report in (f"{write.safe(name)}.{ending}" for ending in data["reports"]):
+    for report in (f"{atomic.safe(name)}.{ending}" for ending in data["reports"]):
         if not stat.S_ISREG(_mode(folder / report)):
             raise Malformed(f"its report {report} is missing")
     found: dict[str, Any] = data
@@ -79,7 +80,7 @@ def keep(folder: Path, name: str, key: str, answer: Mapping[str, Any]) -> None:
     """Write the reports, then the cell: where that is, they are. What was not finished leaves no cell."""
     texts = answer["texts"]
     if texts:
-        write.write(folder, name, texts, by=MARK)
+        atomic.write(folder, name, texts, by=MARK)
     if "" in answer["outcome"]["refused"]:
         try:
             _cell(folder, name).unlink(missing_ok=True)
@@ -87,17 +88,17 @@ def keep(folder: Path, name: str, key: str, answer: Mapping[str, Any]) -> None:
             raise _cannot(folder, error) from error
         return
     data = {"key": key, "outcome": answer["outcome"], "cost": answer["cost"], "reports": sorted(texts)}
-    write.write(folder / CELLS, name, {"json": json.dumps(data, indent=1) + "\n"}, by=MARK)
+    atomic.write(folder / CELLS, name, {"json": json.dumps(data, indent=1) + "\n"}, by=MARK)
 
 
 def write_pages(folder: Path, texts: Mapping[str, str]) -> None:
     """Write the sweep's own files, by their stems (``PAGES``)."""
     for stem, text in texts.items():
-        write.write(folder, stem, {PAGES[stem]: text}, by=MARK)
+        atomic.write(folder, stem, {PAGES[stem]: text}, by=MARK)
 
 
 def _cell(folder: Path, name: str) -> Path:
-    return folder / CELLS / f"{write.safe(name)}.json"
+    return folder / CELLS / f"{atomic.safe(name)}.json"
 
 
 def _lock(folder: Path) -> int:
@@ -129,12 +130,12 @@ def _lock(folder: Path) -> int:
 
 def _clear(folder: Path, names: Iterable[str]) -> None:
     """Take away what a killed sweep was writing. Raises UsageError where a folder has the name of a file to write."""
-    stems = [write.safe(name) for name in names]
+    stems = [atomic.safe(name) for name in names]
     cells = {f"{stem}.json" for stem in stems}
-    beside = {f"{stem}.{ending}" for stem in stems for ending in write.FORMATS}
+    beside = {f"{stem}.{ending}" for stem in stems for ending in reports.FORMATS}
     beside |= {f"{stem}.{ending}" for stem, ending in PAGES.items()}
     for place, files in ((folder / CELLS, cells), (folder, beside)):
-        for left in write.left_by(MARK, place, files):
+        for left in atomic.left_by(MARK, place, files):
             left.unlink()
         for file in sorted(files):
             if stat.S_ISDIR(_mode(place / file)):

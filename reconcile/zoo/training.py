@@ -15,11 +15,10 @@ from ..core.conventions import ALL, BUILT_IN, MATMUL
 from ..core.errors import UsageError
 from ..core.results import RunResult
 from ..decode.search import claims
-from ..engine.phases import PhaseRow
+from ..engine.phases import PhaseRow, phases
 from ..engine.settle import settle
 from ..launch.runner import OPTIMIZERS, RunRequest, collect
 from ..model_zoo import pair as pairs
-from ..report.view import phases
 from .rows import Cell, cell, open_, source_of
 from .rows import read as read_rows
 

@@ -15,7 +15,8 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.results import RunResult, Statement
 from reconcile.report import drawing, gallery, pictures, view
-from reconcile.report.pictures import Bar, Column, Layers, waterfall
+from reconcile.report.bars import Bar, Column, Layers
+from reconcile.report.pictures import waterfall
 from reconcile.zoo.gallery import read
 from tests.report import samples
 from tests.report.svg import SVG, boxes, lengths, said
@@ -133,11 +134,11 @@ def test_a_statement_without_totals_is_no_picture() -> None:
 def test_the_library_is_loaded_when_a_picture_is_drawn_and_not_before() -> None:
     code = """if 1:
         import sys
-        from reconcile.report import gallery, markdown, pictures, write
+        from reconcile.report import gallery, markdown, pictures, reports
         from tests.report import samples
-        write.render(samples.clean(), ("md", "csv", "json"))
+        reports.render(samples.clean(), ("md", "csv", "json"))
         assert "matplotlib" not in sys.modules
-        write.render(samples.clean(), ("svg",))
+        reports.render(samples.clean(), ("svg",))
         assert "matplotlib" in sys.modules
         assert "matplotlib.pyplot" not in sys.modules
     """

@@ -9,7 +9,7 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.results import LedgerResult, RunResult, Statement
-from reconcile.report import foot, write
+from reconcile.report import foot, reports
 from tests.report import samples
 
 
@@ -54,4 +54,4 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_refused_before_anything_is_rendered(fault: str) -> None:
     with pytest.raises(ValueError, match=r"the books do not add up: .*thop|dense"):
-        write.render(FAULTS[fault], ("json",))
+        reports.render(FAULTS[fault], ("json",))

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from benchmarks.bare.growth import made
+from reconcile.core import atomic
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.results import RunResult
 from reconcile.engine.settle import Collected, settle
-from reconcile.report import write
+from reconcile.report import reports
 from reconcile.report.json import to_dict, to_json
 
 META: dict[str, Any] = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": []}
@@ -47,7 +48,7 @@ def test_four_times_the_ops_take_four_times_the_calls(what: str) -> None:
     results = {count: settled(count) for count in (500, 2000)}
 
     def run(count: int) -> object:
-        return settled(count) if what == "engine" else write.render(results[count], (what,))
+        return settled(count) if what == "engine" else reports.render(results[count], (what,))
 
     run(500)  # templates and formulas are loaded once
     small, large = calls(lambda: run(500)), calls(lambda: run(2000))
@@ -65,15 +66,15 @@ def test_a_page_that_no_browser_shows_is_left_out_aloud(monkeypatch: pytest.Monk
     result = settled(12)
     ops = len(result.traces[0].rows)
     assert ops == 9
-    assert not write.left_out(result, ("html",))
-    monkeypatch.setattr(write, "PAGE_OPS", ops - 1)
-    assert write.left_out(result, ("md", "html")).startswith(f"There is no HTML page of {ops:,} ops")
-    assert set(write.render(result, ("md", "html"))) == {"md"}
-    assert not write.left_out(result, ("md",))
+    assert not reports.left_out(result, ("html",))
+    monkeypatch.setattr(reports, "PAGE_OPS", ops - 1)
+    assert reports.left_out(result, ("md", "html")).startswith(f"There is no HTML page of {ops:,} ops")
+    assert set(reports.render(result, ("md", "html"))) == {"md"}
+    assert not reports.left_out(result, ("md",))
 
 
 def test_long_texts_are_written_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(write, "PART", 3)
-    write.write(tmp_path, "x", {"md": "aé\ud800bcdefg", "png": b"1234567"})
+    monkeypatch.setattr(atomic, "PART", 3)
+    atomic.write(tmp_path, "x", {"md": "aé\ud800bcdefg", "png": b"1234567"})
     assert (tmp_path / "x.md").read_bytes() == "aé\\ud800bcdefg".encode()
     assert (tmp_path / "x.png").read_bytes() == b"1234567"

@@ -16,7 +16,7 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
 from reconcile.core.results import Claim
 from reconcile.engine.phases import phase_table
-from reconcile.report import terminal, view, write
+from reconcile.report import reports, terminal, view
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
@@ -147,7 +147,7 @@ def test_the_terminal_and_the_page_show_it():
 def test_its_files_do_not_take_the_place_of_a_forward_pass(monkeypatch):
     monkeypatch.setattr("reconcile.report.pictures.can_draw", lambda: True)
     monkeypatch.setattr("reconcile.report.pictures.draw", lambda *_: {"waterfall.svg": "<svg/>"})
-    assert "(steps-training.waterfall.svg)" in write.render(trained(), ("md", "svg"))["md"]
+    assert "(steps-training.waterfall.svg)" in reports.render(trained(), ("md", "svg"))["md"]
 
 
 def test_a_published_backward_stands_beside_the_one_that_ran():

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.core.results import RunResult
-from reconcile.report import pictures, view, write
+from reconcile.report import pictures, reports, view
 from reconcile.report.markdown import to_markdown
 from reconcile.report.pictures import by_layer, embedded, waterfall
 from tests.report import samples
@@ -75,14 +75,14 @@ def test_without_the_library_pictures_are_one_sentence(monkeypatch: pytest.Monke
     with pytest.raises(UsageError, match=r"pip install 'flop-reconcile\[plots\]'"):
         pictures.require()
     with pytest.raises(UsageError, match="matplotlib"):
-        write.render(samples.clean(), ("md", "svg"))
-    assert set(write.render(samples.clean(), ("md",))) == {"md"}
+        reports.render(samples.clean(), ("md", "svg"))
+    assert set(reports.render(samples.clean(), ("md",))) == {"md"}
 
 
 def test_the_formats_that_lie_there_are_found(tmp_path: Path) -> None:
     for name in ("toy.md", "toy.waterfall.svg", "toy.layers.svg", "toy.json", "toys.png", "toy"):
         (tmp_path / name).touch()
-    assert write.lying(tmp_path, "toy") == ("md", "json", "svg")
+    assert reports.lying(tmp_path, "toy") == ("md", "json", "svg")
 
 
 @pytest.mark.parametrize(("can", "added"), [(True, ("svg",)), (False, ())])
@@ -91,7 +91,7 @@ def test_pictures_that_lie_there_are_drawn_anew(
 ) -> None:
     monkeypatch.setattr(pictures, "can_draw", lambda: can)
     (tmp_path / "toy.json").touch()
-    assert write.with_pictures(tmp_path, "toy", ("md",)) == ("md",)
+    assert reports.with_pictures(tmp_path, "toy", ("md",)) == ("md",)
     (tmp_path / "toy.waterfall.svg").touch()
-    assert write.with_pictures(tmp_path, "toy", write.FORMATS) == (*write.FORMATS, *added)
-    assert write.with_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
+    assert reports.with_pictures(tmp_path, "toy", reports.FORMATS) == (*reports.FORMATS, *added)
+    assert reports.with_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")

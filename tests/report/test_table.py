@@ -16,8 +16,8 @@ from reconcile.align import mapping
 from reconcile.core import table
 from reconcile.core.results import Match
 from reconcile.report.csv import to_csv
-from reconcile.report.sweep import to_csv as sweep_csv
 from reconcile.sweep.engine import Finished
+from reconcile.sweep.page import to_csv as sweep_csv
 from tests.report import samples
 
 FORMULA = '=HYPERLINK("x","y")'

@@ -10,28 +10,29 @@ from pathlib import Path
 import pytest
 
 from reconcile.cli.options import FORMATS
+from reconcile.core import atomic
 from reconcile.core.errors import UsageError
-from reconcile.report import write
+from reconcile.report import reports
 from tests.report import samples
 
 
 def test_files_are_written_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    write.prepare(folder)
-    texts = write.render(samples.clean(), write.FORMATS)
-    files = write.write(folder, "toy", texts)
+    atomic.prepare(folder)
+    texts = reports.render(samples.clean(), reports.FORMATS)
+    files = atomic.write(folder, "toy", texts)
     assert [f.name for f in files] == ["toy.md", "toy.csv", "toy.json", "toy.html"]
     assert sorted(os.listdir(folder)) == sorted(f.name for f in files)
     assert files[1].read_bytes().decode("utf-8") == texts["csv"]
 
 
 def test_only_the_formats_asked_for() -> None:
-    assert list(write.render(samples.clean(), ("json", "csv"))) == ["csv", "json"]
-    assert FORMATS == write.FORMATS
+    assert list(reports.render(samples.clean(), ("json", "csv"))) == ["csv", "json"]
+    assert FORMATS == reports.FORMATS
 
 
 def test_preparing_leaves_nothing_behind(tmp_path: Path) -> None:
-    write.prepare(tmp_path)
+    atomic.prepare(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -41,13 +42,13 @@ def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(
             UsageError, match=r"^cannot write reports to .*taken.*: .*\. Choose another folder with --out\.$"
         ):
-            write.prepare(folder)
+            atomic.prepare(folder)
 
 
 def test_a_folder_in_place_of_a_file_is_refused_and_the_old_files_stay(tmp_path: Path) -> None:
     (tmp_path / "toy.json").mkdir()
     with pytest.raises(UsageError, match="cannot write reports"):
-        write.write(tmp_path, "toy", {"json": "new"})
+        atomic.write(tmp_path, "toy", {"json": "new"})
     assert [p.name for p in tmp_path.iterdir()] == ["toy.json"]
 
 
@@ -63,13 +64,13 @@ def test_an_interruption_leaves_the_old_files_whole(
 
     monkeypatch.setattr(*{"fsync": (os, "fsync", interrupt), "replace": (Path, "replace", interrupt)}[stage])
     with pytest.raises(KeyboardInterrupt):
-        write.write(tmp_path, "toy", {"md": "new" * 1000, "json": "new"})
+        atomic.write(tmp_path, "toy", {"md": "new" * 1000, "json": "new"})
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"toy.md": "old", "toy.json": "old"}
 
 
 @pytest.mark.parametrize("name", ["gru_demo", "net.make+net.other", "gru_demo@tf-1.12", "модель", "x" * 100, "ж" * 50])
 def test_a_name_that_can_be_a_files_stays(name: str) -> None:
-    assert write.safe(name) == name
+    assert atomic.safe(name) == name
 
 
 @pytest.mark.parametrize(
@@ -82,15 +83,15 @@ def test_a_name_that_can_be_a_files_stays(name: str) -> None:
 def test_another_name_cannot_leave_the_folder_and_gets_a_hash(name: str, stem: str) -> None:
     """100 bytes in all: what is kept of the name, and 12 digits of its hash behind a dash."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    assert write.safe(name) == f"{stem}-{digest[:12]}"
-    assert len(write.safe(name).encode()) <= 100
+    assert atomic.safe(name) == f"{stem}-{digest[:12]}"
+    assert len(atomic.safe(name).encode()) <= 100
 
 
 def test_names_that_differ_anywhere_are_different_files() -> None:
     """Two sets of parameters, a hundred characters of which are the same; and spellings that come out alike."""
     names = [f"pair+{'wide=1+' * 20}units={units}" for units in range(50)]
     names += ["a/b", "a b", "a_b", ".a_b", "a:b", "A/B"]
-    assert len({write.safe(name).lower() for name in names}) == len(names)
+    assert len({atomic.safe(name).lower() for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("linking", [True, False])
@@ -105,15 +106,15 @@ def test_a_new_file_takes_the_place_of_none(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("there", "link"):
         with pytest.raises(FileExistsError):
-            write.one(tmp_path / name, "new", new=True)
-    write.one(tmp_path / "fresh", "new", new=True)
+            atomic.one(tmp_path / name, "new", new=True)
+    atomic.one(tmp_path / "fresh", "new", new=True)
     assert (tmp_path / "there").read_text() == "mine"
     assert (tmp_path / "fresh").read_text() == "new"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "link", "there"]
 
 
 def test_names_that_utf8_cannot_hold_are_written_escaped(tmp_path: Path) -> None:
-    (file,) = write.write(tmp_path, "toy", {"csv": "a\ud800b"})
+    (file,) = atomic.write(tmp_path, "toy", {"csv": "a\ud800b"})
     assert file.read_bytes() == b"a\\ud800b"
 
 
@@ -123,7 +124,7 @@ def test_a_large_result_is_rendered_in_time_that_grows_with_its_size() -> None:
     def seconds(layers: int) -> float:
         result = samples.grown(layers)
         start = time.process_time()
-        write.render(result, write.FORMATS)
+        reports.render(result, reports.FORMATS)
         return time.process_time() - start
 
     seconds(10)

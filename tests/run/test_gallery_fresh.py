@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.model_zoo.pair import zoo_names
-from reconcile.report import write
+from reconcile.report import reports
 from reconcile.report.gallery import to_markdown
 from reconcile.work import load
 from reconcile.zoo.gallery import measure, read
@@ -54,9 +54,9 @@ def test_a_pair_run_again_gives_its_row_and_its_report(model: str) -> None:
     assert replace(row, error=None) == replace(held, error=None), f"the row of {model} is {STALE}"
     assert result is not None
     kept = [
-        f for f in write.lying(REPORTS, model) if f != "html" or model == "gru_demo"
+        f for f in reports.lying(REPORTS, model) if f != "html" or model == "gru_demo"
     ]  # other pages are not committed
-    texts = write.render(result, ("md", *kept), None, f"reconcile run --model {model}")
+    texts = reports.render(result, ("md", *kept), None, f"reconcile run --model {model}")
     for end, text in texts.items():
         if not end.endswith(".svg"):  # test_reports_fresh.py looks at pictures
             assert text == (REPORTS / f"{model}.{end}").read_text(), f"reports/{model}.{end} is {STALE}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.model_zoo.pair import zoo_names
-from reconcile.report import write
+from reconcile.report import reports
 from reconcile.report.steps import PAGE, command, headline, to_markdown
 from reconcile.work import load
 from reconcile.zoo.rows import reconciled, source_of
@@ -40,6 +40,6 @@ def test_a_step_run_again_gives_its_row_and_its_report(model: str) -> None:
     row, result = measure(model, REPORTS / "baselines")
     assert row == ROWS[model], f"the row of {model} is {STALE}"
     assert result is not None
-    name = write.stem(model, training=True)
-    texts = write.render(result, ("md",), headline(result), command(model, row.at, row.device))
+    name = reports.stem(model, training=True)
+    texts = reports.render(result, ("md",), headline(result), command(model, row.at, row.device))
     assert texts["md"] == (REPORTS / f"{name}.md").read_text(), f"reports/{name}.md is {STALE}"

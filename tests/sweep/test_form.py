@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reconcile.core.results import RunResult
-from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
 from reconcile.sweep import form
 from reconcile.sweep.engine import Finished
 from reconcile.sweep.outcome import outcome_of, refused
+from reconcile.sweep.page import costs, to_csv, to_markdown, verdict
 from tests.report import samples
 from tests.sweep.fakes import counter, outcome
 

@@ -6,9 +6,9 @@ import csv
 import io
 import re
 
-from reconcile.report.sweep import costs, to_csv, to_markdown, verdict
-from reconcile.report.write import safe
+from reconcile.core.atomic import safe
 from reconcile.sweep.engine import Finished
+from reconcile.sweep.page import costs, to_csv, to_markdown, verdict
 from tests.sweep.fakes import counter, outcome
 
 COST = {"wall_s": 12.34, "peak_bytes": 3 << 29}

@@ -10,7 +10,7 @@ from reconcile.core.causes import State
 from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from reconcile.launch import runner
 from reconcile.launch.runner import RunRequest
-from reconcile.report import write
+from reconcile.report import reports
 from reconcile.report.view import phases
 from reconcile.verdict.verdict import verdict
 
@@ -73,7 +73,7 @@ def test_a_training_step(ask):
     (figure,) = verdict(result).figures
     assert "per training step of" in figure.sentence
     assert any("torch.optim.Adam" in note for note in figure.notes)
-    assert all(write.render(result, ("md", "csv", "json"), statement, "").values())
+    assert all(reports.render(result, ("md", "csv", "json"), statement, "").values())
 
 
 @pytest.mark.zoo

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..core import table
+from ..core.atomic import safe
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..core.records import TITLES
 from ..core.text import markdown, number, percent, ratio
-from ..sweep.engine import Finished
-from .write import safe
+from .engine import Finished
 
 COLUMNS = (
     "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",

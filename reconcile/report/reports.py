@@ -1,0 +1,107 @@
+"""The reports of a run, by format: which there are, which lie in a folder, and their texts. ``core/atomic`` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..core.atomic import safe
+from ..core.records import TRAINING
+from ..core.results import RunResult, Statement
+from . import foot
+
+FORMATS = ("md", "csv", "json", "html")
+PICTURES = ("svg", "png")
+PAGE_OPS = 200_000
+"""Ops of traces beyond which there is no HTML page: a browser would take minutes over it and run out of memory."""
+
+
+def render(
+    result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
+) -> dict[str, str | bytes]:
+    """The reports by what ends their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
+
+    A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
+    UsageError where pictures are asked for and cannot be drawn.
+    """
+    foot.check(result)
+    if left_out(result, formats):
+        formats = tuple(name for name in formats if name != "html")
+    drawn = _drawn(result, statement, formats)
+    makers: dict[str, Callable[[], str]] = {
+        "md": lambda: _markdown(result, statement, command, tuple(drawn)),
+        "csv": lambda: _csv(result),
+        "json": lambda: _json(result),
+        "html": lambda: _html(result, statement, command),
+    }
+    return {**{name: makers[name]() for name in FORMATS if name in formats}, **drawn}
+
+
+def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
+    """A sentence where a page is asked for that no browser could show; '' where all can be written."""
+    ops = sum(len(trace.rows) for trace in result.traces)
+    if "html" not in formats or ops <= PAGE_OPS:
+        return ""
+    return (
+        f"There is no HTML page of {ops:,} ops: a browser takes up to {PAGE_OPS:,}. Everything is in the other formats "
+        "(--format md,csv,json)."
+    )
+
+
+def lying(folder: Path, stem: str) -> tuple[str, ...]:
+    """The formats of this model's reports that lie in a folder already."""
+    ends = {path.name.rpartition(".")[2] for path in folder.glob(f"{safe(stem)}.*")}
+    return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
+
+
+def stem(model: str, *, training: bool) -> str:
+    """What the names of a run's files begin with; a training step does not take the place of a call."""
+    return f"{model}-training" if training else model
+
+
+def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
+    """``formats`` and the pictures of this report that lie there: old ones would stand beside new numbers.
+
+    Where nothing can draw them they stay, and the Markdown does without.
+    """
+    from .pictures import can_draw
+
+    there = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
+    return (*formats, *there) if there and can_draw() else formats
+
+
+def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
+    wanted = [name for name in PICTURES if name in formats]
+    if not wanted:
+        return {}
+    from . import pictures, view
+
+    pictures.require()
+    return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
+
+
+def _markdown(result: RunResult, statement: Statement | None, command: str, drawn: tuple[str, ...]) -> str:
+    from .markdown import to_markdown
+    from .pictures import embedded
+
+    return to_markdown(
+        result, statement, command, embedded(safe(stem(result.model, training=result.pass_ == TRAINING)), drawn)
+    )
+
+
+def _csv(result: RunResult) -> str:
+    from .csv import to_csv
+
+    return to_csv(result)
+
+
+def _json(result: RunResult) -> str:
+    from .json import to_json
+
+    return to_json(result)
+
+
+def _html(result: RunResult, statement: Statement | None, command: str) -> str:
+    from .page import to_html
+
+    return to_html(result, statement, command)
