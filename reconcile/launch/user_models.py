@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import files
 from ..adapters import COUNTERS, Counter
-from ..core.errors import UsageError, short, unknown
+from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, whole
 from ..core.records import TITLES
 from ..model_zoo.pair import Input
@@ -27,7 +27,7 @@ def factory(framework: str, text: str, option: str = "") -> str:
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
-        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {short(stem)}:make_model.")
+        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
         hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"

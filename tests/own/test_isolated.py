@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import reconcile
+from reconcile.core.atomic import safe
 from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
 from reconcile.core.results import RunResult
 from reconcile.launch import in_workers, runner
@@ -151,7 +152,7 @@ def test_two_numbers_are_cited_with_what_separates_them() -> None:
 def test_reports_are_written(tmp_path: Path) -> None:
     found = reconcile.Run(samples.clean())
     assert found.write(tmp_path / "a") == [tmp_path / "a" / f"toy.{suffix}" for suffix in ("md", "csv", "json")]
-    assert found.write(str(tmp_path), ["json"], name="b/c") == [tmp_path / "b_c.json"]
+    assert found.write(str(tmp_path), ["json"], name="b/c") == [tmp_path / f"{safe('b/c')}.json"]
     with pytest.raises(UsageError, match=r"unknown format 'xls'\. There are: "):
         found.write(tmp_path, ["xls"])
     (tmp_path / "file").touch()

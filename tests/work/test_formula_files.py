@@ -203,8 +203,13 @@ def test_no_formula_of_the_tools_own_gives_less_than_nothing() -> None:
     """Shapes below 0 and records that do not fit make the work unknown, by name."""
     assert len(registered()) > 600
     negative = make("aten.relu", [(-4, 2)], [(-4, 2)])
-    with pytest.raises(UnknownWork, match=r"the formula for aten\.relu does not fit this record: it returned cmp=-8"):
+    with pytest.raises(UnknownWork, match=r"shape \[-4, 2\] not fully known"):
         work_of(negative)
+    fewer = make("aten.max_pool2d", [(1, 1, 4, 4)], [(1, 1, 2, 2)], kernel_size=[2, 0])
+    with pytest.raises(
+        UnknownWork, match=r"the formula for aten\.max_pool2d does not fit this record: it returned cmp=-4"
+    ):
+        work_of(fewer)
     odd = make("aten.convolution", [(1, 1, 4, 4), (1, 1, 2, 2)], [(1, 1, 3, 3)], transposed=[{}])
     assert work_of(odd)  # what is truthy is true
     with pytest.raises(UnknownWork, match=r"the formula for aten\.gru does not fit this record: "):
