@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..shared.model_file import FileError, Wanted, matched, member
+from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from . import graph as tf_graph
 from . import ops as tf_ops
@@ -82,7 +82,7 @@ def graph_def(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Gra
             f"{where} is not frozen: it holds variables without their values. Freeze it, or save a SavedModel."
         )
     holders = [node for node in definition.node if node.op == "Placeholder"]
-    inputs = matched(where, [_placeholder(node) for node in holders], given)
+    inputs = matched(where, [_placeholder(where, node) for node in holders], given)
     model, left = imported(
         definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file["signature"])
     )
@@ -120,11 +120,17 @@ def listed(names: Sequence[str]) -> str:
     return shown or "none"
 
 
-def _placeholder(node: Any) -> Wanted:
+def _placeholder(where: str, node: Any) -> Wanted:
     import tensorflow as tf
 
-    shape = tf.TensorShape(node.attr["shape"].shape) if "shape" in node.attr else tf.TensorShape(None)
-    return Wanted(node.name, dims(shape), tf.as_dtype(node.attr["dtype"].type).name)
+    try:
+        shape = dims(tf.TensorShape(node.attr["shape"].shape if "shape" in node.attr else None))
+        dtype = tf.as_dtype(node.attr["dtype"].type).name
+    except (TypeError, ValueError) as error:
+        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has no type or no shape.") from error
+    if any(size is not None and size < 0 for size in shape or ()):
+        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has a size below 0.")
+    return Wanted(node.name, shape, dtype)
 
 
 def dims(shape: Any) -> tuple[int | None, ...] | None:
