@@ -2,7 +2,7 @@
 
 The loss is the mean of squares of every floating output, summed over the outputs.  Gradients come from
 ``backward()``: the parameters that require one get theirs, and what leads to the input alone is never computed.  Recurrent
-layers and attention are recorded as one op each way, as in inference (torch_fused.py).
+layers and attention are recorded as one op each way, as in inference (fused.py).
 """
 
 from contextlib import contextmanager, nullcontext

@@ -38,7 +38,7 @@ class Step:
 
 
 def identity(graph: Any) -> int:
-    """The same for a function's graph and for that graph with other shapes (tf_shapes.py)."""
+    """The same for a function's graph and for that graph with other shapes (shapes.py)."""
     return id(getattr(graph, "shaped_from", graph))
 
 

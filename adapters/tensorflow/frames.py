@@ -2,7 +2,7 @@
 
 ``tf.while_loop`` of TensorFlow 1 leaves its loop in the graph itself: one *frame* per loop, named by its Enter ops.
 A loop condition made of ``counter < bound`` terms with constant start, step and bound gives the trip count, as in
-tf_loops.py.  Python 3.6, TensorFlow 1.12 and later.
+loops.py.  Python 3.6, TensorFlow 1.12 and later.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Set

@@ -2,7 +2,7 @@
 
 Every gradient function of a registered op is called through one place per way of asking for gradients (a tape's, and
 ``tf.gradients``' inside of function bodies), and every custom one is handed over when its forward op is recorded. What it
-adds to the graph, from what and to what, is all that the phases of a training step need (tf_phases.py): no name is read.
+adds to the graph, from what and to what, is all that the phases of a training step need (phases.py): no name is read.
 """
 
 from __future__ import annotations

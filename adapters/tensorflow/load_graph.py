@@ -15,7 +15,7 @@ from .loops import Constants
 
 
 class Graph:
-    """A concrete function that stands where a model stands; ``scopes`` as tf_model.py records them."""
+    """A concrete function that stands where a model stands; ``scopes`` as model.py records them."""
 
     def __init__(self, concrete: Any, scopes: dict[str, str], notes: tuple[str, ...] = ()) -> None:
         self.concrete = concrete

@@ -1,7 +1,7 @@
 """Names of the TensorFlow ops that a graph from a file may hold: each computes on its inputs, or keeps its state in memory.
 
 Whatever can name a file, a server, a library, a device or a Python function is not here: its attributes and inputs were looked
-through, op by op, for that (TensorFlow 2.21's registry).  tf_ops.py says what the attributes of some must be.
+through, op by op, for that (TensorFlow 2.21's registry).  ops.py says what the attributes of some must be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which TensorFlow ops a graph from a file may hold: those on the list of tf_op_names.py, with attributes that are harmless.
+"""Which TensorFlow ops a graph from a file may hold: those on the list of op_names.py, with attributes that are harmless.
 
 Every other op is refused until somebody trusts the file, whatever its own registration says of it.
 """

@@ -1,6 +1,6 @@
 """The phases and layers of a TensorFlow training step's ops, from what the gradient functions were noted to do.
 
-The definitions are those of torch_phases.py:
+The definitions are those of pytorch/phases.py:
 
 * What a gradient function adds to the graph belongs to the layer of the forward op.
 * It is a ``weight-gradient`` where its result flows into nothing but gradients of variables, or of what was computed from

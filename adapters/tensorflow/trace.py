@@ -216,7 +216,7 @@ class Tracer(object):
 
 def trace_function(concrete, scopes, run, versions, notes=(), look=None):
     # type: (Any, Dict[str, str], Callable[[List[Fetch]], Dict[Fetch, Any]], Dict[str, str], Tuple[str, ...], Any) -> Trace
-    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (tf_model.py)."""
+    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (model.py)."""
     tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
     return finished(tracer, versions, notes)

@@ -1,4 +1,4 @@
-"""What moved between two takes of one model: frozen records that ``drift.py`` makes and the faces show."""
+"""What moved between two takes of one model: frozen records that ``compare.py`` makes and the faces show."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LENT = "not installed in that environment; lent, as it is here, by the one that 
 
 
 class Taker(object):
-    """What takes traces and ledgers of one pair, in one framework; the request is that of the worker (worker.py)."""
+    """What takes traces and ledgers of one pair, in one framework; the request is that of the worker (main.py)."""
 
     def __init__(self, request, pair):
         # type: (Dict[str, Any], Any) -> None

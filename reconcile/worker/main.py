@@ -2,8 +2,8 @@
 
 Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out, training} (the optimiser of a
 training step, '' for a call); where somebody gives a model by
-a function of their own (given.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
-{files} where by a file (given_file.py).  For every
+a function of their own (factory.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
+{files} where by a file (model_file.py).  For every
 task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
 ``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
 cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.  {"theirs"} among the

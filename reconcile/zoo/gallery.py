@@ -131,7 +131,7 @@ def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading
 
 
 def _proof(model: str) -> dict[str, Any]:
-    """What proof.py says of both models, run in a process of its own."""
+    """What parity.py says of both models, run in a process of its own."""
     command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[1]), model]
     try:
         done = subprocess.run(

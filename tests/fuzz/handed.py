@@ -14,7 +14,7 @@ from unittest import mock
 from .harness import Wrong
 
 CANNOT_BE_READ = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
-"""What a library says of a damaged file: given_file.py makes a sentence of it. Any other error is a check that fell over."""
+"""What a library says of a damaged file: model_file.py makes a sentence of it. Any other error is a check that fell over."""
 
 
 class Handed(BaseException):

@@ -130,7 +130,7 @@ def _work(data: bytes, path: Path, inputs: Any) -> None:
     file = {"path": str(path), "kind": "onnx", "size": len(data), "trusted": False, "signature": ""}
     try:
         model, _ = load_onnx.load(file, inputs or None)
-    except (onnx.checker.ValidationError, RuntimeError):  # ONNX' own words, of which given_file.py makes a sentence
+    except (onnx.checker.ValidationError, RuntimeError):  # ONNX' own words, of which model_file.py makes a sentence
         return
     trace = from_json(to_json(trace_onnx.trace(model)))
     for op in trace.ops:

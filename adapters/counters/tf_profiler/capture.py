@@ -4,7 +4,7 @@
 ``@frozen``    the graph of the frozen function (control flow lowered, pruned);
 ``@runmeta``   the frozen GraphDef imported into a graph of its own, with the RunMetadata of one traced run.
 
-Then the recipes: published ways that build the model otherwise (tf_session.py), and keras-flops'.
+Then the recipes: published ways that build the model otherwise (session.py), and keras-flops'.
 Python 3.6, TensorFlow 1.12 and later.
 """
 
