@@ -2,8 +2,8 @@
 
 Two layers, each where the system has it. *Files*: Landlock (Linux 5.13, docs.kernel.org/userspace-api/landlock.html) refuses
 to write, create, empty, rename or delete anything outside one folder. *Calls*: a seccomp filter (libseccomp) leaves the calls
-of ``system_calls.py``: no network, no signal to other processes, nothing that looks into them. Neither can be taken off again, also
-not by another program that this process becomes. What is read is not limited: frameworks read all over the system.
+of ``system_calls.py``: no network, no signal to other processes, nothing that looks into them. Neither can be taken off
+again, also not by another program that this process becomes. What is read is not limited: frameworks read all over the system.
 """
 
 from __future__ import annotations

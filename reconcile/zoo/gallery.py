@@ -132,7 +132,7 @@ def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading
 
 def _proof(model: str) -> dict[str, Any]:
     """What parity.py says of both models, run in a process of its own."""
-    command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[1]), model]
+    command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[2]), model]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, env=clean_environ(), timeout=PROOF_LIMIT, check=False

@@ -90,7 +90,7 @@ def test_where_no_file_takes_the_traceback_it_is_printed(stub: Stub, monkeypatch
 def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) -> None:
     code = f"""if 1:
         import runpy, sys
-        from reconcile import runner
+        from reconcile.launch import runner
 
         def deep(*_):
             deep()
