@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import tf_graph, tf_ops
-from .model_file import FileError, Wanted, matched, member
+from .model_file import FileError, Wanted, matched, member, shown
 from .nested import Arguments
 from .tf_frames import ROOT, Frames
 from .tf_loops import Constants
@@ -81,7 +81,7 @@ def graph_def(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Gra
             f"{where} is not frozen: it holds variables without their values. Freeze it, or save a SavedModel."
         )
     holders = [node for node in definition.node if node.op == "Placeholder"]
-    inputs = matched(where, [_placeholder(node) for node in holders], given)
+    inputs = matched(where, [_placeholder(where, node) for node in holders], given)
     model, left = imported(
         definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file["signature"])
     )
@@ -119,11 +119,17 @@ def listed(names: Sequence[str]) -> str:
     return shown or "none"
 
 
-def _placeholder(node: Any) -> Wanted:
+def _placeholder(where: str, node: Any) -> Wanted:
     import tensorflow as tf
 
-    shape = tf.TensorShape(node.attr["shape"].shape) if "shape" in node.attr else tf.TensorShape(None)
-    return Wanted(node.name, dims(shape), tf.as_dtype(node.attr["dtype"].type).name)
+    try:
+        shape = dims(tf.TensorShape(node.attr["shape"].shape if "shape" in node.attr else None))
+        dtype = tf.as_dtype(node.attr["dtype"].type).name
+    except (TypeError, ValueError) as error:
+        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has no type or no shape.") from error
+    if any(size is not None and size < 0 for size in shape or ()):
+        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has a size below 0.")
+    return Wanted(node.name, shape, dtype)
 
 
 def dims(shape: Any) -> tuple[int | None, ...] | None:

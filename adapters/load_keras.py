@@ -106,10 +106,9 @@ def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:
         with h5py.File(source, "r") as found:
             total = _size(where, found)
             config = found.attrs.get("model_config")
-    except OSError as error:
-        raise FileError(
-            "{} is cut short or damaged: {}.".format(where, str(error).split("(", 1)[-1].rstrip(")"))
-        ) from error
+    except (OSError, RuntimeError, LookupError, ValueError, OverflowError) as error:  # h5py has all of these
+        why = str(error).strip("'").split("(", 1)[-1].rstrip(")")
+        raise FileError(f"{where} is cut short or damaged: {why}.") from error
     if total > max(2 * file["size"], 1 << 24) and not file["trusted"]:
         raise FileError(
             f"the tensors of {where} are said to be {total:,} bytes, more than the file can hold; --trust-file opens it "

@@ -53,6 +53,8 @@ def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Model, A
         proto = inferred(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
         raise FileError(f"{where} cannot be given shapes: {_first(error)}.") from error
+    except (LookupError, TypeError) as error:  # of ONNX' own tables of types
+        raise FileError(f"{where} is damaged: a tensor in it has a type that ONNX does not know.") from error
     return Model(proto, where), (tuple(inputs), {})
 
 

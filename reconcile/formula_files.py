@@ -67,7 +67,7 @@ def _held(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
     name = f"the formula for {entry.op} in {file}"
 
     def compute(op: Op) -> Work:
-        return _calling(file, limit, name, lambda: _plain(entry.compute(op)), line)
+        return _calling(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
 
     return compute
 
@@ -82,12 +82,14 @@ def _plain(found: object) -> Work:
     return work
 
 
-def _calling(file: Path, limit: float, what: str, call: Callable[[], T], line: int = 0) -> T:
-    """What ``call`` returns, within ``limit`` seconds. Raises FormulaError instead of whatever else it raises."""
+def _calling(
+    file: Path, limit: float, what: str, call: Callable[[], T], line: int = 0, may: tuple[type[Exception], ...] = ()
+) -> T:
+    """What ``call`` returns, within ``limit`` seconds. Raises FormulaError instead of whatever else it raises but it ``may``."""
     try:
         with _within(limit):
             return call()
-    except (UnknownWork, FormulaError, KeyboardInterrupt):
+    except (*may, FormulaError, KeyboardInterrupt):
         raise
     except NoWork as error:
         raise FormulaError(f"{what}{_at(line)}: {error}.") from error
