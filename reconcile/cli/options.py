@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,10 @@ class _Path(click.Path):
         """See click.ParamType.convert. Raises UsageError."""
         if "\0" in str(value):
             raise UsageError(f"{param.opts[0] if param else 'a path'}: there is a zero byte in {str(value)!r}.")
+        try:
+            os.fsencode(value)
+        except UnicodeEncodeError:
+            raise UsageError(f"{param.opts[0] if param else 'a path'}: no file can be called {str(value)!r}.") from None
         return super().convert(value, param, ctx)
 
 
