@@ -22,6 +22,8 @@ from .harness import Wrong
 
 STATUS = (0, 1, 2, 3)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+HERE = "{repository}"
+"""Where the repository is, in an argument."""
 BASELINE = ROOT / "reports/baselines/gru_demo/current.json"
 SMALL = ROOT / "reports/baselines/matmul_init/tf-2.3.1.json"
 SIGNED = ("amount", "off")
@@ -50,7 +52,7 @@ def unpacked(data: bytes, folder: Path) -> list[str]:
         data = base64.b64decode(encoded) if encoded != text else text.encode("utf-8", "surrogatepass")
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
-    return [re.sub(r"\{([\w.]*)\}", lambda m: str(folder / m[1]), arg) for arg in said["args"]]
+    return [re.sub(r"\{([\w.]*)\}", lambda m: str(folder / m[1]), arg.replace(HERE, str(ROOT))) for arg in said["args"]]
 
 
 def ready() -> None:

@@ -196,15 +196,13 @@ def _change(rng: Random, item: Any, field: Any, there: Sequence[Any], words: Seq
         key = rng.choice(list(value) or ["x"])
         same = [m for m in there if hasattr(value[key], "DESCRIPTOR") and m.DESCRIPTOR is value[key].DESCRIPTOR]
         if same:
-            value[key].CopyFrom(rng.choice(same))
+            _copy(rng.choice(same), value[key])
     elif nested:
         same = [m for m in there if m.DESCRIPTOR is field.message_type and m is not item]
         into = value.add() if hasattr(value, "add") and rng.random() < 0.5 else value
         into = rng.choice(value) if into is value and hasattr(value, "add") and len(value) else into
         if same and hasattr(into, "CopyFrom"):
-            other = type(into)()
-            other.CopyFrom(rng.choice(same))
-            into.CopyFrom(other)
+            _copy(rng.choice(same), into)
     elif hasattr(value, "append"):
         if len(value) and rng.random() < 0.5:
             value[rng.randrange(len(value))] = _scalar(rng, field, value[0], words)
@@ -212,6 +210,13 @@ def _change(rng: Random, item: Any, field: Any, there: Sequence[Any], words: Seq
             value.append(_scalar(rng, field, value[0] if len(value) else None, words))
     else:
         setattr(item, field.name, _scalar(rng, field, value, words))
+
+
+def _copy(source: Any, into: Any) -> None:
+    """Copy a message into another, which may be a part of it: protobuf would copy that without end."""
+    other = type(into)()
+    other.CopyFrom(source)
+    into.CopyFrom(other)
 
 
 def _scalar(rng: Random, field: Any, old: Any, words: Sequence[Any]) -> Any:

@@ -11,10 +11,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from . import commands, mutate
-from .commands import BASELINE, SMALL, command
+from .audit import ROOT
+from .commands import BASELINE, HERE, SMALL, command
 from .harness import Target, Wrong, drawn
 
-BASELINES = str(SMALL.parents[1])
+COMMITTED, BASELINES = (f"{HERE}/{path.relative_to(ROOT)}" for path in (BASELINE, SMALL.parents[1]))
 DEEP = 5000
 """Levels beyond every reader's recursion, and digits beyond Python's limit."""
 VALUES = ('0 -1 2.5 1e3 nan inf true "2" 0x10 [1] {a=1} 1979-05-27 ' + "9" * DEEP + " 1" + "0" * 400).split()
@@ -43,7 +44,7 @@ def baselines(rng: Random) -> bytes:
     text = mutate.tree(rng, base, WORDS)
     if rng.random() < 0.1:
         spoilt = mutate.blob(rng, text.encode("utf-8", "replace"))
-        return command(["diff", "{a.json}", str(BASELINE)], {"a.json": spoilt})
+        return command(["diff", "{a.json}", COMMITTED], {"a.json": spoilt})
     if rng.random() < 0.25 and base is _baseline(SMALL):
         look = ["decode", "1234", "--model", "matmul_init", "--no-run", "--baselines", "{}"]
         return command(look, {"matmul_init/current.json": text})
@@ -67,7 +68,7 @@ def conventions() -> st.SearchStrategy[bytes]:
     words = (*VALUES, "[", "]", "=", '"""', "é")
     spoilt = st.integers(0, 2**32).map(lambda seed: mutate.text(Random(seed), CONVENTION, words))
     how = st.sampled_from((
-        ["diff", str(BASELINE), str(BASELINE)],
+        ["diff", COMMITTED, COMMITTED],
         ["decode", "7", "--model", "matmul_init", "--no-run", "--baselines", BASELINES],
         ["run", "--model", "gru_demo", "--format", "csv,json", "--out", "{out}"],
     ))  # fmt: skip
