@@ -89,7 +89,9 @@ def _calling(
     try:
         with _within(limit):
             return call()
-    except (*may, FormulaError, KeyboardInterrupt):
+    except may:
+        raise
+    except (FormulaError, KeyboardInterrupt):
         raise
     except NoWork as error:
         raise FormulaError(f"{what}{_at(line)}: {error}.") from error
