@@ -161,7 +161,7 @@ def child(tmp_path: Path) -> Callable[[], subprocess.Popen[bytes]]:
             [sys.executable, "-c", CHILD, str(tmp_path / "bin" / "uv")],
             start_new_session=True,
             stderr=subprocess.DEVNULL,
-            cwd=Path(environments.__file__).parents[1],
+            cwd=Path(environments.__file__).parents[2],
         )
 
     return started

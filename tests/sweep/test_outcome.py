@@ -101,7 +101,7 @@ def test_a_run_that_lost_a_worker_asks_for_another(monkeypatch: pytest.MonkeyPat
     )  # fmt: skip
     assert not said(monkeypatch, tmp_path, lambda _request: result)["interrupted"]
     cut = replace(result, ledgers=(lost, *result.ledgers[1:]))
-    monkeypatch.setattr(cell.write, "render", lambda *_all: {})
+    monkeypatch.setattr(cell.reports, "render", lambda *_all: {})
     assert said(monkeypatch, tmp_path, lambda _request: cut)["interrupted"] == lost.reason
     note = "cannot run on meta (its process was killed (signal 9: out of memory?)): traced on the CPU"
     noted = replace(result, traces=(replace(result.traces[0], notes=(note,)), *result.traces[1:]))

@@ -37,7 +37,7 @@ def ask(tmp_path_factory):
     (folder / "trained.py").write_text(NET)
 
     def asked(function, shape, convention, **options):
-        inputs = runner.own.read_inputs([shape])
+        inputs = runner.user_models.read_inputs([shape])
         factories = {"torch": f"trained:{function}"}
         request = RunRequest(
             "", {}, convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
