@@ -18,6 +18,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.runner import RunRequest, collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import ZERO, Work, work_of
+from tests.zoo.choice import chosen as of_pairs
 
 pytestmark = pytest.mark.frameworks
 
@@ -66,7 +67,7 @@ def of_weights(op):
 BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convolution", "lstm_lm"]
 
 
-@pytest.mark.parametrize("model", BATCHES)
+@pytest.mark.parametrize("model", of_pairs(BATCHES, ("family_norm", "lstm_lm")))
 def test_twice_the_batch_is_twice_the_work(collecting, model):
     module = pairs.load_pair(pairs.pair_path(model))
     settings = getattr(module, "PROOF", {})
@@ -98,7 +99,7 @@ STEPS = {
 """Settings, settings of twice as many steps, and the recurrent layers (none: all)."""
 
 
-@pytest.mark.parametrize("model", STEPS)
+@pytest.mark.parametrize("model", of_pairs(STEPS, ("gru_demo",)))
 def test_twice_the_steps_are_twice_a_recurrent_layers_products(collecting, model):
     first, second, layers = STEPS[model]
     once, twice = (reconciles(collecting(model, **settings)) for settings in (first, second))
