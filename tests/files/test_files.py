@@ -218,6 +218,11 @@ def test_a_keras_file_and_an_exported_program(collecting: Collecting, folder: Pa
     assert data["params"] == {"tf": "gru_demo.keras", "torch": "gru_demo.pt2"}
 
 
+def test_a_saved_model_in_a_confined_worker(folder: Path, tmp_path: Path) -> None:
+    data = report(folder, tmp_path, 0, "--tf", "gru_demo_saved", "--counter", "tf.profiler@frozen")
+    assert [t["totals"]["matmul"] for t in data["traces"]] == [2 * MACS]
+
+
 def test_a_lowered_graph_and_torchscript(collecting: Collecting, folder: Path, tmp_path: Path) -> None:
     """No hook can be put on a TorchScript module: thop and fvcore fail, each in its own words."""
     result, own = zoo(collecting, "gru_demo")
