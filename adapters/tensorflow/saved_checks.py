@@ -8,7 +8,6 @@ left out; where anything else needs what must not run, the file is refused.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -37,10 +36,18 @@ def checked(where: str, path: str) -> Iterator[str]:
         folder = Path(made, where)
         folder.mkdir()
         (folder / "saved_model.pb").write_bytes(saved.SerializeToString())
-        if os.path.isdir(os.path.join(path, "variables")):
-            # copied: a confined worker (launch/confine.py) makes no links, and nobody changes a copy meanwhile
-            shutil.copytree(os.path.join(path, "variables"), folder / "variables")
+        _copy(Path(path, "variables"), folder / "variables")
         yield str(folder)
+
+
+def _copy(variables: Path, to: Path) -> None:
+    """Copy the bytes of the files there, where there are any: a confined worker (launch/confine.py) makes no links and sets
+    no permissions or times, and nobody changes a copy meanwhile."""
+    if variables.is_dir():
+        to.mkdir()
+        for file in variables.iterdir():
+            if file.is_file():
+                shutil.copyfile(file, to / file.name)
 
 
 def _parsed(where: str, path: str) -> Any:
