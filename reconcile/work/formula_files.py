@@ -120,8 +120,9 @@ def _at(line: int) -> str:
 def _within(limit: float) -> Iterator[None]:
     """Raises _TooLong in the main thread when ``limit`` seconds are over, where the system has timers.
 
-    It comes between two steps of Python: a single call of C code that does not end is not interrupted. A timer that runs
-    already runs on after this.
+    It comes between two steps of Python: a single call of C code that does not end is not interrupted, nor, in Python 3.10
+    (Python/ceval.c, the eval breaker before SETUP_FINALLY), a loop whose body begins with ``try``. A timer that runs already
+    runs on after this.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

@@ -143,7 +143,7 @@ def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handler, rest = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 500)
     begun = time.monotonic()
     try:
-        file.write_text("x = 0\nwhile True:\n    try:\n        x += 1\n    except Exception:\n        pass\n")
+        file.write_text("x = 0\nwhile True:\n    y = x\n    try:\n        x += 1\n    except Exception:\n        pass\n")
         with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 0\.2 s; .* with --timeout SECONDS"):
             load_formulas((file,))
         returning(file, "while True: pass")
