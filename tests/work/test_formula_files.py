@@ -105,7 +105,7 @@ def test_unknown_work_is_no_error_and_goes_through_other_formulas(file: Path) ->
         ("def f():\n    f()\nf()\n", "cannot be used, line 2: RecursionError: "),
         ("x = (\n", "cannot be used, line 1: SyntaxError: "),
         ("(" * 5000 + ")" * 5000, "cannot be used"),
-        (f'{HEAD}@formula("aten.mm", source="twice")\ndef mm(op): ...\n', "cannot be used, line 2: ValueError: op 'aten.mm'"),
+        (f'{HEAD}formula("aten.mm", source="twice")(len)\n', "cannot be used, line 2: ValueError: op 'aten.mm'"),
         (f"{HEAD}@formula(5, source='x')\ndef mine(op): ...\n", "cannot be used, line 2: TypeError: formula() takes names"),
         (f"{HEAD}@formula('mine.op')\ndef mine(op): ...\n", "cannot be used, line 2: TypeError: "),
         (f"x = '{'9' * 5000}'\nint(x)\n", "cannot be used, line 2: ValueError: "),
@@ -143,7 +143,9 @@ def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handler, rest = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 500)
     begun = time.monotonic()
     try:
-        file.write_text("x = 0\nwhile True:\n    y = x\n    try:\n        x += 1\n    except Exception:\n        pass\n")
+        file.write_text(
+            "x = 0\nwhile True:\n    y = x\n    try:\n        x += 1\n    except Exception:\n        pass\n"
+        )
         with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 0\.2 s; .* with --timeout SECONDS"):
             load_formulas((file,))
         returning(file, "while True: pass")
