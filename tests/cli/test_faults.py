@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -167,6 +168,10 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "stat", stat)
     monkeypatch.setattr(os, "lstat", stat)
+    accessor = getattr(pathlib, "_NormalAccessor", None)
+    if accessor is not None:  # Python 3.10 has its own hold of them
+        monkeypatch.setattr(accessor, "stat", staticmethod(stat))
+        monkeypatch.setattr(accessor, "lstat", staticmethod(stat))
 
 
 @pytest.mark.timeout(20)
