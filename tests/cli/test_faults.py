@@ -171,7 +171,6 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> None:
     accessor = getattr(pathlib, "_NormalAccessor", None)
     if accessor is not None:  # Python 3.10 has its own hold of them
         monkeypatch.setattr(accessor, "stat", staticmethod(stat))
-        monkeypatch.setattr(accessor, "lstat", staticmethod(stat))
 
 
 @pytest.mark.timeout(20)
