@@ -123,3 +123,11 @@ def make_item(
         gap=gap,
         only=only,
     )
+
+
+def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[str, ...] = (), gap: str = "") -> Item:
+    """An item of a trace op that no sighting of the counter stands for; ``ran`` is the part of its work that it is about."""
+    return make_item(
+        None, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only,
+        gap=gap,
+    )  # fmt: skip

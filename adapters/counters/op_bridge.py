@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ...core.causes import Cause
 from ...core.records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
 from ...work import COMPONENTS, ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
 from .rulebook import Rule, RuleBook, WhyNot, apply
 
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
@@ -259,17 +259,5 @@ def _left_out(op: Op, names: set[str], counter: _Counter, holder: Op | None) -> 
     reason = counter.why_not(op) if rule is None else rule.formula
     if holder:
         reason = counter.inside(holder)
-    return [
-        make_item(
-            None,
-            None,
-            layer=op.layer,
-            op=op.op,
-            ran=work,
-            times=op.calls,
-            cause=Cause.OP_NOT_COUNTED if rule is None else Cause.FORMULA_DIFFERS,
-            ops=(op.id,),
-            reason=reason,
-            only=tuple(name for name in COMPONENTS if name in names),
-        )
-    ]
+    cause = Cause.OP_NOT_COUNTED if rule is None else Cause.FORMULA_DIFFERS
+    return [unmet(op, work, cause, reason, only=tuple(name for name in COMPONENTS if name in names))]

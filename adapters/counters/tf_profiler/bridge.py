@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....core.causes import Cause
 from ....core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
 from ....work import ZERO, Work, is_integer_op
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
 from ..rulebook import NotCounted, Rule, apply
 from .rules import BOOK
 
@@ -100,17 +100,6 @@ def _unseen(op: Op, present: set[str]) -> list[Item]:
     if not work:
         return []
     call = next((c for c in op.within if c in present), None)
-    return [
-        make_item(
-            None,
-            None,
-            layer=op.layer,
-            op=op.op,
-            ran=work,
-            times=op.calls,
-            cause=Cause.BODY_NOT_ENTERED if call else None,
-            ops=(op.id,),
-            reason=f"the graph holds the call {call}, not its body" if call else "",
-            gap="" if call else f"{op.id} ran, but is not in the counter's graph",
-        )
-    ]
+    if call is None:
+        return [unmet(op, work, None, "", gap=f"{op.id} ran, but is not in the counter's graph")]
+    return [unmet(op, work, Cause.BODY_NOT_ENTERED, f"the graph holds the call {call}, not its body")]

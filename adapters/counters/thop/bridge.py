@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....core.causes import Cause
 from ....core.records import ALIAS, Op, Sighting, Trace
 from ....work import ZERO, Work
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
 from ..rulebook import Rule, apply
 from .own import of_sightings
 from .rules import BOOK
@@ -67,11 +67,7 @@ def _without_hook(op: Op, classes: dict[str, Op], view: View, owner: str | None)
         return [make_item(None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, ops=(op.id,), gap=gap)]
     else:
         cause, reason = _why(classes.get(op.layer), view)
-    return [
-        make_item(
-            None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, cause=cause, ops=(op.id,), reason=reason
-        )
-    ]
+    return [unmet(op, work, cause, reason)]
 
 
 def _in_hook(op: Op, of: Sighting) -> list[Item]:
@@ -79,19 +75,7 @@ def _in_hook(op: Op, of: Sighting) -> list[Item]:
     if of.role == ALIAS:
         return []
     reason = f"a functional call in a hook of {of.op.op}: thop hooks modules only"
-    return [
-        make_item(
-            None,
-            None,
-            layer=op.layer,
-            op=op.op,
-            ran=known_work(op) or ZERO,
-            times=op.calls,
-            cause=Cause.CALL_NOT_SEEN,
-            ops=(op.id,),
-            reason=reason,
-        )
-    ]
+    return [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, reason)]
 
 
 def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
