@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..core.atomic import safe
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.records import SCHEMA as RECORDS
@@ -63,8 +64,6 @@ def versions(found: Collected) -> dict[str, str]:
 
 def file_of(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
     """Where a model's baseline lies. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
-    from ..core.atomic import safe
-
     name = Path(model).stem if model.endswith(".py") else model
     return folder / safe(f"{name}-training-{training}" if training else name) / f"{safe(environment)}.json"
 
@@ -248,8 +247,6 @@ def save(path: Path, found: Collected, environment: str = CURRENT) -> Path | Non
 
 def _keep(path: Path, now: Mapping[str, str]) -> Path | None:
     """Copy the file there to a name with its versions, if it is of other versions than ``now``."""
-    from ..core.atomic import safe
-
     old = load(path)
     if old.versions == dict(now):
         return None
