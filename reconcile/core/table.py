@@ -1,7 +1,8 @@
 """CSV as it is written here, for spreadsheets too: a text that one of them would take for a formula is none.
 
 A text that begins like a formula gets a ``'`` in front (OWASP, CSV Injection); a number, negative ones included, stays a number.
-What is read back loses that ``'`` again, so that every text comes back as it was.
+What is read back loses that ``'`` again, so that every text comes back as it was.  Only a NUL does not, which no CSV holds
+(Python 3.10 neither writes nor reads one): it becomes ``\\x00``.
 """
 
 from __future__ import annotations
@@ -33,4 +34,7 @@ def read(cell: str) -> str:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\0", "\\x00")
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -22,7 +22,11 @@ from tests.report import samples
 
 FORMULA = '=HYPERLINK("x","y")'
 STARTS = "=+-@\t\r\n＝＋－＠"
-TEXTS = st.text(st.one_of(st.sampled_from("'=+-@\t\r\n＝" + '1a ,"'), st.characters(exclude_categories=["Cs"])))
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from("'=+-@\t\r\n＝" + '1a ,"'), st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    )
+)
 
 
 def cells(text: str) -> list[list[str]]:
@@ -46,6 +50,10 @@ def test_what_is_read_back_is_what_was_written(row: list[str]) -> None:
     (found,) = cells(table.written([[*row, "end"]]))
     assert [table.read(cell) for cell in found] == [*row, "end"]
     assert not any(cell[:1] and cell[0] in STARTS for cell in found)
+
+
+def test_a_nul_is_written_as_its_escape() -> None:
+    assert cells(table.written([["a\0b", "end"]])) == [["a\\x00b", "end"]]
 
 
 def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:
