@@ -263,7 +263,7 @@ def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, 
     from .work import load
 
     load()
-    align = Alignment([Layer(*layer) for layer in found.meta["layers"]])
+    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
     result = trace_result(trace, align, {convention.name: convention})
     if not result.complete:
         _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")

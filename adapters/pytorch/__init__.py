@@ -17,5 +17,4 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
-    copied=True,
 )

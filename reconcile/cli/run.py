@@ -70,9 +70,9 @@ def run(
     With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
     to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
-    from .. import files
     from ..align.mapping import check, written
     from ..core import atomic
+    from ..core.protocol import ModelFile
     from ..decode.search import claims
     from ..launch import runner, user_models
     from ..launch.environments import CURRENT
@@ -88,12 +88,12 @@ def run(
     factories = {name: where for name, where in given.items() if where is not None}
     mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
     user_models.one_model(model, factories, overrides, inputs, mapped)
-    check(mapping, write_mapping)
+    check(mapping, write_mapping, list(factories))
     found = {name: user_models.given(name, where, trusted=trust_file) for name, where in factories.items()}
     held = {
-        name: files.request(file, trusted=trust_file, signature=signature)
+        name: file._replace(trusted=trust_file, signature=signature)
         for name, file in found.items()
-        if isinstance(file, files.ModelFile)
+        if isinstance(file, ModelFile)
     }
     request = runner.RunRequest(
         model=model or "",

@@ -36,7 +36,6 @@ class Framework(NamedTuple):
     ``factories`` says whether a function can make a model of it (otherwise only a file holds one), ``trains`` whether its
     training step is traced, ``aligned`` whether its layers have names that an author gave them.  ``retraced`` says whether
     a trace whose process died is taken once more, in another way.  ``backend`` is what Keras 3 calls it, '' for none.
-    ``copied`` says whether a model at hand is copied for every counter.
 
     ``folder`` is where its top-level package lies if somebody else's package states it: a worker finds it there.
     """
@@ -57,7 +56,6 @@ class Framework(NamedTuple):
     aligned: bool = True
     retraced: bool = False
     backend: str = ""
-    copied: bool = False
     folder: str = ""
 
     @property

@@ -13,22 +13,21 @@ import sysconfig
 from collections.abc import Mapping
 from typing import Any
 
-from .. import files
 from ..core.errors import UsageError
-from ..core.records import TITLES
+from ..core.framework import title
+from ..core.protocol import ModelFile
 from ..model_zoo.pair import Input
 from . import user_models
 
 
-def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """``module:function`` or a model file's path per framework, and what the files are (``files.request``).
+def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, ModelFile]]:
+    """``module:function`` or a model file's path per framework, and what the files are.
 
     Raises UsageError for what cannot be named so.
     """
     names = {framework: _named(framework, model) for framework, model in models.items()}
-    found = {framework: user_models.given(framework, name) for framework, name in names.items()}
-    held = {name: file for name, file in found.items() if isinstance(file, files.ModelFile)}
-    return names, {name: files.request(file, trusted=False, signature="") for name, file in held.items()}
+    given = {framework: user_models.given(framework, name) for framework, name in names.items()}
+    return names, {name: file for name, file in given.items() if isinstance(file, ModelFile)}
 
 
 def inputs_of(inputs: Any) -> tuple[Input, ...]:
@@ -61,7 +60,7 @@ def _named(framework: str, model: Any) -> str:
         return model
     what = f"{framework}= is "
     if not (inspect.isroutine(model) or inspect.isclass(model)) or inspect.ismethod(model):
-        kind = TITLES[framework]
+        kind = title(framework)
         raise UsageError(
             f"{what}an object of the class {type(model).__name__}, and a model at hand does not travel to another process "
             f"without being pickled: give the function or class that makes the {kind} model, or leave isolated=True out."

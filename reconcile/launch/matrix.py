@@ -145,7 +145,7 @@ def _neighbours(kept: Sequence[tuple[Environment, Collected]], convention: Conve
     chains: dict[str, list[End]] = {}
     align = Alignment([])
     for environment, collected in kept:
-        align = Alignment([Layer(*layer) for layer in collected.meta["layers"]])
+        align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
         traces = {t.framework: t for t in collected.traces if isinstance(t, Trace)}
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:

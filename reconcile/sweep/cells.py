@@ -19,10 +19,10 @@ from packaging.utils import canonicalize_name
 from ..adapters import COUNTERS
 from ..core.atomic import safe
 from ..core.errors import UsageError
+from ..core.framework import frameworks
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment, folder_of
 from ..model_zoo.pair import Input, pair_path, zoo_names
-from ..worker.main import PACKAGES
 
 SCHEMA = 1
 RESERVED = ("readme", "sweep", "costs")
@@ -137,7 +137,13 @@ def versions(cell: Cell) -> dict[str, str]:
     """Versions of the installed distributions that the frameworks, the counters and the cell's own models are made of, and
     of all that these require."""
     tops = [where.partition(":")[0].partition(".")[0] for where in cell.factories.values()]
-    packages = [*PACKAGES.values(), *(counter.folder for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
+    packages = [
+        *(f.package for f in frameworks().values()),
+        *(counter.folder for counter in COUNTERS.values()),
+        "keras",
+        "tf_keras",
+        *tops,
+    ]
     waiting = [name for package in packages for name in _providers().get(package, ())]
     found: dict[str, str] = {}
     while waiting:
