@@ -49,8 +49,8 @@ class WorkerRequest(NamedTuple):
     """What one worker is to do.
 
     ``tasks`` are ``trace`` and names of counters, and ``counters`` says in which package of adapters each of these is and what
-    one imports of the counter; ``out`` is the folder for what the worker leaves.  The model is a pair file with ``overrides`` of its
-    parameters, or ``model``.  ``known`` are all frameworks that a pair may have a side for, with what one imports of each.
+    one imports of the counter; ``out`` is the folder for what the worker leaves.  The model is a pair file with ``overrides``
+    of its parameters, or ``model``.  ``known`` are all frameworks that a pair may have a side for, and what to import of each.
     ``paths`` are folders with modules of the user's own.  ``lent`` is a folder of counters that the worker's environment
     lacks, and ``brought`` are packages of other people's adapters: top-level name -> the folder that holds it.
 

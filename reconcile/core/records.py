@@ -89,7 +89,7 @@ class Layer(_Layer):
 
     @classmethod
     def from_list(cls, data):
-        # type: (Sequence[Any]) -> Layer
+        # type: (Sequence[Any]) -> Any
         """Read :meth:`to_list` back."""
         return cls(*data[:3], **(data[3] if len(data) > 3 else {}))
 
