@@ -23,7 +23,7 @@ import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from reconcile.adapters.tensorflow.model import quiet
 quiet()
-from reconcile.zoo.gradient_parity import prove
+from tests.zoo.gradient_parity import prove
 from reconcile.model_zoo import pair as pairs
 
 for model in sys.argv[2:]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..model_zoo.parity import Both
+from reconcile.model_zoo.parity import Both
 
 
 @dataclass(frozen=True)

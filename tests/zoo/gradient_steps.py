@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..model_zoo.parity import Both
+from reconcile.model_zoo.parity import Both
 
 
 @contextlib.contextmanager

@@ -1,11 +1,11 @@
 """Whether a pair's two models have the same gradients: one loss, one input, the same weights. Needs both frameworks.
 
-The loss is that of a training step (:mod:`.adapters.trace_torch_training`): the mean of squares of every floating output,
+The loss is that of a training step (``adapters/pytorch/training.py``): the mean of squares of every floating output,
 summed.  Both run in train mode and in double precision: batch norms take the batch's statistics, and what draws random
 numbers is made to draw none (``inactive``), which is checked: the same step twice gives the same gradients.
 
 Weights: a pair's ``copy_weights`` says which element of a PyTorch parameter is which element of a TensorFlow variable
-(:mod:`.gradient_places`).  By the chain rule the gradient of a TensorFlow element is the sum of the gradients of the PyTorch
+(``gradient_places``).  By the chain rule the gradient of a TensorFlow element is the sum of the gradients of the PyTorch
 elements that it was copied to (of one, unless weights are tied).  What has no place on the other side is named, never
 skipped.
 """
@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..model_zoo import pair as pairs
-from ..model_zoo.parity import Both
-from .gradient_places import places_of
-from .gradient_steps import (
+from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo.parity import Both
+from tests.zoo.gradient_places import places_of
+from tests.zoo.gradient_steps import (
     Step,
     double_precision,
     inactive,
