@@ -51,7 +51,7 @@ def test_two_versions_of_a_counter() -> None:
     assert counter.open == ((), ())
     assert counter.residual == 0
     assert sum(line.amount for line in counter.lines) == 2 * (GRU - DENSE)
-    assert not any(t.moved for t in drift.traces)
+    assert [t for t in drift.traces if t.moved] == []
     text = "\n".join(details(drift))
     for words in (
         f"thop {OLD} -> {NEW}", f"{2 * DENSE:,} -> {DENSE:,}", f"not there -> {GRU:,}",
@@ -265,7 +265,7 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
             assert (change.layer, change.op) == (align.layer(ledger.framework, entry.layer), entry.op)
             (held,) = [h for h in (change.before if before else change.after,) if h is not None]
             assert (held.id, held.amount) == (entry.id, entry.value + n)
-            assert not any(t.moved for t in drift.traces)
+            assert [t for t in drift.traces if t.moved] == []
             assert verdict(drift, "x").endswith(f"{ledger.counter} moved, at {change.layer}")
 
     check()

@@ -176,7 +176,7 @@ def test_threads_and_processes_at_once_make_it_once(uv: Uv, child: Callable[[], 
     assert [process.wait() for process in processes] == [0, 0]
     assert pythons == {folder_of(ENV) / "bin" / "python"}
     assert venvs(log) == 1
-    assert any("waiting for another process" in message for message in said)
+    assert [message for message in said if "waiting for another process" in message], said
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

@@ -211,7 +211,7 @@ def test_an_open_statement_is_never_called_reconciled(made: Callable[[], MatrixR
 @each
 @pytest.mark.parametrize("width", [80, 140])
 def test_no_line_is_wider_than_the_terminal(made: Callable[[], MatrixResult], width: int) -> None:
-    assert all(len(line) <= width for line in shown(made(), width, verbose=True).splitlines())
+    assert [line for line in shown(made(), width, verbose=True).splitlines() if len(line) > width] == []
 
 
 @pytest.mark.parametrize(("width", "shown"), [(60, False), (80, True)])

@@ -108,7 +108,7 @@ def test_a_number_that_no_counter_arrives_at_says_so() -> None:
 
 
 def withheld(said: Verdict, framework: str) -> str:
-    assert all(framework not in figure.frameworks for figure in said.figures)
+    assert [figure for figure in said.figures if framework in figure.frameworks] == []
     (item,) = [w for w in said.withheld if w.framework == framework]
     return item.sentence
 
@@ -269,6 +269,6 @@ def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], RunResult]
 
 def test_hostile_names_do_nothing() -> None:
     result = own(samples.clean(), params={"torch": samples.NASTY})
-    assert all(html in ("<br>",) or "details" in html for html in read(to_markdown(result)).html)
+    assert [tag for tag in read(to_markdown(result)).html if tag != "<br>" and "details" not in tag] == []
     assert "\x1b" not in joined(result)
     assert "\u202e" not in joined(result)

@@ -46,13 +46,13 @@ def small(name):
 @pytest.mark.parametrize("name", chosen(MODELS))
 def test_reconciles_under_every_convention(collecting, name):
     collected = collecting(name, **small(name))
-    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
         result = settle(collected, convention, BUILT_IN)
         assert result.exit_code == 0
         assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
-        assert all((led.unchecked, led.mismatches) == (0, ()) for led in result.ledgers)
+        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
 
 
 def crnn(columns, scale, units, classes):
