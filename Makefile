@@ -82,28 +82,28 @@ test: $(VENV)/.installed
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
 matrix: $(VENV)/.installed
-	$(BIN)/python -m pytest -m matrix -p tests.matrix.noskip -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
 
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
-	$(BIN)/python -m pytest -m zoo -p tests.matrix.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
-	$(BIN)/python -m pytest -m sweep -p tests.matrix.noskip tests/sweep
+	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/sweep
 
 # Mutated model files and other inputs, for MINUTES in all: no traceback, no code run, no file written, no count that is none.
 # A finding says its seed and the command that replays it; `make fuzz SEED=1` begins there again.
 MINUTES ?= 10
 SEED ?=
 fuzz: $(VENV)/.installed
-	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.matrix.noskip -n $(JOBS) --dist load tests/fuzz
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.home.noskip -n $(JOBS) --dist load tests/fuzz
 
 # The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
 # installs the browser where it is missing and apt can.
 browser: $(VENV)/.browser
 	.ci/chromium
-	$(BIN)/python -m pytest -m browser -p tests.matrix.noskip tests/browser
+	$(BIN)/python -m pytest -m browser -p tests.home.noskip tests/browser
 
 # The pictures of the page under docs/pictures, from the committed records of gru_demo.
 screenshots: $(VENV)/.browser

@@ -10,7 +10,7 @@ from reconcile.decode.grammar import Source
 from reconcile.drift import baselines
 from reconcile.engine.settle import Collected
 from reconcile.launch.runner import RunRequest
-from tests.check import takes
+from tests.drift import takes
 
 SAVED = Path(__file__).resolve().parents[2] / "reports/baselines"
 

@@ -250,6 +250,7 @@ def test_reports_reach_no_counter_and_no_worker() -> None:
     assert [(m, i) for m in modules for i in imports(m) if part(i) in {"adapters", "model_zoo", "worker"}] == []
 
 
+@functools.cache
 def words(module: str) -> str:
     """The module's text without comments: what the code says, docstrings included."""
     return ast.unparse(ast.parse(MODULES[module].read_text()))

@@ -18,7 +18,7 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import runner
 from reconcile.launch.runner import RunRequest
-from tests.check.takes import DENSE, GRU, NEW, OLD, take, trace
+from tests.drift.takes import DENSE, GRU, NEW, OLD, take, trace
 
 pytest_plugins = ["pytester"]
 

@@ -41,7 +41,7 @@ def test_every_counter_adds_up_to_the_work_that_ran(made: Callable[[], RunResult
 
 def test_what_has_no_number_says_why() -> None:
     found = outcome_of("x", samples.incomplete(), {})
-    assert any(trace["work"] is None and trace["reason"] for trace in found["traces"])
+    assert [trace for trace in found["traces"] if trace["work"] is None and trace["reason"]], found["traces"]
     assert found["open"]
     assert found["exit_code"] == 1
 

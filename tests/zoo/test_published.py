@@ -125,7 +125,7 @@ def test_reading(which):
 @pytest.mark.parametrize("which", RECORDED, ids="-".join)
 def test_recorded_figure(which):
     matches = search(which[0], figure(which[1]), data.saved(which[0])).matches
-    assert any(RECORDED[which] in match.what for match in matches)
+    assert [match for match in matches if RECORDED[which] in match.what], matches
 
 
 def test_how_far_off_the_others_are():

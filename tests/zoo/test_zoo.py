@@ -46,13 +46,13 @@ def small(name):
 @pytest.mark.parametrize("name", chosen(MODELS))
 def test_reconciles_under_every_convention(collecting, name):
     collected = collecting(name, **small(name))
-    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
         result = settle(collected, convention, BUILT_IN)
         assert result.exit_code == 0
         assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
-        assert all((led.unchecked, led.mismatches) == (0, ()) for led in result.ledgers)
+        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
 
 
 def crnn(columns, scale, units, classes):
@@ -137,7 +137,7 @@ def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
     assert set(ours) == set(theirs)
 
 
-@pytest.mark.parametrize("name", FOLLOWING)
+@pytest.mark.parametrize("name", chosen(FOLLOWING))
 def test_rows_follow_the_parameters(collecting, name):
     """No layer is left without a row, and no row without a layer that does something."""
     module = pairs.load_pair(pairs.pair_path(name))
