@@ -157,7 +157,7 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
     if not request.counters:
-        return tuple(name for name, counter in COUNTERS.items() if not counter.recipe)
+        return tuple(name for name, counter in COUNTERS.items() if counter.default)
     chosen = tuple(name for name in COUNTERS if name in request.counters)
     recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
@@ -190,7 +190,7 @@ def _collect(
     python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
     for framework in PACKAGES:
         mine = [c for c in counters if COUNTERS[c].framework == framework]
-        counted = any(counter.framework == framework for counter in COUNTERS.values())
+        counted = any(counter.framework == framework and counter.default for counter in COUNTERS.values())
         if not mine and (counted or framework not in request.factories):
             continue  # nobody asked for a counter there
         seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
@@ -274,7 +274,7 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
     if outcome.missing == PACKAGES[framework]:
         return Missing(name, framework, State.SKIPPED, lacking(framework, request), unit, device)
     package = outcome.missing.partition(".")[0]
-    if name in COUNTERS and package == COUNTERS[name].folder:
+    if package and name in COUNTERS and package == COUNTERS[name].package:
         where = f"for {request.python}" if request.theirs else "in this environment"
         reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)

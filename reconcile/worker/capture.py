@@ -185,6 +185,6 @@ def capture(counter, model):
 
     from ..adapters import COUNTERS
 
-    package = COUNTERS[counter].folder
-    ledger = importlib.import_module("..adapters.counters.%s.capture" % package, __package__).capture(counter, model)
-    return ledger._replace(notes=ledger.notes + (LENT,)) if import_path.is_lent(package) else ledger
+    stated = COUNTERS[counter]
+    ledger = importlib.import_module(stated.module + ".capture").capture(counter, model)
+    return ledger._replace(notes=ledger.notes + (LENT,)) if import_path.is_lent(stated.package) else ledger
