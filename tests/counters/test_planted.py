@@ -70,7 +70,7 @@ def reports(tree: Path, *words: str, formats: str = ",".join(FORMATS)) -> dict[s
         "--out",
         "out",
         "--format",
-        ",".join(FORMATS),
+        formats,
     ]
     env = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
