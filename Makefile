@@ -13,6 +13,7 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/core/__init__.py \
+	reconcile/core/counter.py \
 	reconcile/core/framework.py \
 	reconcile/core/protocol.py \
 	reconcile/core/records.py \
@@ -55,6 +56,7 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/flop_counter/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

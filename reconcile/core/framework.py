@@ -94,8 +94,19 @@ def title(name):
 def adapter_of(record):
     # type: (Framework) -> Any
     """The framework's Adapter, made. Raises ImportError."""
-    relative = record.adapter.startswith(".")
-    return importlib.import_module((ROOT if relative else "") + record.adapter).Adapter(record)
+    return importlib.import_module(absolute(record.adapter)).Adapter(record)
+
+
+def relative(module):
+    # type: (str) -> str
+    """A module's name as it travels: one of this package begins with a dot."""
+    return module[len(ROOT) :] if module.startswith(ROOT + ".") else module
+
+
+def absolute(module):
+    # type: (str) -> str
+    """The name of that module in this process."""
+    return ROOT + module if module.startswith(".") else module
 
 
 def _entry_points():

@@ -48,7 +48,7 @@ def _amount(
 
 def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
     counter = COUNTERS[proof.counter]
-    module = importlib.import_module(f"..adapters.counters.{counter.folder}.rules", __package__)
+    module = importlib.import_module(f"{counter.module}.rules")
     counted = _counted(module.BOOK, proof, versions)
     if not proof.times:
         total = ZERO

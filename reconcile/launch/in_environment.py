@@ -57,11 +57,11 @@ def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
 
 
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:
-    """The counters that an environment is for: its own list, else all of its frameworks but the recipes.
+    """The counters that an environment is for: its own list, else those of its frameworks that run unasked.
 
     A recipe takes a pair file: of a model of the user's own it is the others that are counted.
     """
-    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe)
+    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and c.default)
     listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or here
     return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
 
@@ -74,7 +74,7 @@ def traceless(found: Collected) -> list[str]:
 
 def lender(request: RunRequest, frameworks: list[str]) -> Collected:
     """The current environment's traces of these frameworks; a worker needs a counter, so one each goes along."""
-    first = {c.framework: name for name, c in reversed(COUNTERS.items()) if not c.recipe}
+    first = {c.framework: name for name, c in reversed(COUNTERS.items()) if c.default}
     return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
 
 

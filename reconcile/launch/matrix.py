@@ -150,7 +150,7 @@ def _neighbours(kept: Sequence[tuple[Environment, Collected]], convention: Conve
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:
                 end = End(f"{environment.name}: {ledger.counter}", ledger, traces[ledger.framework])
-                chains.setdefault(COUNTERS[ledger.counter].folder, []).append(end)
+                chains.setdefault(COUNTERS[ledger.counter].family, []).append(end)
     return tuple(
         between_runs(a, b, align, convention) for chain in chains.values() for a, b in itertools.pairwise(chain)
     )

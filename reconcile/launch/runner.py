@@ -14,7 +14,7 @@ from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, unknown
-from ..core.framework import Framework, frameworks, title
+from ..core.framework import Framework, frameworks, relative, title
 from ..core.numbers import seconds
 from ..core.protocol import TRACE, ModelFile, WorkerRequest
 from ..core.records import Ledger, Trace
@@ -158,7 +158,7 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
     if not request.counters:
-        return tuple(name for name, counter in COUNTERS.items() if not counter.recipe)
+        return tuple(name for name, counter in COUNTERS.items() if counter.default)
     chosen = tuple(name for name in COUNTERS if name in request.counters)
     recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
@@ -192,7 +192,7 @@ def _collect(
     known = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
         mine = [c for c in counters if COUNTERS[c].framework == framework.name]
-        counted = any(counter.framework == framework.name for counter in COUNTERS.values())
+        counted = any(counter.framework == framework.name and counter.default for counter in COUNTERS.values())
         if not mine and (counted or framework.name not in request.factories):
             continue  # nobody asked for a counter there
         seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
@@ -267,7 +267,7 @@ def unseeing(name: str) -> Missing:
 
 def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Where each counter's capture is, and what one imports of the counter: the field of a worker's request."""
-    return {name: (f".adapters.counters.{COUNTERS[name].folder}", COUNTERS[name].folder) for name in counters}
+    return {name: (relative(COUNTERS[name].module), COUNTERS[name].package) for name in counters}
 
 
 def _brought(framework: Framework) -> dict[str, str]:
@@ -290,7 +290,7 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
     if outcome.missing == record.package:
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
-    if name in COUNTERS and package == COUNTERS[name].folder:
+    if package and name in COUNTERS and package == COUNTERS[name].package:
         where = f"for {request.python}" if request.theirs else "in this environment"
         reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)

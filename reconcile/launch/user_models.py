@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import files
-from ..adapters import COUNTERS, Counter
+from ..adapters import COUNTERS
+from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.framework import frameworks, title
 from ..core.numbers import SIZE, whole
@@ -124,10 +125,10 @@ def name_of(factories: Mapping[str, str]) -> str:
 def counters_of(
     factories: Mapping[str, str], asked: Sequence[str], held: Mapping[str, ModelFile] | None = None
 ) -> tuple[str, ...]:
-    """The counters that go with these frameworks, all or those asked for. Raises UsageError for others.
+    """The counters that go with these frameworks: those asked for, else those that run unasked. Raises UsageError for others.
 
     A recipe builds a model another way, which takes a pair; but a frozen graph in a file (``held``) is what one of them
-    makes, and that one reads it back as it is.
+    makes, and that one reads it back as it is, unasked.
     """
     kinds = {name: file.kind for name, file in (held or {}).items()}
 
@@ -146,7 +147,9 @@ def counters_of(
         if not goes(counter):
             raise UsageError(f"{name} builds the model another way, which takes a pair file: see `reconcile new`.")
     return tuple(
-        name for name, c in COUNTERS.items() if c.framework in factories and goes(c) and (not asked or name in asked)
+        name
+        for name, c in COUNTERS.items()
+        if c.framework in factories and goes(c) and (name in asked if asked else c.default or c.recipe)
     )
 
 

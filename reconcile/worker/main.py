@@ -17,7 +17,7 @@ from os import path as paths
 from typing import Any, Dict, List
 
 from ..adapters.shared.refusal import FactoryError
-from ..core.framework import ROOT, adapter_of
+from ..core.framework import absolute, adapter_of
 from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
@@ -123,7 +123,7 @@ class Worker(object):
         if task == TRACE:
             return self._capture().trace(pairs.Params(params))
         module, package = self.request.counters[task]
-        counter = importlib.import_module((ROOT if module.startswith(".") else "") + module + ".capture")
+        counter = importlib.import_module(absolute(module) + ".capture")
         ledger = self._capture().ledger(lambda model: counter.capture(task, model), pairs.Params(params))
         lent = (import_path.LENT,) if import_path.is_lent(package) else ()
         return ledger._replace(notes=ledger.notes + lent)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..adapters.shared.model_file import LONGEST_RUN, FileError
 from ..adapters.shared.refusal import FactoryError
-from ..core.framework import ROOT
+from ..core.framework import absolute
 from ..core.protocol import ModelFile, WorkerRequest
 from .factory import Given, said
 
@@ -55,7 +55,7 @@ class FromFile(Given):
         self._imported_framework(lacking)
 
     def _build(self, _params: Any) -> Any:
-        loader = importlib.import_module(ROOT + self.adapter.loader)
+        loader = importlib.import_module(absolute(self.adapter.loader))
         loader.ready()
         with guarded(self.file):
             try:
