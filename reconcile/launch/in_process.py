@@ -42,7 +42,7 @@ class Live(Given):
         }
         super().__init__(framework, request)
         self.model = model
-        self.inputs = None if textual or inputs is None else (inputs,)
+        self.example = None if textual or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
         if not is_made(self.framework, self.model) and callable(self.model) and self._makes_one():
@@ -50,18 +50,18 @@ class Live(Given):
         elif is_model(self.framework, self.model):
             torch = self.framework == "torch"
             model = self._calling(lambda: _copied(self.model) if torch else self.model, f"copying {self.where}")
-            self._arguments = self._arguments_of(model, self.inputs, "")
+            self._arguments = self._arguments_of(model, self.example, "")
         else:
             raise FactoryError(
                 f"{self.framework}= is {kind(self.model)}; give a {TITLES[self.framework]} model or a function that makes one."
             )
-        if self.inputs is not None:
-            self._arguments = self._arguments_of(model, self.inputs, "")
+        if self.example is not None:
+            self._arguments = self._arguments_of(model, self.example, "")
         return model
 
     def _makes_one(self) -> bool:
         """Whether a plain function is a factory: TensorFlow functions that take inputs are models themselves."""
-        return self.framework == "torch" or (self.inputs is None and self.given is None)
+        return self.framework == "torch" or (self.example is None and self.given is None)
 
     def _factory(self) -> Any:
         return self.model

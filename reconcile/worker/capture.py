@@ -9,9 +9,8 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ..adapters.pytorch import memory as torch_room
 from ..adapters.shared.refusal import FactoryError
-from ..core.records import CALLED_WITH
 from ..model_zoo import pair as pairs
-from . import factory, import_path
+from . import import_path
 
 TRACE = "trace"
 LENT = "not installed in that environment; lent, as it is here, by the one that reconcile runs in"
@@ -57,7 +56,7 @@ class Taker(object):
         from ..adapters.shared import model_file
 
         model = self.pair.build_onnx(params)
-        positional = self.pair.arguments()[0]
+        positional = self.pair.arguments(params)[0]
         inputs = ", ".join("%s=%s %s" % (i.name, i.dtype, tuple(i.shape)) for i in positional)
         try:
             return trace_onnx.trace(model, ("called with %s" % (inputs or "no input"),))
@@ -79,19 +78,18 @@ class Taker(object):
             model = self.model
             with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 found = tf_training.trace(model)
-            return found._replace(notes=found.notes + called(self.pair, model))
+            return found._replace(notes=found.notes + self.pair.called_notes(model.called_with))
         if task == TRACE:
             from ..adapters.tensorflow import trace as trace_tf
 
             model = self.model
             with trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 concrete = model.concrete
-            notes = model.notes + called(self.pair, model)
+            notes = model.notes + self.pair.called_notes(model.called_with)
             found = trace_tf.trace_function(
                 concrete, model.scopes, model.fetch, model.versions(), notes, model.observed
             )
-            if hasattr(self.pair, "may_run"):
-                self.pair.may_run(found)
+            self.pair.may_run(found)
             return found
         return capture(task, self.model)
 
@@ -142,7 +140,7 @@ class Taker(object):
                 from ..adapters.pytorch.trace import trace
             with trying(self.pair, lambda: torch_model.run(model), model.called_with):
                 found = trace(model, self.request.get("died", ""))
-            return found._replace(notes=found.notes + called(self.pair, model))
+            return found._replace(notes=found.notes + self.pair.called_notes(model.called_with))
         spared = model.spare()
         ledger = capture(task, model)
         return ledger._replace(notes=ledger.notes + spared)
@@ -157,8 +155,7 @@ def trying(pair, call, inputs):
     except (FactoryError, torch_room.NoRoom):
         raise
     except BaseException:
-        if isinstance(pair, factory.Given):
-            pair.tried(call, inputs())
+        pair.tried(call, inputs)
         raise
 
 
@@ -169,13 +166,7 @@ def fitting(pair):
     try:
         yield
     except torch_room.NoRoom as error:
-        raise FactoryError("the model %s does not fit into memory: %s." % (pair.PAIR.name, error)) from error
-
-
-def called(pair, model):
-    # type: (Any, Any) -> Tuple[str, ...]
-    """What somebody's own model was called with, for the report."""
-    return (CALLED_WITH + model.called_with(),) + pair.notes if isinstance(pair, factory.Given) else ()
+        raise FactoryError("the model %s does not fit into memory: %s." % (pair.name, error)) from error
 
 
 def capture(counter, model):

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import FactoryError
+from ..core.records import CALLED_WITH
 from ..model_zoo import pair as pairs
 from . import import_path, introspect, process_guard
 
@@ -35,31 +36,34 @@ class Declined(FactoryError):
     """Their code itself raised an error, making the model or called with no counter near: so it would do without us."""
 
 
-class Given(object):
-    """One framework's factory and the inputs given on the command line. ``PAIR`` is what a pair says of itself."""
+class Given(pairs.Pair):
+    """One framework's factory and the inputs given on the command line, as a pair with this side alone."""
+
+    user_model = True
 
     def __init__(self, framework, request):
         # type: (str, Dict[str, Any]) -> None
+        super(Given, self).__init__(request["name"], request["said"])
         self.framework = framework
         self.where = request["factories"][framework]
-        self.PAIR = pairs.Pair(request["name"], request["said"])
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
         self.given = given or None  # type: Optional[List[pairs.Input]]
         self.named = request.get("arguments", {})  # type: Dict[str, Any]
         self.folder = os.getcwd()
         self.paths = request.get("paths", [])  # type: List[str]
         self.doing = lambda _what: None  # type: Callable[[str], None]
-        self.notes = ()  # type: Tuple[str, ...]
+        self._weightless = ()  # type: Tuple[str, ...]
         self._before = None  # type: Optional[process_guard.Surroundings]
         self._names = None  # type: Optional[Dict[str, int]]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
         setattr(self, "build_" + framework, self._build)
 
-    def ready(self, package, lacking):
-        # type: (str, str) -> None
+    def ready(self, package, lacking, doing):
+        # type: (str, str, Callable[[str], None]) -> None
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
+        self.doing = doing
         framework = self._framework(package, lacking)
         if self.framework == "tf" and not hasattr(framework, "function"):
             raise FactoryError(
@@ -78,10 +82,15 @@ class Given(object):
             raise FactoryError(lacking)
         return self._calling(lambda: importlib.import_module(package), "importing %s" % package)
 
-    def arguments(self):
-        # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+    def arguments(self, p):
+        # type: (Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         """Positional and named arguments of the model made last."""
         return self._arguments
+
+    def called_notes(self, inputs):
+        # type: (Callable[[], str]) -> Tuple[str, ...]
+        """The model's inputs, and which weights its factory was told not to load."""
+        return (CALLED_WITH + inputs(),) + self._weightless
 
     def _build(self, _params):
         # type: (Any) -> Any
@@ -117,7 +126,7 @@ class Given(object):
         # type: (Any) -> Dict[str, Any]
         """What the factory is called with; none of an installed package fetches weights for a model that is only counted."""
         unloaded = {name: default for name, default in introspect.weightless(factory).items() if name not in self.named}
-        self.notes = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
+        self._weightless = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
         return dict(dict.fromkeys(unloaded), **self.named)
 
     def _from_the_start(self):
@@ -231,9 +240,9 @@ class Given(object):
         return (), {}
 
     def tried(self, call, inputs):
-        # type: (Any, str) -> None
+        # type: (Callable[[], Any], Callable[[], str]) -> None
         """Call the model as its own code would, with no counter near. Raises FactoryError if that fails, too."""
-        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs), Declined)
+        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs()), Declined)
 
 
 def is_model(framework, value):

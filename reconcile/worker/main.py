@@ -95,13 +95,10 @@ class Worker(object):
     def _prepare(self, params):
         # type: (Dict[str, Any]) -> None
         """What comes before any counter where the model is the user's own. Raises FactoryError."""
-        if not isinstance(self.pair, factory.Given):
-            return
-        self.pair.doing = self.theirs
-        self.pair.ready(PACKAGES[self.framework], self.request["lacking"])
+        self.pair.ready(PACKAGES[self.framework], self.request["lacking"], self.theirs)
         if self.request["trial"]:
             call, inputs = self._taker().plain_call(pairs.Params(params))
-            self.pair.tried(call, inputs)
+            self.pair.tried(call, lambda: inputs)
 
     def _taker(self):
         # type: () -> Taker
@@ -136,7 +133,7 @@ class Worker(object):
 
     def _taken(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
-        if task == TRACE and hasattr(self.pair, "impatiently"):
+        if task == TRACE:
             with self.pair.impatiently(self._refuse):
                 return self.take(task, params)
         return self.take(task, params)
@@ -168,16 +165,15 @@ class Worker(object):
                 self.pair = model_file.FromFile(self.framework, self.request)
             else:
                 self.pair = factory.Given(self.framework, self.request)
-            said = self.pair.PAIR
-            return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
+            return dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(self.request["factories"]))
         path = self.request["pair"]
         if self.request["paths"]:
             theirs.welcome(getcwd(), self.request["paths"], "")
         try:
             self.pair = pairs.load_pair(path)
-            said = self.pair.PAIR
-            params = pairs.resolve(said, self.request["overrides"])
-            layers = pairs.layers_of(self.pair, params)
+            pairs.check_names(self.pair, PACKAGES)
+            params = pairs.resolve(self.pair, self.request["overrides"])
+            layers = tuple(self.pair.layers_for(pairs.Params(params)))
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -186,15 +182,15 @@ class Worker(object):
                 "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
             }
         return {
-            "name": said.name,
+            "name": self.pair.name,
             "params": params,
             "inputs": _inputs(self.pair, params),
             "layers": [list(layer) for layer in layers],
-            "notes": list(said.notes),
-            "published": [list(p) for p in said.published],
-            "doc": introspect.documentation(self.pair),
+            "notes": list(self.pair.notes),
+            "published": [list(p) for p in self.pair.published],
+            "doc": introspect.documentation(self.pair.module),
             "source": pairs.source_hash(path),
-            "frameworks": [name for name in PACKAGES if hasattr(self.pair, "build_" + name)],
+            "frameworks": list(self.pair.frameworks(tuple(PACKAGES))),
         }
 
 

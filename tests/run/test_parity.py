@@ -21,15 +21,15 @@ import numpy, tensorflow
 from reconcile.model_zoo import pair as pairs
 from reconcile.model_zoo.parity import Both
 
-module = pairs.load_pair(pairs.pair_path(sys.argv[1]))
-overrides = dict(getattr(module, "PROOF", {}), **json.loads(sys.argv[2]))
-both = Both(module, pairs.Params(pairs.resolve(module.PAIR, overrides)))
+pair = pairs.load_pair(pairs.pair_path(sys.argv[1]))
+overrides = dict(pair.proof, **json.loads(sys.argv[2]))
+both = Both(pair, pairs.Params(pairs.resolve(pair, overrides)))
 both.enliven()
-declared = getattr(module, "NOT_EQUIVALENT", "")
+declared = pair.not_equivalent
 weights = both.tf_model.weights if sys.argv[3] == "weights" and not declared else []
 both.tf_model = tensorflow.function(both.tf_model)
 found = {"equal": both.compare(), "changed": {}, "declared": declared}
-found["hidden"] = getattr(module, "WITHOUT_EFFECT", ())
+found["hidden"] = pair.without_effect
 found["weighted"] = any(True for _ in both.torch_model.parameters())
 theirs = both.theirs()  # the PyTorch side stays as it is
 for index, weight in enumerate(weights):
