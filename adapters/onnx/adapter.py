@@ -27,7 +27,7 @@ class Capture(adapter.Capture):
         from .trace import trace
 
         model = self.pair.build_onnx(params)
-        positional = self.pair.arguments()[0]
+        positional = self.pair.arguments(params)[0]
         inputs = ", ".join(f"{i.name}={i.dtype} {tuple(i.shape)}" for i in positional)
         try:
             return trace(model, (f"called with {inputs or 'no input'}",))

@@ -116,7 +116,7 @@ class Capture(adapter.Capture):
         with adapter.fitting(self.pair):
             with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
                 found = trace(model, self.request.died)
-            return adapter.noted(found, self.pair, model.called_with())
+            return adapter.noted(found, self.pair, model.called_with)
 
     def ledger(self, take, params):
         # type: (Callable[[Any], Any], Any) -> Any

@@ -148,8 +148,8 @@ class TorchModel(object):
         elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
-        self.arguments = nested.arguments_of(self.pair, self.params)
-        if hasattr(self.pair, "arguments"):
+        self.arguments = self.pair.arguments(self.params)
+        if self.pair.user_model:
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
         if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one

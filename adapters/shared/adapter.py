@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ...core.framework import Framework
-from ...core.records import CALLED_WITH
 from . import nested
 from .refusal import FactoryError, OutOfMemory
 
@@ -113,8 +112,8 @@ class Capture(object):
     def made(self, params):
         # type: (Any) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]
         """A fresh model with the positional and named arguments of one call."""
-        model = getattr(self.pair, "build_" + self.request.framework.name)(params)
-        positional, named = nested.arguments_of(self.pair, params)
+        model = self.pair.builder(self.request.framework.name)(params)
+        positional, named = self.pair.arguments(params)
         return model, positional, named
 
     def called_with(self, positional, named):
@@ -144,7 +143,7 @@ def trying(pair, call, called_with):
     except (FactoryError, OutOfMemory):
         raise
     except BaseException:
-        pair.tried(call, called_with())
+        pair.tried(call, called_with)
         raise
 
 
@@ -155,10 +154,10 @@ def fitting(pair):
     try:
         yield
     except OutOfMemory as error:
-        raise FactoryError("the model %s does not fit into memory: %s." % (pair.PAIR.name, error)) from error
+        raise FactoryError("the model %s does not fit into memory: %s." % (pair.name, error)) from error
 
 
 def noted(trace, pair, called_with):
-    # type: (Any, Any, str) -> Any
-    """The trace with what somebody's own model was called with among its notes, for the report."""
-    return trace._replace(notes=trace.notes + pair.call_notes(CALLED_WITH + called_with))
+    # type: (Any, Any, Callable[[], str]) -> Any
+    """The trace with the pair's notes on its call, for the report."""
+    return trace._replace(notes=trace.notes + pair.called_notes(called_with))

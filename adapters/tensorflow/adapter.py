@@ -78,14 +78,14 @@ class Capture(adapter.Capture):
 
             with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
                 taken = trace(model)
-            return adapter.noted(taken, self.pair, model.called_with())
+            return adapter.noted(taken, self.pair, model.called_with)
         from .trace import trace_function
 
         with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
             concrete = model.concrete
         taken = trace_function(concrete, model.scopes, model.fetch, model.versions(), model.notes, model.observed)
         self.pair.may_run(taken)
-        return adapter.noted(taken, self.pair, model.called_with())
+        return adapter.noted(taken, self.pair, model.called_with)
 
     def ledger(self, take, params):
         # type: (Callable[[Any], Any], Any) -> Any

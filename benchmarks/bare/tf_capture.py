@@ -14,7 +14,7 @@ from reconcile.model_zoo import pair as pairs
 from reconcile.worker.main import Worker
 
 module = pairs.load_pair(pairs.pair_path("resnet50"))
-values = pairs.resolve(module.PAIR, {})
+values = pairs.resolve(module, {})
 params = pairs.Params(values)
 REQUEST = {"framework": "tf", "out": "", "device": "cpu", "recipe": ""}
 TASKS = ("trace", "tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")

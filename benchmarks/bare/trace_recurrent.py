@@ -16,7 +16,7 @@ module = pairs.load_pair(str(Path(__file__).parents[1] / "models" / "recurrent.p
 importlib.import_module(PACKAGES[framework])
 request = {"framework": framework, "out": "", "device": "cpu", "recipe": ""}
 for _ in range(2):  # the first one loads what a framework loads late
-    params = pairs.resolve(module.PAIR, {"steps": steps})
+    params = pairs.resolve(module, {"steps": steps})
     start = time.perf_counter()
     trace = Worker(request, module).take("trace", params)
     seconds = time.perf_counter() - start

@@ -32,10 +32,10 @@ class Live(Given):
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
         super().__init__(request, adapter)
         self.model = model
-        self.inputs = None if self.given is not None or inputs is None else (inputs,)
+        self.example = None if self.given is not None or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
-        has_inputs = self.inputs is not None or self.given is not None
+        has_inputs = self.example is not None or self.given is not None
         if (
             not self.adapter.is_made(self.model)
             and callable(self.model)
@@ -44,12 +44,12 @@ class Live(Given):
             model = super()._build(_params)
         elif self.adapter.is_model(self.model):
             model = self._calling(lambda: self.adapter.copy(self.model), f"copying {self.where}")
-            self._arguments = self._arguments_of(model, self.inputs, "")
+            self._arguments = self._arguments_of(model, self.example, "")
         else:
             name, title = self.framework.name, self.framework.title
             raise FactoryError(f"{name}= is {kind(self.model)}; give a {title} model or a function that makes one.")
-        if self.inputs is not None:
-            self._arguments = self._arguments_of(model, self.inputs, "")
+        if self.example is not None:
+            self._arguments = self._arguments_of(model, self.example, "")
         return model
 
     def _factory(self) -> Any:

@@ -72,7 +72,7 @@ def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "")
         raise unknown("model", model, zoo_names())
     if model in zoo_names():
         try:
-            resolve(load_pair(path).PAIR, dict(overrides or {}))
+            resolve(load_pair(path), dict(overrides or {}))
         except PairError as error:
             raise UsageError(str(error)) from error
     return Cell(name or Path(path).stem, model=model if model in zoo_names() else path, overrides=dict(overrides or {}))

@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import FactoryError
 from ..core.protocol import WorkerRequest
+from ..core.records import CALLED_WITH
 from ..model_zoo import pair as pairs
 from . import import_path, introspect, process_guard
 
@@ -34,35 +35,38 @@ class Declined(FactoryError):
     """Their code itself raised an error, making the model or called with no counter near: so it would do without us."""
 
 
-class Given(object):
-    """One framework's factory and the inputs given on the command line. ``PAIR`` is what a pair says of itself."""
+class Given(pairs.Pair):
+    """One framework's factory and the inputs given on the command line, as a pair with this side alone."""
+
+    user_model = True
 
     def __init__(self, request, adapter):
         # type: (WorkerRequest, Any) -> None
         model = request.model
         assert model is not None
+        super(Given, self).__init__(model.name, model.params)
         self.framework = request.framework
         self.adapter = adapter
         self.where = model.factory
         self.known = request.known
-        self.PAIR = pairs.Pair(model.name, model.params)
         given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in model.inputs]
         self.given = given or None  # type: Optional[List[pairs.Input]]
         self.named = model.arguments
         self.folder = os.getcwd()
         self.paths = request.paths
         self.doing = lambda _what: None  # type: Callable[[str], None]
-        self.notes = ()  # type: Tuple[str, ...]
+        self._weightless = ()  # type: Tuple[str, ...]
         self._before = None  # type: Optional[process_guard.Surroundings]
         self._names = None  # type: Optional[Dict[str, int]]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
         setattr(self, "build_" + self.framework.name, self._build)
 
-    def ready(self, lacking):
-        # type: (str) -> None
+    def ready(self, lacking, doing):
+        # type: (str, Callable[[str], None]) -> None
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
+        self.doing = doing
         why = self.adapter.unusable(self._imported_framework(lacking))
         if why:
             raise FactoryError(why)
@@ -79,10 +83,15 @@ class Given(object):
             raise FactoryError(lacking)
         return self._calling(lambda: importlib.import_module(package), "importing %s" % package)
 
-    def arguments(self):
-        # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+    def arguments(self, p):
+        # type: (Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         """Positional and named arguments of the model made last."""
         return self._arguments
+
+    def called_notes(self, inputs):
+        # type: (Callable[[], str]) -> Tuple[str, ...]
+        """The model's inputs, and which weights its factory was told not to load."""
+        return (CALLED_WITH + inputs(),) + self._weightless
 
     def _build(self, _params):
         # type: (Any) -> Any
@@ -118,7 +127,7 @@ class Given(object):
         # type: (Any) -> Dict[str, Any]
         """What the factory is called with; none of an installed package fetches weights for a model that is only counted."""
         unloaded = {name: default for name, default in introspect.weightless(factory).items() if name not in self.named}
-        self.notes = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
+        self._weightless = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
         return dict(dict.fromkeys(unloaded), **self.named)
 
     def _from_the_start(self):
@@ -232,18 +241,9 @@ class Given(object):
         return (), {}
 
     def tried(self, call, inputs):
-        # type: (Any, str) -> None
+        # type: (Callable[[], Any], Callable[[], str]) -> None
         """Call the model as its own code would, with no counter near. Raises FactoryError if that fails, too."""
-        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs), Declined)
-
-    def call_notes(self, called_with):
-        # type: (str) -> Tuple[str, ...]
-        """What a trace's reader has to know of the call."""
-        return (called_with,) + self.notes
-
-    def may_run(self, trace):
-        # type: (Any) -> None
-        """Whatever it does may be run."""
+        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs()), Declined)
 
 
 def needs_arguments(function):

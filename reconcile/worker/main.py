@@ -90,13 +90,10 @@ class Worker(object):
     def _prepare(self, params):
         # type: (Dict[str, Any]) -> None
         """What comes before any counter where the model is the user's own. Raises FactoryError."""
-        if not isinstance(self.pair, factory.Given):
-            return
-        self.pair.doing = self.theirs
-        self.pair.ready(self.request.lacking)
+        self.pair.ready(self.request.lacking, self.theirs)
         if self.request.trial:
             call, called_with = self._capture().plain_call(pairs.Params(params))
-            self.pair.tried(call, called_with)
+            self.pair.tried(call, lambda: called_with)
 
     def _adapter(self):
         # type: () -> Any
@@ -150,7 +147,7 @@ class Worker(object):
 
     def _taken(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
-        if task == TRACE and hasattr(self.pair, "impatiently"):
+        if task == TRACE:
             with self.pair.impatiently(self._refuse):
                 return self.take(task, params)
         return self.take(task, params)
@@ -178,16 +175,15 @@ class Worker(object):
         model = self.request.model
         if model is not None:
             self.pair = self._given()
-            record = self.pair.PAIR
-            return dict(EMPTY, name=record.name, params=record.params, frameworks=list(model.frameworks))
+            return dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(model.frameworks))
         path = self.request.pair
         if self.request.paths:
             import_path.welcome(getcwd(), self.request.paths, "", self.request.known)
         try:
             self.pair = pairs.load_pair(path)
-            record = self.pair.PAIR
-            params = pairs.resolve(record, self.request.overrides)
-            layers = pairs.layers_of(self.pair, params)
+            pairs.check_names(self.pair, self.request.known)
+            params = pairs.resolve(self.pair, self.request.overrides)
+            layers = tuple(self.pair.layers_for(pairs.Params(params)))
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -196,15 +192,15 @@ class Worker(object):
                 "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
             }
         return {
-            "name": record.name,
+            "name": self.pair.name,
             "params": params,
             "inputs": _inputs(self.pair, params),
             "layers": [layer.to_list() for layer in layers],
-            "notes": list(record.notes),
-            "published": [list(p) for p in record.published],
-            "doc": introspect.documentation(self.pair),
+            "notes": list(self.pair.notes),
+            "published": [list(p) for p in self.pair.published],
+            "doc": introspect.documentation(self.pair.module),
             "source": pairs.source_hash(path),
-            "frameworks": [name for name in self.request.known if hasattr(self.pair, "build_" + name)],
+            "frameworks": list(self.pair.frameworks(tuple(self.request.known))),
         }
 
     def _given(self):

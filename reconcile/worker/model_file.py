@@ -50,8 +50,9 @@ class FromFile(Given):
         self.file = request.file
         self.tasks = request.tasks
 
-    def ready(self, lacking: str) -> None:
+    def ready(self, lacking: str, doing: Callable[[str], None]) -> None:
         """Import the framework; the file is loaded when a model is wanted. Raises FactoryError without the framework."""
+        self.doing = doing
         self._imported_framework(lacking)
 
     def _build(self, _params: Any) -> Any:
@@ -72,13 +73,13 @@ class FromFile(Given):
                 raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
-    def tried(self, call: Any, inputs: str) -> None:
+    def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model with no counter near. Raises FactoryError if that fails, too."""
         try:
             call()
         except Exception as error:
             traceback.print_exc()
-            text = f"{self.where}, called with ({inputs}), {_without_place(error)}."
+            text = f"{self.where}, called with ({inputs()}), {_without_place(error)}."
             raise FactoryError(text) from error
 
     @contextlib.contextmanager

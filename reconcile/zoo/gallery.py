@@ -78,9 +78,9 @@ def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
-    module = pairs.load_pair(pairs.pair_path(model))
-    about = documentation(module).partition("\n")[0]
-    declared = getattr(module, "NOT_EQUIVALENT", "")
+    pair = pairs.load_pair(pairs.pair_path(model))
+    about = documentation(pair.module).partition("\n")[0]
+    declared = pair.not_equivalent
     both = _proof(model)
     try:
         found = collect(RunRequest(model, {}))

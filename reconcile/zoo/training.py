@@ -89,7 +89,7 @@ def measure(model: str, baselines: Path) -> tuple[Step, RunResult | None]:
 def settings_of(model: str) -> tuple[dict[str, str], str]:
     """The settings that a pair says its training step needs, such as a second sample for a batch norm of vectors, and the
     device where its own words ask for another one than the CPU."""
-    at = dict(getattr(pairs.load_pair(pairs.pair_path(model)), "TRAINING", {}))
+    at = dict(pairs.load_pair(pairs.pair_path(model)).training)
     return at, at.pop(DEVICE, "cpu")
 
 

@@ -53,7 +53,7 @@ def test_read_back_it_is_the_same_alignment(tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text(written(rows, "a+b"), encoding="utf-8")
     again = aligned(*TRACES, read(path, TRACES))
-    assert [(row.layer, row.tf, row.torch) for row in again] == [(row.layer, row.tf, row.torch) for row in rows]
+    assert [(row.layer, row.paths) for row in again] == [(row.layer, row.paths) for row in rows]
     assert {row.by for row in again if row.by} == {"mapping"}
 
 
@@ -61,7 +61,7 @@ def test_what_it_lists_is_settled_and_the_rest_is_aligned_by_itself(file: Callab
     rows = aligned(*TRACES, read(file("extra,block", "stem,"), TRACES))
     by = {row.layer: row.by for row in rows}
     assert by["block"] == "mapping"
-    assert next((row.tf, row.torch) for row in rows if row.layer == "block") == (("extra",), ("block",))
+    assert next(tuple(row.paths.values()) for row in rows if row.layer == "block") == (("extra",), ("block",))
     assert by["tf:stem"] == ""
     assert by["mha"] == "name+together+work"
     assert by["torch:stem"] == ""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reconcile.adapters.pytorch import memory as torch_room
 from reconcile.adapters.shared.refusal import OutOfMemory
+from reconcile.model_zoo.pair import Input, Pair
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks
@@ -60,6 +61,19 @@ def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
     )
 
 
+class Built(Pair):
+    """A pair of one model, which this function builds, and on which devices it was made."""
+
+    def __init__(self, build: Callable[[object], Any], size: int, made: list[str]) -> None:
+        super().__init__("built")
+        self.build_torch = build
+        self.size = size
+        self.made = made
+
+    def inputs(self, p: object) -> list[Input]:
+        return [Input("x", (1, self.size))]
+
+
 def linear(size: int) -> Any:
     """A model of (size + 1) * size weights that says on which device it was made."""
     made: list[str] = []
@@ -69,8 +83,7 @@ def linear(size: int) -> Any:
         made.append(module.weight.device.type)
         return module
 
-    inputs = [SimpleNamespace(shape=(1, size), dtype="float32")]
-    return SimpleNamespace(build_torch=build, inputs=lambda _params: inputs, made=made)
+    return Built(build, size, made)
 
 
 def of(pair: Any, training: str = "") -> Any:

@@ -23,7 +23,7 @@ MODELS = pairs.zoo_names()
 @pytest.fixture(params=chosen(MODELS))
 def taken(request: pytest.FixtureRequest, collecting: Callable[..., Collected]) -> Collected:
     module = pairs.load_pair(pairs.pair_path(request.param))
-    return collecting(request.param, **getattr(module, "PROOF", {}))
+    return collecting(request.param, **module.proof)
 
 
 def traces(taken: Collected) -> tuple[Trace, Trace]:

@@ -105,7 +105,7 @@ def published():
     """Every figure of the zoo: (pair, digits as printed)."""
     found = []
     for name in pairs.zoo_names():
-        found += [(name, said.figure) for said in pairs.load_pair(pairs.pair_path(name)).PAIR.published]
+        found += [(name, said.figure) for said in pairs.load_pair(pairs.pair_path(name)).published]
     return found
 
 

@@ -70,9 +70,9 @@ BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convol
 @pytest.mark.parametrize("model", of_pairs(BATCHES, ("family_norm", "lstm_lm")))
 def test_twice_the_batch_is_twice_the_work(collecting, model):
     module = pairs.load_pair(pairs.pair_path(model))
-    settings = getattr(module, "PROOF", {})
+    settings = module.proof
     once = reconciles(collecting(model, **settings))
-    twice = reconciles(collecting(model, **settings, batch=2 * module.PAIR.params["batch"]))
+    twice = reconciles(collecting(model, **settings, batch=2 * module.params["batch"]))
     for one, two in zip(once.traces, twice.traces, strict=True):
         (single, weights), (double, same) = without_common(one, two), without_common(two, one)
         assert single

@@ -40,8 +40,8 @@ QUICK = ("lstm_lm",)
 def settings(name):
     """The pair's settings for proofs, with two samples: a batch norm in train mode needs more than one value."""
     module = pairs.load_pair(pairs.pair_path(name))
-    batch = {"batch": "2"} if "batch" in module.PAIR.params else {}
-    return {**getattr(module, "PROOF", {}), **batch}
+    batch = {"batch": "2"} if "batch" in module.params else {}
+    return {**module.proof, **batch}
 
 
 @pytest.mark.parametrize("name", chosen(pairs.zoo_names(), QUICK))
