@@ -51,6 +51,7 @@ class Inner:
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
     made = Inner(pytester)
     monkeypatch.setattr(runner, "collect", made.collect)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # every run would load Hypothesis and others anew
     return made
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from reconcile.adapters.counters.flop_counter.capture import capture
 from reconcile.adapters.pytorch import training
@@ -37,3 +39,29 @@ def explained(model):
         assert ledger.total + sum(line.amount for line in done.adjustments) == total
         found[name] = {line.cause for line in done.adjustments}
     return found["matmul"]
+
+
+def ran(make, *shape, **options):
+    """The ops of its training step."""
+    return training.trace(Model(make, *shape, **options)).ops
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind=nn.GRU):
+        super().__init__()
+        self.before = nn.Linear(4, 4)
+        self.steps = kind(4, 5)
+        self.after = nn.Linear(5, 2)
+
+    def forward(self, x):
+        return self.after(self.steps(self.before(x))[0])
+
+
+class Saved(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 4))
+        self.outer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return checkpoint(self.inner, self.outer(x), use_reentrant=False)
