@@ -18,4 +18,5 @@ FRAMEWORK = Framework(
     retraced=True,
     backend="torch",
     copied=True,
+    place=1,
 )

@@ -39,6 +39,7 @@ class Framework(NamedTuple):
     ``copied`` says whether a model at hand is copied for every counter.
 
     ``folder`` is where its top-level package lies if somebody else's package states it: a worker finds it there.
+    ``place`` orders the options in ``--help``, the smallest first; those that say none come last.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Framework(NamedTuple):
     backend: str = ""
     copied: bool = False
     folder: str = ""
+    place: int = 100
 
     @property
     def trace(self):
