@@ -17,4 +17,5 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
+    place=1,
 )

@@ -38,6 +38,7 @@ class Framework(NamedTuple):
     a trace whose process died is taken once more, in another way.  ``backend`` is what Keras 3 calls it, '' for none.
 
     ``folder`` is where its top-level package lies if somebody else's package states it: a worker finds it there.
+    ``place`` orders the options in ``--help``, the smallest first; those that say none come last.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Framework(NamedTuple):
     retraced: bool = False
     backend: str = ""
     folder: str = ""
+    place: int = 100
 
     @property
     def trace(self):

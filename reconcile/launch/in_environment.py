@@ -14,7 +14,8 @@ from ..core.records import Ledger, Trace
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
-from .runner import RunRequest, collect
+from .request import RunRequest
+from .runner import collect
 from .supervisor import Event
 
 

@@ -15,28 +15,18 @@ from typing import Any
 
 from ..core.errors import UsageError
 from ..core.framework import title
-from ..core.protocol import ModelFile
-from ..model_zoo.pair import Input
-from . import user_models
 
 
-def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, ModelFile]]:
-    """``module:function`` or a model file's path per framework, and what the files are.
-
-    Raises UsageError for what cannot be named so.
-    """
-    names = {framework: _named(framework, model) for framework, model in models.items()}
-    given = {framework: user_models.given(framework, name) for framework, name in names.items()}
-    return names, {name: file for name, file in given.items() if isinstance(file, ModelFile)}
+def named(models: Mapping[str, Any]) -> dict[str, str]:
+    """``module:function``, or a model file's path, per framework. Raises UsageError for a model that has no such name."""
+    return {framework: _named(framework, model) for framework, model in models.items()}
 
 
-def inputs_of(inputs: Any) -> tuple[Input, ...]:
+def shapes(inputs: Any) -> tuple[str, ...]:
     """Shapes as the command line takes them: one text or several. Raises UsageError for tensors."""
-    if inputs is None:
-        return ()
-    texts = [inputs] if isinstance(inputs, str) else inputs
+    texts = (inputs,) if isinstance(inputs, str) else () if inputs is None else inputs
     if isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts):
-        return user_models.read_inputs(texts)
+        return tuple(texts)
     raise UsageError(
         "inputs= are values at hand, which do not travel to a worker process: give shapes such as '1,3,224,224', or let the "
         "function return (model, inputs)."

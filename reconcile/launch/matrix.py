@@ -21,7 +21,8 @@ from ..work.formula_files import load_formulas
 from . import cache as kept
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .in_environment import counters_of, lender, traceless, with_trace, within
-from .runner import RunRequest, collect, conventions_of
+from .request import RunRequest
+from .runner import collect, conventions_of
 from .supervisor import Event, abandon
 
 WORKERS = 2

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, unknown
 from ..core.framework import Framework, frameworks, relative, title
-from ..core.numbers import seconds
-from ..core.protocol import TRACE, ModelFile, WorkerRequest
+from ..core.protocol import TRACE, WorkerRequest
 from ..core.records import Ledger, Trace
 from ..core.results import RunResult
 from ..core.signals import passed_on
@@ -28,61 +26,8 @@ from ..work.formula_files import load_formulas
 from . import user_models, zipapp
 from .interpreters import Interpreter
 from .lend import lend
+from .request import RunRequest
 from .supervisor import Event, Outcome, Supervisor
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
-    per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own, and ``files`` where that is a file; ``mapping`` is a file that says
-    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name;
-    ``formulas`` are Python files that register work formulas;
-    ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
-    ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
-    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
-
-    model: str
-    overrides: Mapping[str, str]
-    convention: str = "matmul"
-    convention_files: tuple[Path, ...] = ()
-    counters: tuple[str, ...] = ()
-    device: str = "cpu"
-    timeout: float = 600.0
-    formulas: tuple[Path, ...] = ()
-    python: str = ""
-    theirs: str = ""
-    trace: bool = True
-    training: str = ""
-    factories: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, ModelFile] = field(default_factory=dict)
-    inputs: tuple[pairs.Input, ...] = ()
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    paths: tuple[str, ...] = ()
-    every_convention: bool = False
-    mapping: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Raises UsageError for a time limit that is none."""
-        seconds(self.timeout)
-
-
-PASSES = ("forward", "training")
-OPTIMIZERS = ("sgd", "adam")
-
-
-def training(pass_: str, optimizer: str | None) -> str:
-    """The optimiser of a training step, '' for a call of the model. Raises UsageError for names that are none."""
-    if pass_ not in PASSES:
-        raise unknown("pass", pass_, PASSES)
-    if optimizer is not None and optimizer not in OPTIMIZERS:
-        raise unknown("optimizer", optimizer, OPTIMIZERS)
-    if optimizer and pass_ != "training":
-        raise UsageError(
-            'an optimizer is that of a training step: give --pass training (pass_="training" in Python), too.'
-        )
-    return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
-
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 

@@ -14,7 +14,8 @@ from reconcile.adapters import COUNTERS
 from reconcile.core.errors import UsageError
 from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
-from reconcile.launch.runner import RunRequest, _missing
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import _missing
 from reconcile.launch.supervisor import Outcome
 from reconcile.worker.capture import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages

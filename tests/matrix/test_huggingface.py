@@ -22,7 +22,7 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.results import RunResult
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment, user_models
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from tests.matrix import huggingface_models as models
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]

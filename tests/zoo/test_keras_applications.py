@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 from reconcile.verdict.verdict import verdict
 from tests.zoo import convolutional as conv
 

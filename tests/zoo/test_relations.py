@@ -15,7 +15,8 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Layer, Ledger
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import ZERO, Work, work_of
 from tests.zoo.choice import chosen as of_pairs

@@ -11,7 +11,8 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.report.view import phases
 from tests.zoo.choice import chosen
