@@ -9,9 +9,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 SCHEMA = 1
 
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
-"""Frameworks by their own names."""
-
 MAC = "MAC"
 FLOP = "FLOP"
 

@@ -65,7 +65,7 @@ def test_what_it_lists_is_settled_and_the_rest_is_aligned_by_itself(file: Callab
     assert by["tf:stem"] == ""
     assert by["mha"] == "name+together+work"
     assert by["torch:stem"] == ""
-    assert [row for row in rows if "block.0.fc" in row.torch] == []
+    assert [row for row in rows if "block.0.fc" in row.paths["torch"]] == []
 
 
 WRONG = [

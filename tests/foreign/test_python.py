@@ -17,7 +17,7 @@ from reconcile.launch.lend import lend
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import _missing
 from reconcile.launch.supervisor import Outcome
-from reconcile.worker.capture import LENT
+from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = pytest.mark.frameworks

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.errors import UsageError
+from reconcile.core.framework import adapter_of
 from reconcile.launch.runner import RunRequest, collect
 from reconcile.model_zoo.pair import (
     FromModule,
@@ -23,6 +24,7 @@ from reconcile.model_zoo.pair import (
     zoo_names,
 )
 from reconcile.work import work_of
+from tests.workers import request, user_model
 
 PACKAGES = {"tf": "tensorflow", "torch": "torch", "onnx": "onnx"}
 
@@ -248,8 +250,8 @@ def test_the_worker_refuses_a_misspelt_pair(tmp_path: Path) -> None:
 def test_a_user_s_model_is_a_pair_of_its_framework() -> None:
     from reconcile.worker.factory import Given
 
-    request = {"factories": {"torch": "net:make"}, "name": "net.make", "said": {"torch": "net:make"}, "inputs": []}
-    given = Given("torch", request)
+    asked = request("torch", model=user_model("net:make"))
+    given = Given(asked, adapter_of(asked.framework))
     assert isinstance(given, Pair)
     assert (given.name, given.user_model, given.frameworks(tuple(PACKAGES))) == ("net.make", True, ("torch",))
     assert given.called_notes(lambda: "x float32 (1,)")[0].endswith("x float32 (1,)")

@@ -39,7 +39,8 @@ def wrong(rows: tuple[Match, ...], truth: Alignment, was: dict[str, str]) -> lis
         row
         for row in rows
         if row.by
-        and not {truth.layer("tf", p) for p in row.tf} & {truth.layer("torch", was.get(p, p)) for p in row.torch}
+        and not {truth.layer("tf", p) for p in row.paths["tf"]}
+        & {truth.layer("torch", was.get(p, p)) for p in row.paths["torch"]}
     ]
 
 
