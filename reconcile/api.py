@@ -217,7 +217,7 @@ def run(
     Raises UsageError, with one sentence, for what cannot be used.
     """
     from .core.errors import UsageError, unknown
-    from .core.framework import frameworks
+    from .core.registry import frameworks
     from .launch.request import at_most_two, models_of, run_request
 
     stray = next((name for name in models if name not in frameworks()), None)

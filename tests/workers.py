@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reconcile.adapters import COUNTERS
-from reconcile.core.framework import frameworks
 from reconcile.core.protocol import TRACE, ModelFile, UserModel, WorkerRequest
+from reconcile.core.registry import frameworks
 from reconcile.launch.runner import counters_of_request
 
 

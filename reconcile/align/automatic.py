@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..core.errors import UsageError
-from ..core.framework import frameworks
 from ..core.records import Layer, Trace
+from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
 from .alignment import ROOT, Alignment

@@ -18,8 +18,8 @@ from pathlib import Path
 from ..core import table, user_files
 from ..core.errors import UsageError, brief, reason, short
 from ..core.escapes import clean
-from ..core.framework import title
 from ..core.records import Trace
+from ..core.registry import title
 from ..core.results import Match
 from .alignment import ROOT
 

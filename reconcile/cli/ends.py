@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import unknown
-from ..core.framework import frameworks
+from ..core.registry import frameworks
 
 if TYPE_CHECKING:
     from ..core.results import RunResult, Statement

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.framework import title
+from ..core.registry import title
 from .options import declared, options
 from .streams import say
 

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
-from ..core.framework import frameworks
+from ..core.registry import frameworks
 from ..launch.request import OPTIONS, Kind, Option, model_options
 from .number_types import Seconds
 

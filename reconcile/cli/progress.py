@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.escapes import clean
-from ..core.framework import title
+from ..core.registry import title
 from .streams import say
 
 if TYPE_CHECKING:

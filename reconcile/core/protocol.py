@@ -84,8 +84,8 @@ class WorkerRequest(NamedTuple):
         return self.model.file if self.model is not None else None
 
 
-NESTED = {"framework": Framework, "model": UserModel, "file": ModelFile}
-"""Fields that are records."""
+NESTED = {WorkerRequest: {"framework": Framework, "model": UserModel}, UserModel: {"file": ModelFile}}  # type: Dict[Any, Any]
+"""Fields that are records, by the record that has them."""
 
 
 def to_text(request):
@@ -113,9 +113,9 @@ def _record(kind, data):
     wrong = sorted(set(data) ^ set(kind._fields)) if isinstance(data, dict) else [str(data)]
     if wrong:
         raise ValueError("%s: missing or unknown: %s" % (kind.__name__, ", ".join(wrong)))
-    values = {}
+    values, nested = {}, NESTED.get(kind, {})
     for name, value in data.items():
-        values[name] = _record(NESTED[name], value) if name in NESTED and value is not None else _frozen(value)
+        values[name] = _record(nested[name], value) if name in nested and value is not None else _frozen(value)
     return kind(**values)
 
 

@@ -10,8 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ..core.causes import State
 from ..core.errors import short
-from ..core.framework import frameworks
 from ..core.records import Entry, Ledger, Op, Problem, Sighting, Trace
+from ..core.registry import frameworks
 
 
 class Malformed(Exception):

@@ -10,8 +10,8 @@ from ..adapters.counters.bridge import Item, make_item
 from ..adapters.counters.rulebook import NotCounted, RuleBook
 from ..core.causes import Cause
 from ..core.conventions import Convention
-from ..core.framework import frameworks
 from ..core.records import Op
+from ..core.registry import frameworks
 from ..core.results import Adjustment, Evidence
 from ..work import ZERO, Work, work_of
 from .booking import book

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..core.errors import UsageError, brief, reason
-from ..core.framework import frameworks
 from ..core.protocol import ModelFile
+from ..core.registry import frameworks
 from . import archive, members, wire
 
 LIMIT = 2 << 30

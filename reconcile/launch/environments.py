@@ -27,7 +27,8 @@ from packaging.utils import canonicalize_name
 from ..adapters import COUNTERS
 from ..core import toml
 from ..core.errors import UsageError, short, unknown
-from ..core.framework import Framework, frameworks
+from ..core.framework import Framework
+from ..core.registry import frameworks
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
 
 __all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "at", "cache_root", "ensure", "folder_of", "load"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..adapters import COUNTERS
 from ..core.errors import UsageError
-from ..core.framework import title
 from ..core.records import Ledger, Trace
+from ..core.registry import title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment, EnvironmentError_, ensure

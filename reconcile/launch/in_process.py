@@ -11,9 +11,10 @@ from ..adapters import COUNTERS
 from ..adapters.shared.refusal import FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
-from ..core.framework import Framework, adapter_of, frameworks
+from ..core.framework import Framework, adapter_of
 from ..core.protocol import TRACE, UserModel, WorkerRequest
 from ..core.records import Ledger, Trace
+from ..core.registry import frameworks
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..worker.factory import Given, kind, said

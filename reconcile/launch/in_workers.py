@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import UsageError
-from ..core.framework import title
+from ..core.registry import title
 
 
 def named(models: Mapping[str, Any]) -> dict[str, str]:

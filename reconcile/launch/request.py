@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError, unknown
-from ..core.framework import frameworks
 from ..core.numbers import seconds
 from ..core.protocol import ModelFile
+from ..core.registry import frameworks
 
 if TYPE_CHECKING:
     from ..model_zoo.pair import Input

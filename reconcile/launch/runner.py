@@ -13,9 +13,10 @@ from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, unknown
-from ..core.framework import Framework, frameworks, relative, title
+from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest
 from ..core.records import Ledger, Trace
+from ..core.registry import frameworks, title
 from ..core.results import RunResult
 from ..core.signals import passed_on
 from ..engine.reconcile import Missing

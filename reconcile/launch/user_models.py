@@ -11,9 +11,9 @@ from .. import files
 from ..adapters import COUNTERS
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
-from ..core.framework import frameworks, title
 from ..core.numbers import SIZE, whole
 from ..core.protocol import ModelFile, UserModel
+from ..core.registry import frameworks, title
 from ..model_zoo.pair import Input
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")

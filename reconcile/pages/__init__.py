@@ -15,7 +15,7 @@ from pathlib import Path
 from ..adapters import COUNTERS
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
-from ..core.framework import title
+from ..core.registry import title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}

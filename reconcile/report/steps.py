@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from ..core.causes import State
 from ..core.conventions import ALL, MATMUL
-from ..core.framework import title
 from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.registry import title
 from ..core.results import RunResult, Statement
 from ..core.text import markdown, multiple, number
 from ..zoo.rows import Cell, reconciled

@@ -20,7 +20,7 @@ from ..adapters import COUNTERS
 from ..core import user_files
 from ..core.atomic import safe
 from ..core.errors import UsageError
-from ..core.framework import frameworks
+from ..core.registry import frameworks
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment, folder_of
 from ..launch.request import Kind, by_parameter

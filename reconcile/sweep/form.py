@@ -16,8 +16,8 @@ from jsonschema.validators import extend
 
 from ..core.causes import Cause, State
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE
-from ..core.framework import frameworks
 from ..core.records import FLOP, MAC
+from ..core.registry import frameworks
 from ..engine.booking import scale
 from ..report.reports import FORMATS
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, unknown
-from ..core.framework import frameworks
+from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.interpreters import clean_environ
 from ..launch.request import TOGETHER, at_most_two

@@ -14,7 +14,7 @@ from typing import Any
 from ..core import table
 from ..core.atomic import safe
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.framework import title
+from ..core.registry import title
 from ..core.text import markdown, number, percent, ratio
 from .engine import Finished
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..adapters import COUNTERS
 from ..core.conventions import Convention
-from ..core.framework import title
 from ..core.records import MAC, TRAINING
+from ..core.registry import title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, si, signed
 from ..core.work import COMPONENTS

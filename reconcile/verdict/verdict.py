@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ..adapters import COUNTERS
 from ..core.causes import State
-from ..core.framework import title
 from ..core.records import CALLED_WITH
+from ..core.registry import title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
 from . import citation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT
 from reconcile.align.automatic import aligned, alignment
-from reconcile.align.mapping import COLUMNS, read, written
+from reconcile.align.mapping import read, written
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Layer
 from tests.align.models import pair
@@ -37,7 +37,7 @@ def test_what_is_written_says_what_matched_and_what_did_not() -> None:
         "# Which layer of nets.tf is which of nets.torch. Lines with the same name in the first column are one row of the report;"
     )
     assert text.splitlines()[3:] == [
-        ",".join(COLUMNS),
+        "layer,tf,torch,by,comment",
         "stem,stem,stem,name+work,",
         "mha,mha.query,mha,name+together+work,",
         "mha,mha.value,,,",

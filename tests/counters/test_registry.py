@@ -9,8 +9,8 @@ import pytest
 
 from reconcile.adapters import COUNTERS, FOLDERS, registry, stated
 from reconcile.core.counter import Counter
-from reconcile.core.framework import frameworks
 from reconcile.core.records import FLOP, MAC
+from reconcile.core.registry import frameworks
 from reconcile.launch import in_environment, user_models
 from reconcile.launch.environments import load
 from reconcile.launch.runner import RunRequest, _counters_of
