@@ -15,6 +15,7 @@ from reconcile.launch import in_environment, user_models
 from reconcile.launch.environments import load
 from reconcile.launch.runner import RunRequest, _counters_of
 from reconcile.pages import page
+from tests.workers import model_file
 
 HERE = Path(__file__).resolve().parents[2] / "adapters" / "counters"
 
@@ -109,7 +110,7 @@ def test_a_new_counter_that_is_a_default_runs_unasked(monkeypatch: pytest.Monkey
 
 
 def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:
-    held = {"tf": {"kind": "graph_def"}}
+    held = {"tf": model_file("net.pb", "graph_def")}
     assert user_models.counters_of({"tf": "net.pb"}, (), held) == (*UNASKED["tf"], "tf.profiler@frozen_pb")
 
 
