@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconcile.adapters.pytorch import memory as torch_room
-from tests.own.conftest import Repository
+from tests.own.conftest import Repository, repository  # noqa: F401
 
 pytestmark = pytest.mark.frameworks
 torch = pytest.importorskip("torch")
@@ -35,7 +35,7 @@ BIG = f"""
 """
 
 
-def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:
+def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     data = repository.report("big.fits_nowhere", "--torch", "big:fits_nowhere")
     products = WIDTH * WIDTH
@@ -49,7 +49,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
     assert data["traces"][0]["device"] == "meta"
 
 
-def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
+def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     said = repository.refusal("--torch", "big:looks", "--counter", "flop_counter")
     assert said.startswith("the model big.looks does not fit into memory: it takes at least 3725.3 GiB and ")
