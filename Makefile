@@ -13,6 +13,7 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/core/__init__.py \
+	reconcile/core/framework.py \
 	reconcile/core/records.py \
 	reconcile/worker/__init__.py \
 	reconcile/worker/boot.py \
@@ -36,6 +37,7 @@ LEGACY := \
 	adapters/tensorflow/freezing.py \
 	adapters/tensorflow/model.py \
 	adapters/tensorflow/session.py \
+	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/model.py \
