@@ -77,13 +77,8 @@ def test_a_tensorflow_model(repository: Repository, name: str, inputs: tuple[str
         "tf.profiler@runmeta",
     ]
     assert trace["notes"] == [f"called with {said}"]
-
-
-def test_layers_of_a_subclass_are_found_before_it_was_ever_called(repository: Repository) -> None:
-    repository.write(models=KERAS)
-    asked = ("--tf", "models:Subclass", "--input", "2,6:int32", "--input", "2,6", "--counter", "tf.profiler@frozen")
-    rows = {row["layer"]: row["work"] for row in repository.report("models.Subclass", *asked)["layers"]}
-    assert rows["dense"] == 2 * 2 * 6 * 4 * 3
+    if name == "Subclass":  # its layers are found before it was ever called
+        assert {row["layer"]: row["work"] for row in data["layers"]}["dense"] == 2 * macs
 
 
 def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(

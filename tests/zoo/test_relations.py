@@ -126,7 +126,7 @@ CHAINS = [
 ]
 
 
-@pytest.mark.parametrize("chain", of_pairs(CHAINS, CHAINS[:1]), ids="-".join)
+@pytest.mark.parametrize("chain", of_pairs(CHAINS, ()), ids="-".join)
 def test_the_way_round_is_as_long_as_the_way_straight_on(chain):
     """Each of the three ways from counters of its own run."""
     a, b, c = chain
