@@ -11,7 +11,7 @@ import pytest
 from reconcile.adapters.pytorch import memory as torch_room
 from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.model_zoo.pair import Input, Pair
-from tests.own.conftest import Repository
+from tests.own.conftest import Repository, repository  # noqa: F401
 
 pytestmark = pytest.mark.frameworks
 torch = pytest.importorskip("torch")
@@ -37,7 +37,7 @@ BIG = f"""
 """
 
 
-def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:
+def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     data = repository.report("big.fits_nowhere", "--torch", "big:fits_nowhere")
     products = WIDTH * WIDTH
@@ -51,7 +51,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
     assert data["traces"][0]["device"] == "meta"
 
 
-def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
+def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     said = repository.refusal("--torch", "big:looks", "--counter", "flop_counter")
     assert said.startswith("the model big.looks does not fit into memory: it takes at least 3725.3 GiB and ")
