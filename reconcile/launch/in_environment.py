@@ -9,11 +9,13 @@ from pathlib import Path
 
 from ..adapters import COUNTERS
 from ..core.errors import UsageError
-from ..core.records import TITLES, Ledger, Trace
+from ..core.records import Ledger, Trace
+from ..core.registry import title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
-from .runner import RunRequest, collect
+from .request import RunRequest
+from .runner import collect
 from .supervisor import Event
 
 
@@ -28,7 +30,7 @@ def collect_in(
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
         elsewhere = [name for name in request.factories if name not in env.frameworks]
         if elsewhere:
-            raise UsageError(f"the environment {env.name} has no {TITLES[elsewhere[0]]} to make the model with.")
+            raise UsageError(f"the environment {env.name} has no {title(elsewhere[0])} to make the model with.")
         try:
             python = ensure(env, say)
         except EnvironmentError_ as error:

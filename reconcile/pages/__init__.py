@@ -15,6 +15,7 @@ from pathlib import Path
 from ..adapters import COUNTERS
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
+from ..core.registry import title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -22,7 +23,6 @@ LETTERS = (
     "N and O are the elements of the first input and of the output, K the positions of a kernel, B a batch, T its steps, "
     "H the units of a cell and I its inputs."
 )
-FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _counter(name: str) -> tuple[str, str]:
         asked = "Runs when asked for (--counter), alone."
     return (
         counter.summary + ".",
-        f"{FRAMEWORKS[counter.framework]}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
+        f"{title(counter.framework)}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
     )
 
 

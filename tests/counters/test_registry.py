@@ -11,12 +11,14 @@ import pytest
 
 from reconcile.adapters import COUNTERS, FOLDERS, registry, stated
 from reconcile.core.counter import Counter
-from reconcile.core.records import FLOP, MAC, TITLES
+from reconcile.core.records import FLOP, MAC
+from reconcile.core.registry import frameworks
 from reconcile.launch import in_environment, user_models
 from reconcile.launch.environments import load
 from reconcile.launch.runner import RunRequest, _counters_of
 from reconcile.pages import page
 from reconcile.zoo import gallery, training
+from tests.workers import model_file
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "adapters" / "counters"
@@ -60,7 +62,7 @@ def test_every_counter_is_stated_by_its_own_folder() -> None:
 @pytest.mark.parametrize("name", COUNTERS)
 def test_every_field_says_something_that_can_be(name: str) -> None:
     counter = COUNTERS[name]
-    assert counter.framework in TITLES
+    assert counter.framework in frameworks()
     assert counter.unit in (MAC, FLOP)
     assert bool(counter.package) == bool(counter.distribution)
     assert not (counter.default and counter.recipe)
@@ -124,7 +126,7 @@ def test_a_new_counter_that_is_a_default_runs_unasked(monkeypatch: pytest.Monkey
 
 
 def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:
-    held = {"tf": {"kind": "graph_def"}}
+    held = {"tf": model_file("net.pb", "graph_def")}
     assert user_models.counters_of({"tf": "net.pb"}, (), held) == (*UNASKED["tf"], "tf.profiler@frozen_pb")
 
 
