@@ -154,7 +154,7 @@ def versions(cell: Cell) -> dict[str, str]:
     """Versions of the installed distributions that the frameworks, the counters and the cell's own models are made of, and
     of all that these require."""
     tops = [where.partition(":")[0].partition(".")[0] for where in cell.factories.values()]
-    packages = [record.package for record in frameworks().values()]
+    packages = [name for record in frameworks().values() for name in (record.package, record.adapter.partition(".")[0])]
     packages += [*(counter.package for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
     waiting = [name for package in packages for name in _providers().get(package, ())]
     found: dict[str, str] = {}

@@ -64,7 +64,8 @@ def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ())
     """The cells that one word of the command line names. Raises UsageError for one that names nothing."""
     framework, equals, rest = text.partition("=")
     if equals and framework not in makers():
-        known = " or ".join(makers())
+        *others, last = makers()
+        known = f"{', '.join(others)} or {last}"
         raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
     chosen, where = ((framework,), rest) if equals else (both(), text)
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from reconcile.cli.ends import ends
+from reconcile.core import registry
 from reconcile.core.errors import UsageError, unknown
 from reconcile.launch.request import RunRequest
 from tests.cli.conftest import Stub
+from tests.outside import NUMPY
 from tests.report import samples
 
 
@@ -40,6 +44,47 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub, tmp_path: Path) -> No
         formulas=(Path("f.py"),),
         every_convention=True,
     )
+
+
+def test_a_registered_framework_has_an_option(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command has the options of the frameworks that are registered when its file is loaded."""
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    monkeypatch.delitem(sys.modules, "reconcile.cli.run", raising=False)
+    shown = stub.call("run", "--help").stdout.partition("Options:")[2]
+    assert (
+        shown.index("--torch MODULE") < shown.index("--tf MODULE") < shown.index("--onnx") < shown.index("--numpy MOD")
+    )
+    assert stub.call("run", "--numpy", "a:b", "--torch", "c:d", "--out", str(stub.folder)).exit_code == 0
+    assert dict(stub.requests[0].factories) == {"torch": "c:d", "numpy": "a:b"}
+    assert "reconcile run --torch c:d --numpy a:b\n" in (stub.folder / "toy.md").read_text()
+    refused = stub.call("run", "--numpy", "a:b", "--torch", "c:d", "--tf", "e:f")
+    assert refused.exit_code == 2
+    assert "Leave one out." in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("counters", "models", "from_", "to", "found"),
+    [
+        ((), (), "trace@tf", None, ("trace@tf", "thop")),
+        (("fvcore",), (), "trace@torch", None, ("trace@torch", "trace@tf")),
+        (("fvcore",), (), "trace@tf", None, ("trace@tf", "trace@torch")),
+        (("fvcore",), ("torch",), None, "fvcore", ("trace@torch", "fvcore")),
+        (("fvcore",), ("torch", "numpy"), "trace@torch", None, ("trace@torch", "trace@numpy")),
+        (("fvcore",), ("torch", "numpy"), None, "trace@numpy", ("trace@torch", "trace@numpy")),
+        ((), ("onnx", "numpy"), "trace@numpy", None, ("trace@numpy", "trace@onnx")),
+        (("tf.profiler@frozen",), ("tf", "onnx"), "trace@tf", None, ("trace@tf", "trace@onnx")),
+    ],
+)
+def test_an_end_that_is_not_named_is_the_work_of_the_other_model(
+    monkeypatch: pytest.MonkeyPatch,
+    counters: tuple[str, ...],
+    models: tuple[str, ...],
+    from_: str | None,
+    to: str | None,
+    found: tuple[str, str],
+) -> None:
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    assert ends(counters, from_, to, models) == found
 
 
 def test_a_training_step_is_asked_for_with_its_optimizer(stub: Stub) -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.core import registry
+
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("tensorflow", "keras", "torch", "thop", "fvcore")
 HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
@@ -267,3 +269,23 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     models = {m.rpartition(".")[2] for m in ZOO if ".bricks" not in m}  # a file each; bricks are what some are made of
     assert "gru_demo" in models
     assert [(m, name) for m in ENGINE + ADAPTERS for name in sorted(models) if name in words(m)] == []
+
+
+FACES = {"verdict", "drift", "decode", "pages", "zoo", "report", "sweep", "cli", "api", "pytest_plugin"}
+
+
+def test_no_face_knows_a_framework_by_its_name() -> None:
+    """They ask the registry: a framework of another package is shown like the others."""
+    names = set(registry.frameworks())
+    assert {"tf", "torch", "onnx"} <= names
+    faces = [m for m in MODULES if part(f"{m}.") in FACES]
+    assert {part(f"{m}.") for m in faces} == FACES
+    texts = [
+        (m, node.lineno, node.value) for m in faces for node in ast.walk(parsed(m)) if isinstance(node, ast.Constant)
+    ]
+    assert [found for found in texts if isinstance(found[2], str) and found[2] in names] == []
+
+
+def parsed(module: str) -> ast.Module:
+    """The module's syntax tree."""
+    return ast.parse(MODULES[module].read_text())

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import reconcile
+from reconcile.core import registry
 from reconcile.core.atomic import safe
 from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
 from reconcile.core.results import RunResult
@@ -20,6 +21,7 @@ from reconcile.launch import in_workers, runner
 from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Event
 from reconcile.model_zoo.pair import Input
+from tests.outside import NUMPY
 from tests.report import samples
 
 
@@ -71,6 +73,14 @@ def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_
     assert events == [Event("torch", "thop", "done")]
 
 
+def test_models_of_other_frameworks_go_by_their_names(heard: list[RunRequest], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    reconcile.run(torch="net:Net", numpy="net:make")
+    reconcile.run(numpy=json.dumps, isolated=True)
+    made = [dict(request.factories) for request in heard]
+    assert made == [{"torch": "net:Net", "numpy": "net:make"}, {"numpy": "json:dumps"}]
+
+
 def test_a_function_goes_by_its_name(heard: list[RunRequest]) -> None:
     reconcile.run(torch=json.dumps, tf=json.JSONDecoder, isolated=True)
     assert dict(heard[0].factories) == {"tf": "json.decoder:JSONDecoder", "torch": "json:dumps"}
@@ -111,6 +121,10 @@ def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:
         ({"torch": Model(), "timeout": 3}, "timeout= and python= are for worker processes: give isolated=True."),
         ({"torch": Model(), "python": "python3"}, "timeout= and python= are for worker processes"),
         ({}, "give a model"),
+        ({"torhc": Model()}, "unknown argument of reconcile.run 'torhc'. Did you mean torch"),
+        ({"torch": "net:Net", "numpy": None}, "unknown argument of reconcile.run 'numpy'"),
+        ({"torch": "n:m", "tf": "n:m", "onnx": "n.onnx"}, "models in tf, torch, onnx are compared two at a time: leave one"),
+        ({"torch": "n:m", "onnx": "n.onnx", "mapping": "m.csv"}, "mapping= is for two models: give both torch= and tf="),
     ]  # fmt: skip
     for given, sentence in cases:
         with pytest.raises(UsageError, match=sentence) as caught:

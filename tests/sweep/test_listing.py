@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.core import registry
 from reconcile.core.errors import UsageError
 from reconcile.launch import environments
 from reconcile.model_zoo.pair import Input, zoo_names
 from reconcile.sweep import listfile, listing
-from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, read, request_of
+from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of
+from tests.outside import NUMPY
 
 THERE = environments.load(None)
 HERE = [THERE["current"]]
@@ -81,6 +83,41 @@ def test_a_word_that_names_nothing(word: str, said: str) -> None:
     with pytest.raises(UsageError) as error:
         listing.cells_of(word)
     assert said in str(error.value)
+
+
+def test_a_registered_framework_has_a_word_and_a_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its models are made by functions; Keras does not run on it, so one definition still means the other two."""
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    assert listing.both() == ("tf", "torch")
+    assert listing.cells_of("numpy=net:make") == [Cell("net.make", factories={"numpy": "net:make"})]
+    assert [cell.name for cell in listing.cells_of("numpy=nets.inner")] == ["nets.inner.made", "nets.inner.other"]
+    (cell,) = listed(folder, "[[model]]\nnumpy = 'a:make'\ntorch = 'b:make'")
+    assert dict(cell.factories) == {"torch": "b:make", "numpy": "a:make"}
+    with pytest.raises(UsageError, match="before = comes tf, torch or numpy, for a model in that framework alone"):
+        listing.cells_of("jax=net:make")
+    with pytest.raises(UsageError, match="frameworks are one or two of tf, torch, numpy, not"):
+        listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['onnx']")
+    with pytest.raises(UsageError, match=r"models in numpy, tf, torch are compared two at a time: leave one out\."):
+        listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['numpy', 'tf', 'torch']")
+
+
+def test_only_two_frameworks_are_meant_by_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.frameworks(), "jax", NUMPY._replace(name="jax", backend="jax"))
+    assert dict(listing.cells_of("net:make")[0].factories) == {"tf": "net:make", "torch": "net:make"}
+
+
+def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -> None:
+    (folder / "f.py").write_text("x = 1")
+    asked = {
+        "convention": "matmul",
+        "device": "meta",
+        "timeout": 600.0,
+        "counters": ("thop",),
+        "formulas": (Path("f.py"),),
+    }
+    manner = manner_of({**asked, "convention_files": ()}, ("md",))
+    assert manner == Manner({"device": "meta", "counters": ["thop"]}, {"formulas": {"0-f.py": "x = 1"}})
+    assert manner_of({**asked, "timeout": 5.0, "formulas": ()}, ("md",)).deciding == manner.options
 
 
 def test_inputs_are_not_for_pairs() -> None:

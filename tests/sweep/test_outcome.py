@@ -71,6 +71,36 @@ def test_a_framework_in_which_the_model_refuses_is_left_out(monkeypatch: pytest.
     assert asked[1].counters == ("tf.profiler@frozen",)
 
 
+def test_a_cell_is_run_as_its_manner_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[RunRequest] = []
+
+    def run(request: RunRequest) -> RunResult:
+        asked.append(request)
+        return samples.clean()
+
+    options = {"counters": ["thop"], "convention": "all", "device": "meta", "timeout": 7.0}
+    manner = Manner(options, {"formulas": {"0-f.py": "x = 1"}}, ("md", "html"))
+    said(monkeypatch, tmp_path, run, manner)
+    (request,) = asked
+    assert (request.counters, request.convention, request.device, request.timeout) == (("thop",), "all", "meta", 7.0)
+    assert [path.read_text() for path in request.formulas] == ["x = 1"]
+    assert (request.every_convention, dict(request.factories)) == (True, BOTH)
+
+
+def test_the_command_of_a_cell() -> None:
+    inputs = (("x", (1, 3), "int64"),)
+    made = Cell("net", factories=BOTH, inputs=inputs, environment={"name": "tf-2.3.1"})
+    options = {"convention": "all", "counters": ["thop", "fvcore"], "device": "meta", "timeout": 7.0}
+    assert cell.command_of(made, Manner(options)) == (
+        "reconcile run --torch net:make --tf net:make --input x=1,3:int64 --convention all --counter thop --counter fvcore "
+        "--environment tf-2.3.1 --device meta"
+    )
+    pair = Cell("gru", model="gru_demo", overrides={"units": "3"})
+    assert cell.command_of(pair, PLAIN) == "reconcile run --model gru_demo --set units=3"
+    assert cell.command_of(pair, Manner(texts={"formulas": {"0-f.py": ""}})) == ""
+    assert cell.command_of(Cell("a", factories=BOTH, arguments={"width": 3}), PLAIN) == ""
+
+
 def test_refused_everywhere_and_refused_by_us(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def declined(request: RunRequest) -> RunResult:
         first = next(iter(request.factories))

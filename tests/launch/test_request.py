@@ -1,0 +1,184 @@
+"""The options of a run are declared once: each interface has the declared defaults, and one function makes the request."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import reconcile
+from reconcile.cli import COMMANDS, cli
+from reconcile.core import registry
+from reconcile.core.errors import UsageError
+from reconcile.launch.request import RunRequest, at_most_two, by_parameter, model_options, models_of, run_request, words
+from reconcile.model_zoo.pair import Input
+from reconcile.pytest_plugin import Flops
+from tests.outside import NUMPY
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHERS = {"python", "theirs", "trace", "arguments", "paths"}
+"""Fields of a request that no option decides: launch/ sets them, and sweeps and Python add what only they have."""
+
+
+def declared(defaults: dict[str, Any]) -> dict[str, Any]:
+    """Those of an interface's parameters that a request has."""
+    known = by_parameter()
+    return {name: value for name, value in defaults.items() if name in known and known[name].field}
+
+
+def calls(source: str, function: str) -> list[int]:
+    """The lines on which a function of this name is called."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    names = [(getattr(node.func, "attr", getattr(node.func, "id", "")), node.lineno) for node in nodes]
+    return [line for name, line in names if name == function]
+
+
+def test_one_function_makes_every_request() -> None:
+    assert calls("a = RunRequest()\nb = runner.RunRequest(1)", "RunRequest") == [1, 2]
+    files = [*(ROOT / "reconcile").rglob("*.py"), *(ROOT / "docs").glob("*.py")]
+    making = {file: calls(file.read_text(encoding="utf-8"), "RunRequest") for file in files}
+    assert [(file.name, len(lines)) for file, lines in making.items() if lines] == [("request.py", 1)]
+
+
+def test_every_field_is_decided_by_an_option() -> None:
+    fields = {field.name for field in dataclasses.fields(RunRequest)}
+    assert {option.field for option in by_parameter().values()} - {""} == fields - LAUNCHERS
+
+
+def test_no_option_is_declared_twice() -> None:
+    options = list(by_parameter().values())
+    assert len({option.flag for option in options}) == len(options)
+
+
+@pytest.mark.parametrize("function", [reconcile.run, Flops.check, Flops.budget])
+def test_the_defaults_of_a_function_make_the_default_request(function: Callable[..., Any]) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    given = declared({p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty})
+    assert {"timeout", "pass_", "optimizer"} <= given.keys()
+    given.pop("convention") if function == Flops.budget else None  # its own: the work under it is no matter of the run
+    assert run_request(**given) == RunRequest()
+
+
+def commands() -> dict[str, dict[str, click.Parameter]]:
+    """The parameters of every command, by its name."""
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in COMMANDS}
+    return {name: {str(p.name): p for p in command.params} for name, command in found.items() if command is not None}
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        ("run", []),
+        ("check", ["--model", "m"]),
+        ("diff", ["a.json", "b.json"]),
+        ("decode", ["--model", "m", "1"]),
+        ("matrix", ["--model", "m"]),
+        ("sweep", ["m"]),
+    ],
+)
+def test_the_defaults_of_a_command_make_the_default_request(command: str, needed: list[str]) -> None:
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    given = declared(found.make_context(command, needed).params)
+    assert {"convention_files", "formulas"} <= given.keys()
+    ours = {name: value for name, value in given.items() if name not in ("model", "formats")}
+    assert run_request(**ours) == RunRequest()
+
+
+def test_every_command_spells_an_option_alike() -> None:
+    """Those that take several environments, or several models, call the parameter otherwise."""
+    spelled = {option.flag: {option.parameter} for option in by_parameter().values()}
+    spelled["--environment"] |= {"names", "environments"}
+    spelled["--model"] |= {"models"}
+    wrong = [
+        (command, parameter.opts, name)
+        for command, parameters in commands().items()
+        for name, parameter in parameters.items()
+        for flag in parameter.opts
+        if name not in spelled.get(flag, {name})
+    ]
+    assert wrong == []
+
+
+def test_each_option_arrives_in_its_field() -> None:
+    made = run_request(
+        model="m", overrides={"units": 3}, convention="all", convention_files=["c.toml"], counters=["thop"], device="meta",
+        timeout="7", formulas=["f.py"], inputs=["x=1,3:int64"], mapping="m.csv", formats=("md", "html"), pass_="training",
+        optimizer="adam", torch="a:b", tf="c:d",
+    )  # fmt: skip
+    assert made == RunRequest(
+        "m",
+        {"units": "3"},
+        convention="all",
+        convention_files=(Path("c.toml"),),
+        counters=("thop",),
+        device="meta",
+        timeout=7.0,
+        formulas=(Path("f.py"),),
+        inputs=(Input("x", (1, 3), "int64"),),
+        mapping=Path("m.csv"),
+        every_convention=True,
+        training="adam",
+        factories={"tf": "c:d", "torch": "a:b"},
+    )
+    assert list(made.factories) == ["tf", "torch"]  # in the order of the registry, however they were given
+
+
+def test_a_file_is_looked_at_as_its_options_say(tmp_path: Path) -> None:
+    model = tmp_path / "saved_model.pb"
+    model.write_bytes(b"\x08\x01\x12\x00")
+    made = run_request(tf=str(tmp_path), trust_file=True, signature="other")
+    (file,) = made.files.values()
+    assert (file.trusted, file.signature, file.kind) == (True, "other", "saved_model")
+
+
+@pytest.mark.parametrize("name", ["timout", "environment", "quiet"])
+def test_what_a_request_does_not_have_is_a_mistake_of_the_caller(name: str) -> None:
+    with pytest.raises(TypeError, match=f"a request has no option {name}"):
+        run_request(**{name: "x"})
+
+
+def test_what_cannot_be_read_is_said() -> None:
+    with pytest.raises(UsageError, match="timeout must be a number of seconds"):
+        run_request(timeout=0)
+    with pytest.raises(UsageError, match="--input 'x' cannot be read"):
+        run_request(inputs=["x"])
+    with pytest.raises(UsageError, match="--torch 'net' names no factory"):
+        run_request(torch="net")
+    with pytest.raises(UsageError, match="unknown pass 'backward'"):
+        run_request(pass_="backward")
+
+
+def test_the_words_of_a_command() -> None:
+    assert words("--set", {"a": "1", "b": "2"}) == ["--set", "a=1", "--set", "b=2"]
+    assert words("--counter", ("thop", "fvcore")) == ["--counter", "thop", "--counter", "fvcore"]
+    assert words("--trust-file", True) == ["--trust-file"]
+    assert words("--convention-file", [Path("a/b.toml")], lambda path: path.name) == ["--convention-file", "b.toml"]
+
+
+def test_a_registered_framework_has_an_option_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = list(model_options())
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    assert list(model_options()) == [*before, "numpy"]
+    assert run_request(numpy="net:make").factories == {"numpy": "net:make"}
+    assert models_of({"numpy": "a:b", "torch": "c:d", "onnx": None, "model": None}) == {"torch": "c:d", "numpy": "a:b"}
+
+
+@pytest.mark.parametrize("name", ["timeout", "file", "over-flow", "quiet"])
+def test_a_framework_whose_name_is_no_option_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setitem(registry.frameworks(), name, NUMPY._replace(name=name))
+    with pytest.raises(UsageError, match=f"the framework NumPy is registered as '{name}', and no option --{name}"):
+        run_request()
+
+
+def test_two_models_are_compared_at_a_time() -> None:
+    at_most_two(["tf", "torch"])
+    with pytest.raises(UsageError, match="models in tf, torch, numpy are compared two at a time: leave one out"):
+        at_most_two(["tf", "torch", "numpy"])

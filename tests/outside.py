@@ -1,0 +1,17 @@
+"""A framework that another package could register: NumPy functions, of which nobody counts anything."""
+
+from __future__ import annotations
+
+from reconcile.core.framework import Framework
+from reconcile.core.records import Op, Tensor, Trace
+
+NUMPY = Framework(
+    "numpy", "NumPy", "numpy", "numpy_flops.adapter", "NumPy function", help="A NumPy function of your own."
+)
+
+
+def matmul(framework: str, rows: int, inner: int, columns: int) -> Trace:
+    """The trace of one product, in a layer called ``fc``: rows * inner * columns multiply-adds."""
+    inputs = (Tensor((rows, inner), "float32"), Tensor((inner, columns), "float32"))
+    op = Op("0", "aten.mm", "fc", inputs, (Tensor((rows, columns), "float32"),), {})
+    return Trace(framework, {framework: "1.0"}, "calls", (op,), (), (), ("fc",), ())

@@ -1,0 +1,72 @@
+"""A framework that nobody counts, from another package: both traces, what separates them, and every report of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from importlib import resources
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+import reconcile
+from reconcile.core import registry
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.results import RunResult
+from reconcile.engine.settle import Collected, settle_each
+from reconcile.report import reports, terminal
+from reconcile.work import load, scoped
+from tests.outside import NUMPY, matmul
+
+HERE, THERE = 2 * 2 * 5 * 4, 2 * 2 * 5 * 6  # FLOPs: two per multiply-add
+
+
+@pytest.fixture
+def result(monkeypatch: pytest.MonkeyPatch) -> RunResult:
+    """A product of 2x5 by 5x4 in PyTorch, of 2x5 by 5x6 in NumPy."""
+    monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
+    empty = {"layers": [], "notes": [], "published": [], "doc": "", "source": "", "training": ""}
+    params = {"torch": "net:make", "numpy": "nets:make"}
+    meta = {**empty, "name": "net.make+nets.make", "params": params, "frameworks": list(params)}
+    load()
+    with scoped():
+        return settle_each(Collected(meta, (matmul("torch", 2, 5, 4), matmul("numpy", 2, 5, 6)), ()), MATMUL, BUILT_IN)
+
+
+def test_both_traces_and_the_statement_between_them(result: RunResult) -> None:
+    assert {t.name: t.totals["matmul"] for t in result.traces} == {"trace@torch": HERE, "trace@numpy": THERE}
+    (statement,) = result.statements
+    assert (statement.from_, statement.to, statement.residual) == ("trace@torch", "trace@numpy", 0)
+    assert [(a.layer, a.amount) for a in statement.adjustments] == [("fc", THERE - HERE)]
+
+
+def test_every_report_shows_both(result: RunResult) -> None:
+    texts = reports.render(result, ("md", "csv", "json", "html"), None, "")
+    assert [name for name, text in texts.items() if "numpy" not in str(text) or "torch" not in str(text)] == []
+    page = str(texts["md"])
+    assert "| row | torch | numpy | matched by |\n|:--|:--|:--|:--|\n| fc | fc | fc | name |" in page
+    assert "in NumPy" in page
+
+
+def test_the_screen_shows_both(result: RunResult) -> None:
+    screen = io.StringIO()
+    terminal.show(result, Console(file=screen, width=100))
+    shown = " ".join(screen.getvalue().split())
+    assert f"trace@numpy {THERE} {THERE} FLOP work that ran" in shown
+    assert f"NumPy does {THERE - HERE} FLOPs more than PyTorch" in shown
+
+
+def test_the_frames_have_both(result: RunResult) -> None:
+    pytest.importorskip("pandas")
+    run = reconcile.Run(result)
+    assert run.table.loc["fc"].to_dict() == {"work (torch)": HERE, "work (numpy)": THERE}
+    assert run.between("trace@torch", "trace@numpy")["FLOP"].tolist() == [HERE, THERE - HERE, 0, THERE]
+
+
+def test_the_data_meets_its_schema(result: RunResult) -> None:
+    schema = json.loads(resources.files("reconcile.report").joinpath("schema.json").read_text(encoding="utf-8"))
+    data = json.loads(str(reports.render(result, ("json",), None, "")["json"]))
+    assert [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(data)] == []
+    (row,) = data["alignment"]
+    assert (row["torch"], row["numpy"]) == (["fc"], ["fc"])
