@@ -246,9 +246,9 @@ def _watched(room):
     # type: (torch_room.Room) -> Iterator[None]
     """Meanwhile NoRoom is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
     try:
-        from .memory_guard import Watch
+        from .memory_guard import Untraced, Watch
     except ImportError:  # before PyTorch 2.0
         yield
         return
-    with Watch(room.why):
+    with Watch(room.why), Untraced():
         yield
