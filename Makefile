@@ -24,6 +24,7 @@ LEGACY := \
 	reconcile/worker/main.py \
 	adapters/__init__.py \
 	adapters/shared/__init__.py \
+	adapters/shared/distribution.py \
 	adapters/shared/keras_model.py \
 	adapters/shared/nested.py \
 	adapters/shared/refusal.py \

@@ -31,23 +31,3 @@ def plain(value):
     if isinstance(value, (tuple, list)):
         return [plain(v) for v in value]
     return str(value)
-
-
-def distribution_version(name):
-    # type: (str) -> str
-    """Version of an installed distribution (packages' own ``__version__`` is not always kept up)."""
-    try:
-        from importlib.metadata import version
-    except ImportError:
-        from pkg_resources import get_distribution
-
-        return _public(name, get_distribution(name).version)
-    return _public(name, version(name))
-
-
-def _public(name, found):
-    # type: (str, Any) -> str
-    """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``. Raises ValueError where it has no version."""
-    if not found:
-        raise ValueError("the metadata of %s that is installed there has no version: its rules cannot be told" % name)
-    return str(found).replace("-", ".post")
