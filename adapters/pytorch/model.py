@@ -21,6 +21,14 @@ def versions(module=None):
     return found
 
 
+def unbuilt(module):
+    # type: (torch.nn.Module) -> bool
+    """Whether a part of it has weights that get their sizes at its first call."""
+    return any(map(torch_room.is_lazy, torch_room.tensors_of(module))) or any(
+        not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")
+    )
+
+
 def module_paths(root):
     # type: (torch.nn.Module) -> Dict[torch.nn.Module, str]
     """Every module with its path, of a shared one the first; '' for the root.
@@ -150,7 +158,7 @@ class TorchModel(object):
         self.arguments = nested.arguments_of(self.pair, self.params)
         if hasattr(self.pair, "arguments"):
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
-        if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
+        if unbuilt(module):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
 

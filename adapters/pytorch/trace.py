@@ -204,6 +204,8 @@ def trace(model, died=""):
     recorder, device, notes = recorded(_record, model, died)
     if any(takes_fast_path(module) for module in recorder.path.modules):
         notes += (FAST_PATH,)
+    if any(op.op == "aten._nested_tensor_from_mask_left_aligned" for op in recorder.ops.values()):
+        notes += (PADDING,)
     return finished(recorder, device, notes)
 
 
@@ -238,6 +240,10 @@ FAST_PATH = (
     "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
     "being masked whole"
+)
+PADDING = (
+    "nn.TransformerEncoder is traced with the positions that its padding mask leaves out, as a trace of a graph has them; in "
+    "inference mode PyTorch may drop them (nested tensors), and then its layers do less work than is shown here"
 )
 
 

@@ -7,6 +7,7 @@ never get there, their parts do.
 Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
 """
 
+from traceback import walk_tb
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -46,9 +47,18 @@ def packet_name(packet):
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-def _called(model):
-    # type: (TorchModel) -> Tuple[Recorder, Watched]
+FROZEN = (
+    "its weights were frozen (requires_grad_(False)): on weights that may be trained, flop_counter fails under no_grad where "
+    "a module takes or returns a view of one (torch.utils.module_tracker asks for its gradient function)"
+)
+"""Note of a ledger that flop_counter makes of frozen weights alone."""
+
+
+def _called(model, frozen=False):
+    # type: (TorchModel, bool) -> Tuple[Recorder, Watched]
     module = model.build(model.device)
+    if frozen:
+        module.requires_grad_(False)
     inputs = model.example(model.device)
     path = ModulePath(module)
     recorder = Recorder(path)
@@ -56,6 +66,12 @@ def _called(model):
     with torch.no_grad(), path, recorder, watched:
         module(*inputs)
     return recorder, watched
+
+
+def _fails_unfrozen(error):
+    # type: (AssertionError) -> bool
+    """Whether the counter's tracker of modules failed: on a tensor for which no_grad kept no gradient function."""
+    return any(frame.f_code.co_filename.endswith("module_tracker.py") for frame, _ in walk_tb(error.__traceback__))
 
 
 def _trained(model):
@@ -78,7 +94,14 @@ def _trained(model):
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
-    recorder, watched = _trained(model) if model.training else _called(model)
+    notes = ()  # type: Tuple[str, ...]
+    try:
+        recorder, watched = _trained(model) if model.training else _called(model)
+    except AssertionError as error:
+        if model.training or not _fails_unfrozen(error):
+            raise
+        recorder, watched = _called(model, frozen=True)
+        notes = (FROZEN,)
     calls = {}  # type: Dict[Tuple[str, str], int]
     sightings = []  # type: List[Sighting]
     for op in recorder.ops.values():
@@ -99,5 +122,5 @@ def capture(counter, model):
         tuple(entries),
         tuple(sightings),
         {},
-        (),
+        notes,
     )
