@@ -147,6 +147,7 @@ class TorchModel(object):
         It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
         Raises NoRoom where it is to be made on the CPU and does not fit into memory.
         """
+        forget_compiled()
         module = self._made(device)
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
@@ -217,6 +218,14 @@ class TorchModel(object):
         # type: () -> str
         """What the module built last is called with, in a line."""
         return nested.described(self.arguments, is_leaf, _tell)
+
+
+def forget_compiled():
+    # type: () -> None
+    """What an earlier run made the compiler skip, it would skip in a later one: where an attempt on meta or a counter failed."""
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None:
+        dynamo.reset()
 
 
 def run(model):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.records import Ledger, Trace
+from reconcile.work import UnknownWork, work_of
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's and thop's own
 torch = pytest.importorskip("torch")
@@ -128,3 +129,92 @@ def test_an_assertion_of_the_models_own_is_no_failure_of_flop_counter() -> None:
 
     with pytest.raises(AssertionError, match=r"^mine$"):
         counted("flop_counter", Asserts, (2, 3))
+
+
+class Branches(nn.Module):  # type: ignore[name-defined, misc]
+    """One product where its input is positive, two where it is not; the input is all ones."""
+
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+        self.one, self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def forward(self, x: Any) -> Any:
+        total = (self.sign * torch.ones_like(x)).sum()
+        return torch.cond(total > 0, lambda y: self.one(y), lambda y: self.down(self.up(y)), (x,))
+
+
+class Loops(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.while_loop import while_loop
+
+        start = torch.zeros((), dtype=torch.int64, device=x.device)
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
+
+
+def products(trace: Trace) -> int:
+    """Multiply-adds of a trace, by our formulas; UnknownWork where one is not known."""
+    return sum(work_of(op).mac * op.calls for op in trace.ops)
+
+
+@pytest.mark.parametrize(("sign", "macs"), [(1, 2 * 8 * 8), (-1, 2 * 8 * 16 + 2 * 16 * 8)])
+def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> None:
+    assert products(traced(lambda: Branches(sign), (2, 8))) == macs
+
+
+def test_of_a_loop_every_trip_is_traced() -> None:
+    assert products(traced(Loops, (2, 8))) == 3 * (2 * 8 * 8)
+
+
+def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
+    with pytest.raises(
+        RuntimeError, match=f"its total is {2 * (2 * 8 * 16 + 2 * 16 * 8)}: of torch.cond it keeps the larger"
+    ):
+        counted("flop_counter", lambda: Branches(1), (2, 8))
+
+
+class Flex(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self, causal: bool = False, biased: bool = False) -> None:
+        super().__init__()
+        self.causal, self.biased = causal, biased
+
+    def forward(self, x: Any) -> Any:
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        mask = None
+        if self.causal:
+            length = x.shape[2]
+            mask = create_block_mask(lambda _b, _h, q, k: q >= k, 1, 1, length, length, device=x.device)
+        score_mod = (lambda score, _b, _h, q, k: score + (q - k)) if self.biased else None
+        return flex_attention(x, x, x, score_mod=score_mod, block_mask=mask)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
+    from reconcile.adapters.pytorch.higher_order import BLOCKS
+
+    trace = traced(lambda: Flex(causal=causal), (1, 2, 128, 16))
+    (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
+    assert work_of(op).mac == 2 * (2 * 128 * 128 * 16)
+    assert [note for note in trace.notes if note == BLOCKS] == [BLOCKS] * causal
+
+
+def test_the_work_of_a_score_mod_is_not_known() -> None:
+    trace = traced(lambda: Flex(biased=True), (1, 2, 128, 16))
+    with pytest.raises(UnknownWork, match="by a score_mod of the model's own"):
+        products(trace)
+
+
+def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> None:
+    class Scans(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            from torch._higher_order_ops.map import map as over
+
+            return over(lambda row: row * 2, x)
+
+    with pytest.raises(UnknownWork, match=r"no work formula for higher_order.map_impl"):
+        products(traced(Scans, (2, 8)))

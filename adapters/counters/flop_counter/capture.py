@@ -31,13 +31,18 @@ class Watched(FlopCounterMode):
 
     def _count_flops(self, func_packet, out, args, kwargs):
         # type: (Any, Any, Any, Any) -> Any
-        before = sum(self.flop_counts["Global"].values())
+        before = self.so_far()
         result = super(Watched, self)._count_flops(func_packet, out, args, kwargs)
-        amount = sum(self.flop_counts["Global"].values()) - before
+        amount = self.so_far() - before
         if amount:
             key = (self.where(), packet_name(func_packet))
             self.added[key] = self.added.get(key, 0) + int(amount)
         return result
+
+    def so_far(self):
+        # type: () -> int
+        """Its total; what it has not begun stays so, since it tells the branches of torch.cond apart by that."""
+        return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
 
 def packet_name(packet):
@@ -111,7 +116,10 @@ def capture(counter, model):
     entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
-        raise RuntimeError("flop_counter's ops add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+        raise RuntimeError(
+            "flop_counter's ops add up to %d, its total is %d: of torch.cond it keeps the larger branch"
+            % (sum(e.value for e in entries), total)
+        )
     return Ledger(
         COUNTER,
         "torch",
