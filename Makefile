@@ -27,6 +27,7 @@ LEGACY := \
 	adapters/__init__.py \
 	adapters/shared/__init__.py \
 	adapters/shared/adapter.py \
+	adapters/shared/distribution.py \
 	adapters/shared/keras_model.py \
 	adapters/shared/nested.py \
 	adapters/shared/refusal.py \
