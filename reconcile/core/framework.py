@@ -11,8 +11,8 @@ Python 3.6 and the standard library: a record travels to the workers.
 import importlib
 from typing import Any, NamedTuple, Tuple
 
-ROOT = __package__.rpartition(".")[0]
-"""This package by the name that it goes by here: a worker calls it by another one."""
+ROOT = __name__.rsplit(".", 2)[0]
+"""This package by the name that it goes by here: a worker calls it by another one.  An old zipimport sets ``__package__`` last."""
 
 
 class Framework(NamedTuple):
