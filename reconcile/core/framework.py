@@ -12,7 +12,7 @@ import importlib
 from typing import Any, NamedTuple, Tuple
 
 ROOT = __name__.rsplit(".", 2)[0]
-"""This package by the name that it goes by here: a worker calls it by another one.  An old zipimport sets ``__package__`` last."""
+"""This package by the name that it goes by here: a worker calls it by another one."""
 
 
 class Framework(NamedTuple):
