@@ -7,8 +7,7 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.conventions import ALL, BUILT_IN
 from reconcile.engine.settle import settle
-from reconcile.launch import runner
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.runner import RunRequest, run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks
@@ -56,13 +55,12 @@ def betainc(op):
 """
 
 
-def test_formulas_complete_the_trace(tmp_path, collecting, monkeypatch):
+def test_formulas_complete_the_trace(tmp_path, collecting):
     file = tmp_path / "formulas.py"
     file.write_text(FORMULAS)
     request = RunRequest(PAIR, {"which": "custom", "n": "3"}, convention="all", formulas=(file,))
-    monkeypatch.setattr(runner, "collect", lambda *_: collecting(PAIR, which="custom", n=3))
     for _ in range(2):  # registrations end with the run: a second one is no duplicate
-        result = runner.run(request)
+        result = run(request, take=lambda *_: collecting(PAIR, which="custom", n=3))
         assert [t.complete for t in result.traces] == [True, True]
         assert result.exit_code == 0
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
