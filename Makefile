@@ -13,22 +13,25 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/core/__init__.py \
+	reconcile/core/counter.py \
 	reconcile/core/framework.py \
+	reconcile/core/protocol.py \
 	reconcile/core/records.py \
 	reconcile/worker/__init__.py \
 	reconcile/worker/boot.py \
 	reconcile/worker/introspect.py \
 	reconcile/worker/factory.py \
 	reconcile/worker/process_guard.py \
-	reconcile/worker/capture.py \
 	reconcile/worker/import_path.py \
 	reconcile/worker/main.py \
 	adapters/__init__.py \
 	adapters/shared/__init__.py \
+	adapters/shared/adapter.py \
 	adapters/shared/keras_model.py \
 	adapters/shared/nested.py \
 	adapters/shared/refusal.py \
 	adapters/tensorflow/__init__.py \
+	adapters/tensorflow/adapter.py \
 	adapters/tensorflow/trace.py \
 	adapters/tensorflow/graph.py \
 	adapters/tensorflow/loops.py \
@@ -39,6 +42,7 @@ LEGACY := \
 	adapters/tensorflow/session.py \
 	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
+	adapters/pytorch/adapter.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
@@ -52,6 +56,7 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/flop_counter/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -14,4 +14,5 @@ FRAMEWORK = Framework(
     files=(("onnx", "an ONNX model"),),
     factories=False,
     aligned=False,
+    place=3,
 )

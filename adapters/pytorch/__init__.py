@@ -17,5 +17,5 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
-    copied=True,
+    place=1,
 )

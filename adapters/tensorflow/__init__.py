@@ -28,4 +28,5 @@ FRAMEWORK = Framework(
     ),
     trains=True,
     backend="tensorflow",
+    place=2,
 )

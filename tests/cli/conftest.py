@@ -17,7 +17,8 @@ from reconcile.cli import cli
 from reconcile.core.errors import EXIT_USAGE
 from reconcile.core.results import RunResult
 from reconcile.launch import runner
-from reconcile.launch.runner import Collect, RunRequest
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import Collect
 from reconcile.launch.supervisor import Event
 from tests.report import samples
 

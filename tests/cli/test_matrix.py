@@ -16,7 +16,7 @@ from reconcile.core.errors import UsageError
 from reconcile.launch import matrix
 from reconcile.launch.environments import Environment, load
 from reconcile.launch.matrix import MatrixResult
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Event
 from tests.report import matrices as hand
 

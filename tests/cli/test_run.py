@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError, unknown
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from tests.cli.conftest import Stub
 from tests.report import samples
 

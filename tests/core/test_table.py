@@ -74,13 +74,13 @@ def test_a_sweep_names_nothing_that_is_a_formula() -> None:
 
 
 def test_a_mapping_file_names_layers_that_are_formulas_and_reads_them_back(tmp_path: Path) -> None:
-    rows = (Match("-a", ("-a",), ("@b",), "name", ""),)
+    rows = (Match("-a", {"tf": ("-a",), "torch": ("@b",)}, "name", ""),)
     text = mapping.written(rows, "x\ny,+z+w\x1b")
     assert "'-a,'-a,'@b,name," in text.splitlines()
     assert "\x1b" not in text
     file = tmp_path / "map.csv"
     file.write_text(text, encoding="utf-8")
-    ((_, line),) = mapping._lines(file)
+    ((_, line),) = mapping._lines(file, ("tf", "torch"))
     assert (line["layer"], line["tf"], line["torch"]) == ("-a", "-a", "@b")
 
 

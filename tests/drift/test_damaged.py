@@ -18,7 +18,7 @@ from reconcile.core.user_files import DEEP, Unsound, parse_json
 from reconcile.decode.search import figure, gather, search
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.report.drift import details, verdict
 from tests.drift import takes
 from tests.drift.takes import take
@@ -80,7 +80,7 @@ def uses(path: Path, good: Path) -> dict[str, Callable[[], object]]:
     """What is done with a baseline that lies at ``path``."""
 
     def compared(older: Path, newer: Path) -> None:
-        drift = between(older, newer, "textbook")
+        drift = between(older, newer, RunRequest(convention="textbook"))
         "\n".join([verdict(drift, "x"), *details(drift, verbose=True)]).encode()
 
     request = RunRequest("toy", {})
@@ -168,7 +168,7 @@ def test_what_a_rule_cannot_read_is_a_sentence(tmp_path: Path, name: str) -> Non
     (tmp_path / "a.json").write_text(text)
     (tmp_path / "b.json").write_text(json.dumps(GOOD))
     with pytest.raises(UsageError) as error:
-        between(tmp_path / "a.json", tmp_path / "b.json", "matmul")
+        between(tmp_path / "a.json", tmp_path / "b.json", RunRequest())
     assert words in str(error.value)
 
 

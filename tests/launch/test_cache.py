@@ -10,7 +10,7 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import cache as kept
 from reconcile.launch.environments import load
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 
 OLD = load()["torch-1.10.1"]
 REQUEST = RunRequest("gru_demo", {"units": "3"}, counters=("thop",))

@@ -15,6 +15,7 @@ import pytest
 from reconcile.launch import confine, reaper
 from reconcile.launch.interpreters import Interpreter
 from reconcile.launch.supervisor import Event, Supervisor
+from tests.workers import model_file, request, user_model
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
 HOLDS = {confine.FILES: "", confine.CALLS: ""}
@@ -81,21 +82,23 @@ os.replace(out + "/part", out + "/meta.json")
 
 
 @pytest.mark.parametrize(
-    ("request_", "confined"),
+    ("fields", "confined"),
     [
-        ({"factories": {"tf": "m.pb"}, "files": {"tf": {"trusted": False}}}, True),
-        ({"factories": {"tf": "m.pb"}, "files": {"tf": {"trusted": True}}}, False),
-        ({"factories": {"tf": "m:make", "torch": "m.pt2"}, "files": {"torch": {"trusted": False}}}, False),
+        ({"model": user_model("m.pb", model_file("m.pb", "graph_def"))}, True),
+        ({"model": user_model("m.pb", model_file("m.pb", "graph_def", trusted=True))}, False),
+        ({"model": user_model("m:make")}, False),
         ({"pair": "m.py"}, False),
     ],
 )
 def test_a_worker_that_loads_an_untrusted_file_is_confined(
-    tmp_path: Path, request_: dict[str, Any], confined: bool
+    tmp_path: Path, fields: dict[str, Any], confined: bool
 ) -> None:
     tool = tmp_path / "tool.py"
     tool.write_text(TOOL)
     events: list[Event] = []
-    supervisor = Supervisor("tf", request_, ["trace"], tmp_path / "run", 60, events.append, tool, Interpreter())
+    supervisor = Supervisor(
+        request("tf", tasks=("trace",), **fields), tmp_path / "run", 60, events.append, tool, Interpreter()
+    )
     supervisor.run()
     assert supervisor.meta is not None
     filtered, said = ("2", ["confined"]) if confined else ("0", [])

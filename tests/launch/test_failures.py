@@ -15,7 +15,8 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -17,7 +17,7 @@ from reconcile.core.atomic import safe
 from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
 from reconcile.core.results import RunResult
 from reconcile.launch import in_workers, runner
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Event
 from reconcile.model_zoo.pair import Input
 from tests.report import samples

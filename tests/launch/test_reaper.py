@@ -16,6 +16,7 @@ from reconcile.launch.interpreters import Interpreter
 from reconcile.launch.supervisor import Outcome, Supervisor
 from reconcile.zoo import rows
 from tests.launch.conftest import STRAY, running, until
+from tests.workers import request
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
 
@@ -23,7 +24,7 @@ TOOL = """
 import json, os, signal, sys, tempfile, time
 
 request = json.load(open(sys.argv[1]))
-stray(request["ready"])
+stray(request["device"])
 with open(request["out"] + "/part", "w") as file:
     json.dump({"frameworks": ["torch"]}, file)
 os.replace(request["out"] + "/part", request["out"] + "/meta.json")
@@ -35,8 +36,8 @@ def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = 60) -> S
     """A worker that leaves a stray and a temporary file behind, and then does this."""
     tool = tmp_path / "tool.py"
     tool.write_text(STRAY + TOOL + code)
-    request = {"pair": "", "ready": str(ready)}
-    return Supervisor("torch", request, ["thop"], tmp_path / "run", timeout, lambda _event: None, tool, Interpreter())
+    asked = request("torch", tasks=("thop",), device=str(ready))  # a field that this worker may use as it likes
+    return Supervisor(asked, tmp_path / "run", timeout, lambda _event: None, tool, Interpreter())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.launch import user_models
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.pair import Input
 from tests.cli.conftest import Stub, stub
 

@@ -22,7 +22,7 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.results import RunResult
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment, user_models
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from tests.matrix import huggingface_models as models
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]
@@ -149,8 +149,10 @@ def test_it_reconciles_and_every_product_has_its_partner(case: tuple[Case, dict[
     )
     assert [row for row in products.layers if row.work["tf"] != row.work["torch"]] == []
     assert {row.layer for row in products.alignment if not row.by} == expected.lone
-    assert {row.layer: row.torch for row in products.alignment if len(row.torch) > 1} == expected.together
-    assert [row for row in products.alignment if len(row.tf) > 1] == []
+    assert {
+        row.layer: row.paths["torch"] for row in products.alignment if len(row.paths["torch"]) > 1
+    } == expected.together
+    assert [row for row in products.alignment if len(row.paths["tf"]) > 1] == []
 
 
 def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, RunResult]]) -> None:

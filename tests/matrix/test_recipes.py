@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.core.results import Statement
 from reconcile.launch.environments import ensure, load
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 

@@ -9,7 +9,8 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.settle import settle
 from reconcile.launch.environments import ensure
 from reconcile.launch.environments import load as load_environments
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.report.markdown import to_markdown
 from reconcile.report.view import phases
 from reconcile.work import load as load_formulas

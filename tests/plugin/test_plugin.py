@@ -17,7 +17,7 @@ from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import runner
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from tests.drift.takes import DENSE, GRU, NEW, OLD, take, trace
 
 pytest_plugins = ["pytester"]

@@ -7,7 +7,8 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.conventions import ALL, BUILT_IN
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

@@ -13,7 +13,8 @@ from reconcile.core.conventions import ALL, BUILT_IN, MATMUL
 from reconcile.core.records import DEAD, Ledger, Op, Tensor
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 from reconcile.work import work_of
 from tests.conftest import PAIRS
 

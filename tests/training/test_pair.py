@@ -8,7 +8,8 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import EXIT_OK
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.report import reports
 from reconcile.report.view import phases
 

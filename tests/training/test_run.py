@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from reconcile.core.causes import State
 from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from reconcile.launch import runner
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.report import reports
 from reconcile.report.view import phases
 from reconcile.verdict.verdict import verdict

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
+from reconcile.core.protocol import UserModel
 from reconcile.launch.interpreters import Interpreter
 from reconcile.launch.supervisor import Supervisor
+from tests.workers import model_file, request, user_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,7 +54,8 @@ def python(code: str) -> str:
 def guarded(trusted: bool) -> dict[str, str]:
     code = f"""
 import json
-with given_file.guarded({{"trusted": {trusted}, "size": 0}}):
+from reconcile.core.protocol import ModelFile
+with given_file.guarded(ModelFile("", "", 0, trusted={trusted})):
     inside = {{name: tried(call) for name, call in CALLS.items() if not ({trusted} and name == "memory")}}
 print(json.dumps([inside, {{name: tried(call) for name, call in CALLS.items() if name != "memory"}}]))
 """
@@ -84,7 +87,8 @@ def test_what_takes_too_long_is_ended() -> None:
 import time
 given_file.PATIENCE = 0.2
 file = given_file.FromFile.__new__(given_file.FromFile)
-file.where, file.file = "slow.pt", {"trusted": False}
+from reconcile.core.protocol import ModelFile
+file.where, file.file = "slow.pt", ModelFile("", "", 0)
 with file.impatiently(print):
     time.sleep(30)
 """
@@ -94,11 +98,12 @@ with file.impatiently(print):
 
 
 def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:
-    def supervisor(name: str, request: dict[str, object]) -> Supervisor:
+    def supervisor(name: str, model: UserModel) -> Supervisor:
         false = Interpreter(Path("/bin/false"))
-        return Supervisor("tf", request, ["trace"], tmp_path / name, 60, lambda _: None, tmp_path / "tool", false)
+        asked = request("tf", model=model, tasks=("trace",))
+        return Supervisor(asked, tmp_path / name, 60, lambda _: None, tmp_path / "tool", false)
 
     died = "its process ended with status 1 before it was done"
     with pytest.raises(UsageError, match=rf"^m\.pb cannot be loaded: {died}\.$"):
-        supervisor("a", {"factories": {"tf": "m.pb"}, "files": {"tf": {}}}).run()
-    assert supervisor("b", {"factories": {"tf": "m:make"}}).run()["trace"].reason == died
+        supervisor("a", user_model("m.pb", model_file("m.pb", "graph_def"))).run()
+    assert supervisor("b", user_model("m:make")).run()["trace"].reason == died

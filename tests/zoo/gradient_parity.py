@@ -81,23 +81,23 @@ class Gradients:
         )
 
 
-def prove(module: Any, overrides: Mapping[str, str]) -> Gradients:
+def prove(pair: pairs.Pair, overrides: Mapping[str, str]) -> Gradients:
     """Gradients of a pair at these settings and a batch of some samples, in 64 bits where both frameworks can.
 
     Raises whatever building and running the two models raises.
     """
-    held = module.PAIR.params
+    held = pair.params
     if "batch" in held and "batch" not in overrides:
         overrides = {**overrides, "batch": str(max(BATCH, held["batch"]))}
-    params = pairs.Params(pairs.resolve(module.PAIR, dict(overrides)))
+    params = pairs.Params(pairs.resolve(pair, dict(overrides)))
     refused: tuple[type[Exception], ...] = (TypeError, *unavailable())
     try:
         with double_precision():
-            both = Both(module, params, double=True)
+            both = Both(pair, params, double=True)
             liven(both)
             return gradients(both)
     except refused as error:  # constants of 32 bits in the pair's own layers; no kernel
-        both = Both(module, params)
+        both = Both(pair, params)
         both.enliven()
         return replace(gradients(both), why=" ".join(str(error).split())[:200])
 

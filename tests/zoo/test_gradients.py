@@ -30,7 +30,7 @@ for model in sys.argv[2:]:
     module = pairs.load_pair(pairs.pair_path(model))
     if sys.argv[1]:
         exec(sys.argv[1])
-    found = prove(module, getattr(module, "PROOF", {}))
+    found = prove(module, module.proof)
     print(json.dumps({
         "model": model, "error": found.error, "bits": found.bits, "why": found.why, "alone": found.alone,
         "otherwise": found.otherwise, "vanishing": found.vanishing, "loss": found.loss,

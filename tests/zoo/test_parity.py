@@ -24,15 +24,15 @@ from reconcile.model_zoo.parity import Both
 
 def parity(model, overrides, weighted):
     tensorflow.keras.backend.clear_session()  # layers are numbered as in a process of their own
-    module = pairs.load_pair(pairs.pair_path(model))
-    overrides = dict(getattr(module, "PROOF", {}), **overrides)
-    both = Both(module, pairs.Params(pairs.resolve(module.PAIR, overrides)))
+    pair = pairs.load_pair(pairs.pair_path(model))
+    overrides = dict(pair.proof, **overrides)
+    both = Both(pair, pairs.Params(pairs.resolve(pair, overrides)))
     both.enliven()
-    declared = getattr(module, "NOT_EQUIVALENT", "")
+    declared = pair.not_equivalent
     weights = both.tf_model.weights if weighted and not declared else []
     both.tf_model = tensorflow.function(both.tf_model)
     found = {"equal": both.compare(), "changed": {}, "declared": declared}
-    found["hidden"] = getattr(module, "WITHOUT_EFFECT", ())
+    found["hidden"] = pair.without_effect
     found["weighted"] = any(True for _ in both.torch_model.parameters())
     theirs = both.theirs()  # the PyTorch side stays as it is
     for index, weight in enumerate(weights):

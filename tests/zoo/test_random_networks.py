@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Ledger
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from tests.zoo.random_networks import network, pair_file, work
 
 pytestmark = pytest.mark.frameworks

@@ -15,7 +15,8 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Layer, Ledger
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import ZERO, Work, work_of
 from tests.zoo.choice import chosen as of_pairs
@@ -70,9 +71,9 @@ BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convol
 @pytest.mark.parametrize("model", of_pairs(BATCHES, ("family_norm", "lstm_lm")))
 def test_twice_the_batch_is_twice_the_work(collecting, model):
     module = pairs.load_pair(pairs.pair_path(model))
-    settings = getattr(module, "PROOF", {})
+    settings = module.proof
     once = reconciles(collecting(model, **settings))
-    twice = reconciles(collecting(model, **settings, batch=2 * module.PAIR.params["batch"]))
+    twice = reconciles(collecting(model, **settings, batch=2 * module.params["batch"]))
     for one, two in zip(once.traces, twice.traces, strict=True):
         (single, weights), (double, same) = without_common(one, two), without_common(two, one)
         assert single

@@ -11,7 +11,8 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.report.view import phases
 from tests.zoo.choice import chosen
@@ -38,8 +39,8 @@ ON_META = {"family_norm"}
 def settings(name):
     """The pair's settings for proofs, with two samples: a batch norm in train mode needs more than one value."""
     module = pairs.load_pair(pairs.pair_path(name))
-    batch = {"batch": "2"} if "batch" in module.PAIR.params else {}
-    return {**getattr(module, "PROOF", {}), **batch}
+    batch = {"batch": "2"} if "batch" in module.params else {}
+    return {**module.proof, **batch}
 
 
 @pytest.mark.parametrize("name", chosen(pairs.zoo_names(), ()))  # in make test, tests/training runs gru_demo

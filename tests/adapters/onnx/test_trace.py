@@ -10,14 +10,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from reconcile import files
 from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.conventions import BUILT_IN
+from reconcile.core.protocol import TRACE, ModelFile
 from reconcile.core.records import Trace
 from reconcile.launch import user_models
 from reconcile.work import UnknownWork, work_of
-from reconcile.worker.capture import TRACE
 from reconcile.worker.main import Worker
+from tests.workers import request
 
 pytestmark = pytest.mark.frameworks
 
@@ -42,10 +42,10 @@ def save(path: Path, nodes: Any, inputs: Any, outputs: Any, held: Any = (), **mo
 def trace(path: Path, *inputs: str) -> Trace:
     """The trace as a worker makes it, in this process, which has no guards to leave behind."""
     file = user_models.given("onnx", str(path))
-    assert isinstance(file, files.ModelFile)
-    held = {"onnx": files.request(file, trusted=True, signature="")}
-    body = user_models.body({"onnx": str(path)}, user_models.read_inputs(inputs), held)
-    worker = Worker({**body, "framework": "onnx", "device": "cpu", "recipe": "", "out": "", "tasks": [TRACE]})
+    assert isinstance(file, ModelFile)
+    held = {"onnx": file._replace(trusted=True)}
+    models = user_models.models({"onnx": str(path)}, user_models.read_inputs(inputs), held)
+    worker = Worker(request("onnx", model=models["onnx"]))
     found = worker.take(TRACE, worker._meta()["params"])
     assert isinstance(found, Trace)
     return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reconcile.adapters.pytorch import memory as torch_room
+from reconcile.adapters.shared.refusal import OutOfMemory
+from reconcile.model_zoo.pair import Input, Pair
 from tests.own.conftest import Repository, repository  # noqa: F401
 
 pytestmark = pytest.mark.frameworks
@@ -59,6 +61,19 @@ def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
     )
 
 
+class Built(Pair):
+    """A pair of one model, which this function builds, and on which devices it was made."""
+
+    def __init__(self, build: Callable[[object], Any], size: int, made: list[str]) -> None:
+        super().__init__("built")
+        self.build_torch = build
+        self.size = size
+        self.made = made
+
+    def inputs(self, p: object) -> list[Input]:
+        return [Input("x", (1, self.size))]
+
+
 def linear(size: int) -> Any:
     """A model of (size + 1) * size weights that says on which device it was made."""
     made: list[str] = []
@@ -68,8 +83,7 @@ def linear(size: int) -> Any:
         made.append(module.weight.device.type)
         return module
 
-    inputs = [SimpleNamespace(shape=(1, size), dtype="float32")]
-    return SimpleNamespace(build_torch=build, inputs=lambda _params: inputs, made=made)
+    return Built(build, size, made)
 
 
 def of(pair: Any, training: str = "") -> Any:
@@ -109,7 +123,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
         assert model.device == device
         assert pair.made == ["meta"], "nothing is allocated to find out"
         if device == "meta":
-            with pytest.raises(torch_room.NoRoom, match="takes at least"):
+            with pytest.raises(OutOfMemory, match="takes at least"):
                 model.build("cpu")
             assert pair.made == ["meta"]
 
@@ -133,7 +147,7 @@ def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> 
     left["bytes"] = 4 * 3000 * 3000 + (1 << 28)
     assert trace(of(pair)).device == "cpu"
     left["bytes"] = 4 * 3000 * 3000 + (1 << 28) - 1
-    with pytest.raises(torch_room.NoRoom, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
+    with pytest.raises(OutOfMemory, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
         trace(of(pair))
 
 

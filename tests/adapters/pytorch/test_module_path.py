@@ -9,24 +9,24 @@ torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.flop_counter import capture  # noqa: E402
 from reconcile.adapters.pytorch.model import ModulePath, TorchModel  # noqa: E402
 from reconcile.adapters.pytorch.trace import FAST_PATH, trace  # noqa: E402
-from reconcile.model_zoo.pair import Input, Params  # noqa: E402
+from reconcile.model_zoo import pair as pairs  # noqa: E402
 
 
-class Pair:
+class Pair(pairs.Pair):
     """An encoder layer, or attention alone, with that many heads."""
 
     def __init__(self, make):
         self.make = make
 
     def inputs(self, _p):
-        return [Input("x", (2, 5, 8))]
+        return [pairs.Input("x", (2, 5, 8))]
 
     def build_torch(self, _p):
         return self.make()
 
 
 def model(heads=2):
-    return TorchModel(Pair(lambda: torch.nn.TransformerEncoderLayer(8, heads, 16, batch_first=True)), Params({}))
+    return TorchModel(Pair(lambda: torch.nn.TransformerEncoderLayer(8, heads, 16, batch_first=True)), pairs.Params({}))
 
 
 def test_the_counter_sees_what_its_users_see():

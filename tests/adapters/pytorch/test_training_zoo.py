@@ -15,14 +15,14 @@ from tests.adapters.pytorch.training_models import explained  # noqa: E402
 
 pytestmark = [pytest.mark.zoo, pytest.mark.filterwarnings("ignore")]
 
-MODELS = [name for name in pairs.zoo_names() if hasattr(pairs.load_pair(pairs.pair_path(name)), "build_torch")]
+MODELS = [name for name in pairs.zoo_names() if pairs.load_pair(pairs.pair_path(name)).build_torch]
 
 
 def built(name, optimizer):
     """In the size of its proof; batches of two, since a batch norm in training takes no single value."""
     module = pairs.load_pair(pairs.pair_path(name))
-    small = dict(getattr(module, "PROOF", {}), **({"batch": "2"} if "batch" in module.PAIR.params else {}))
-    model = torch_model.TorchModel(module, pairs.Params(pairs.resolve(module.PAIR, small)))
+    small = dict(module.proof, **({"batch": "2"} if "batch" in module.params else {}))
+    model = torch_model.TorchModel(module, pairs.Params(pairs.resolve(module, small)))
     model.training = optimizer
     return model
 

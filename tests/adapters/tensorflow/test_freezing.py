@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.adapters.tensorflow.graph import undisturbed
 from reconcile.adapters.tensorflow.model import TfModel, quiet
-from reconcile.model_zoo.pair import Input
+from reconcile.model_zoo import pair as pairs
 
 quiet()
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.frameworks
 WIDE = 80  # squared, more elements than a constant keeps
 
 
-class Pair:
+class Pair(pairs.Pair):
     """Stands for a pair of one model that takes a row."""
 
     def __init__(self, make):
         self.build_tf = lambda _params: make()
 
     def inputs(self, _params):
-        return [Input("x", (1, WIDE))]
+        return [pairs.Input("x", (1, WIDE))]
 
 
 class Product:

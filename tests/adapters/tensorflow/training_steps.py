@@ -9,17 +9,17 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tensorflow.training import TrainingModel, trace  # noqa: E402
-from reconcile.model_zoo.pair import Input  # noqa: E402
+from reconcile.model_zoo import pair as pairs  # noqa: E402
 
 L = tf.keras.layers
 
 
-class Pair:
+class Pair(pairs.Pair):
     """Stands for a pair: what makes the network, the shape and dtype of its input."""
 
     def __init__(self, make, *shape, dtype="float32"):
         self.build_tf = lambda _params: make()
-        self.inputs = lambda _params: [Input("x", shape, dtype)]
+        self.inputs = lambda _params: [pairs.Input("x", shape, dtype)]
 
 
 def model_of(make, *shape, optimizer="sgd", **options):
