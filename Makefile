@@ -27,6 +27,7 @@ LEGACY := \
 	adapters/__init__.py \
 	adapters/shared/__init__.py \
 	adapters/shared/adapter.py \
+	adapters/shared/distribution.py \
 	adapters/shared/keras_model.py \
 	adapters/shared/nested.py \
 	adapters/shared/refusal.py \
@@ -125,7 +126,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Every pair of the zoo at its own size, with every counter, a call and a training step: a quarter of an hour.
+# Every pair of the zoo at its own size, with every counter that runs unasked, a call and a training step: a quarter of an hour.
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
 	$(BIN)/python -m reconcile gallery --pass training --out reports --data model_zoo/steps.json

@@ -1,12 +1,12 @@
-"""The pytest plugin: ``flops``, a fixture that counts a model and holds it against a baseline file beside the test.
+"""The pytest plugin: ``flops``, a fixture that counts a model and compares it with a baseline file beside the test.
 
     def test_my_model(flops):
         flops.check("my_pair.py", units=64)
         flops.budget("my_pair.py", max_flops=250_000_000, units=64)
 
-The baseline of ``test_x.py`` lies in ``test_x.flops/``, one file per model and parameters; ``pytest --flops-update``
-accepts what a run found.  pytest loads this file in every project where reconcile is installed: it imports nothing else
-until a test asks for the fixture.
+The baseline of ``test_x.py`` lies in ``test_x.flops/``, one file per model and set of parameters.  ``pytest --flops-update``
+accepts the result of a run.  pytest loads this file in every project where reconcile is installed, so it imports nothing
+else until a test asks for the fixture.  docs/pytest.md has a whole example.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Takes of a model are shared by the tests of a session."""
+    """The tests of a session share the takes of a model."""
     config.stash[_TAKES] = {}
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What ``--flops-update`` accepted, also by tests that ran in another process."""
+    """Print what ``--flops-update`` accepted, including tests that ran in another process."""
     found = [
         value
         for reports in terminalreporter.stats.values()
@@ -61,7 +61,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def flops(request: pytest.FixtureRequest) -> Flops:
-    """Count a model: ``flops.check(model)`` holds it against its baseline, ``flops.budget(model, max_flops=n)`` limits it."""
+    """Count a model: ``flops.check(model)`` compares it with its baseline, ``flops.budget(model, max_flops=n)`` limits it."""
     node = request.node
 
     def accepted(text: str) -> None:
@@ -71,7 +71,7 @@ def flops(request: pytest.FixtureRequest) -> Flops:
 
 
 class Flops:
-    """What the ``flops`` fixture is. A model is a pair file, relative to the test's folder, or a name of the zoo."""
+    """The value of the ``flops`` fixture. A model is a pair file, relative to the test's folder, or a name of the zoo."""
 
     def __init__(self, test: Path, update: bool, takes: _Takes, accepted: Callable[[str], None]) -> None:
         self.test = test
@@ -82,7 +82,7 @@ class Flops:
     def baseline(
         self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
     ) -> Path:
-        """Where the baseline of a model with these parameters, of this pass, lies."""
+        """The path of the baseline of a model with these parameters and this pass."""
         from .core.atomic import safe
         from .launch.request import training
 
@@ -104,12 +104,12 @@ class Flops:
         optimizer: str | None = None,
         **params: object,
     ) -> Drift | None:
-        """Count a model and hold it against its baseline, entry by entry; with ``--flops-update``, accept what is found.
+        """Count a model and compare it with its baseline, entry by entry; with ``--flops-update``, accept the result.
 
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
         training step with ``optimizer`` (sgd, adam), and ``params`` are the pair's.  Fails the test if anything moved, with
-        layer, cause and counter, or if there is no baseline that can be used.  Returns what was held against what; None
-        where there was no baseline yet.
+        layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
+        baseline yet.
         """
         from .core.errors import UsageError
         from .drift.check import check
@@ -146,8 +146,8 @@ class Flops:
     ) -> dict[str, int]:
         """Assert that the work that runs is at most ``max_flops``, in every framework of the pair or in one (tf, torch).
 
-        Not what a counter says: the traces' own work, under a convention.  Fails the test, layer by layer, if it is more
-        or not wholly known.  Returns the FLOPs by framework.
+        The work is that of the traces under a convention, not the total of a counter.  Fails the test, layer by layer, if
+        it is more or partly unknown.  Returns the FLOPs by framework.
         """
         from .core.errors import UsageError
         from .launch.request import run_request
@@ -194,7 +194,7 @@ class Flops:
 
 
 def _fail(text: str) -> NoReturn:
-    """Fail the test; names of layers do nothing to the terminal."""
+    """Fail the test; escape sequences in names of layers do not reach the terminal."""
     from .core.escapes import plain
 
     pytest.fail(plain(text), pytrace=False)
@@ -238,7 +238,7 @@ def _convention(convention: str | Convention) -> Convention:
 
 
 def _complete(found: Collected, framework: str) -> list[Trace]:
-    """The traces asked for. Raises UsageError if one of them could not be had."""
+    """The requested traces. Raises UsageError if one of them is missing."""
     from .core.errors import UsageError, unknown
     from .engine.reconcile import Missing
 
@@ -255,7 +255,7 @@ def _complete(found: Collected, framework: str) -> list[Trace]:
 
 
 def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
-    """FLOPs of a trace, and its layers in words, the largest first. Fails the test where an op's work is not known."""
+    """The FLOPs of a trace, and a line per layer, the largest first. Fails the test if the work of an op is unknown."""
     from .align.alignment import Alignment
     from .core.records import Layer
     from .engine.traces import layer_work, trace_result

@@ -7,6 +7,7 @@ FRAMEWORK = Framework(
     title="ONNX",
     package="onnx",
     adapter=".adapters.onnx.adapter",
+    formulas=".work.onnx",
     model="ONNX model",
     help="An ONNX model of your own: its work, beside that of --torch or --tf.",
     metavar="FILE.onnx",

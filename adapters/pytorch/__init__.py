@@ -7,6 +7,7 @@ FRAMEWORK = Framework(
     title="PyTorch",
     package="torch",
     adapter=".adapters.pytorch.adapter",
+    formulas=".work.aten",
     model="torch.nn.Module",
     help="A PyTorch model of your own: what this function returns, or a .pt2 or TorchScript file.",
     metavar="MODULE:FUNCTION|FILE",

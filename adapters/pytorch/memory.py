@@ -61,9 +61,21 @@ class Room(object):
 
 def weight_of(module):
     # type: (Any) -> int
-    """Bytes of a module's parameters and buffers, each counted once."""
-    held = {id(t): t for t in list(module.parameters()) + list(module.buffers())}
+    """Bytes of a module's parameters and buffers, each counted once, as far as they have a size."""
+    held = {id(t): t for t in tensors_of(module) if not is_lazy(t)}
     return sum(t.numel() * t.element_size() for t in held.values())
+
+
+def is_lazy(tensor):
+    # type: (Any) -> bool
+    """Whether it is a parameter or buffer of a lazy module that has not been called."""
+    return hasattr(tensor, "materialize")
+
+
+def tensors_of(module):
+    # type: (Any) -> List[Any]
+    """A module's parameters and buffers."""
+    return list(module.parameters()) + list(module.buffers())
 
 
 def gib(amount):

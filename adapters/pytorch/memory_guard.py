@@ -3,10 +3,12 @@
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..shared.refusal import OutOfMemory
 from . import memory as torch_room
+from .records import tensors_in
 
 SMALL = 1 << 24
 """Bytes up to which a tensor is made without a look at what is free."""
@@ -26,7 +28,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
-        wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(args, kwargs)
+        wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(func, args, kwargs)
         if wanted > SMALL:
             left = torch_room.free()
             if left is not None and wanted > left - RESERVE:
@@ -37,16 +39,41 @@ class Watch(TorchDispatchMode):
         return func(*args, **kwargs)
 
 
-def asked(args, kwargs):
-    # type: (Any, Any) -> int
-    """Bytes of the result, by the sizes that are asked for or by the largest tensor that goes in."""
+class Untraced(TorchFunctionMode):
+    """Lets ``torch.jit.trace`` pass a watch by: calls that it records would be recorded once more on their way through."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        # type: (Any, Any, Any, Any) -> Any
+        kwargs = kwargs or {}
+        if torch._C._get_tracing_state() is None:
+            return func(*args, **kwargs)
+        with _disable_current_modes():
+            return func(*args, **kwargs)
+
+
+def asked(func, args, kwargs):
+    # type: (Any, Any, Any) -> int
+    """Bytes of the result: of the sizes that are asked for, else of the largest tensor or list of tensors that goes in."""
     if str(kwargs.get("device", "cpu") or "cpu") != "cpu":
         return 0
-    tensors = [a for a in args if isinstance(a, torch.Tensor)]
-    if tensors:
-        return max([t.numel() * t.element_size() for t in tensors if not t.is_meta] or [0])
-    sizes = args[0] if args and isinstance(args[0], (list, tuple, torch.Size)) else ()
-    count = torch.empty((), dtype=kwargs.get("dtype") or torch.get_default_dtype(), device="meta").element_size()
-    for size in sizes:
-        count *= int(size)
-    return count if sizes else 0
+    given = dict(zip((argument.name for argument in func._schema.arguments), args))
+    given.update(kwargs)
+    if isinstance(given.get("size"), (list, tuple)):
+        count = width_of(given)
+        for size in given["size"]:
+            count *= int(size)
+        return count
+    return max([sum(map(bytes_of, tensors_in(value))) for value in given.values()] or [0])
+
+
+def width_of(given):
+    # type: (Any) -> int
+    """Bytes of one element of what these arguments ask for."""
+    like = given["self"].dtype if isinstance(given.get("self"), torch.Tensor) else torch.get_default_dtype()
+    return int(torch.empty((), dtype=given.get("dtype") or like, device="meta").element_size())
+
+
+def bytes_of(tensor):
+    # type: (torch.Tensor) -> int
+    """Bytes of a tensor's elements; 0 on meta."""
+    return 0 if tensor.is_meta else tensor.numel() * tensor.element_size()

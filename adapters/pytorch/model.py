@@ -22,6 +22,14 @@ def versions(module=None):
     return found
 
 
+def unbuilt(module):
+    # type: (torch.nn.Module) -> bool
+    """Whether a part of it has weights that get their sizes at its first call."""
+    return any(map(torch_room.is_lazy, torch_room.tensors_of(module))) or any(
+        not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")
+    )
+
+
 def module_paths(root):
     # type: (torch.nn.Module) -> Dict[torch.nn.Module, str]
     """Every module with its path, of a shared one the first; '' for the root.
@@ -140,6 +148,7 @@ class TorchModel(object):
         It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
         Raises OutOfMemory where it is to be made on the CPU and does not fit into memory.
         """
+        forget_compiled()
         module = self._made(device)
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
@@ -151,7 +160,7 @@ class TorchModel(object):
         self.arguments = self.pair.arguments(self.params)
         if self.pair.user_model:
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
-        if any(not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")):
+        if unbuilt(module):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
 
@@ -212,6 +221,14 @@ class TorchModel(object):
         return nested.described(self.arguments, is_leaf, _tell)
 
 
+def forget_compiled():
+    # type: () -> None
+    """What an earlier run made the compiler skip, it would skip in a later one: where an attempt on meta or a counter failed."""
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None:
+        dynamo.reset()
+
+
 def run(model):
     # type: (TorchModel) -> Any
     """One plain inference call of a fresh module on the CPU."""
@@ -247,9 +264,9 @@ def _watched(room):
     # type: (torch_room.Room) -> Iterator[None]
     """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
     try:
-        from .memory_guard import Watch
+        from .memory_guard import Untraced, Watch
     except ImportError:  # before PyTorch 2.0
         yield
         return
-    with Watch(room.why):
+    with Watch(room.why), Untraced():
         yield

@@ -35,6 +35,8 @@ class Pending(object):
 class TrainingRecorder(Recorder):
     """Records every dispatched op of a training step with its phase."""
 
+    supports_higher_order_operators = False  # PyTorch says so where a model has any
+
     def __init__(self, path, module):
         # type: (TrainingPath, torch.nn.Module) -> None
         super(TrainingRecorder, self).__init__(path)

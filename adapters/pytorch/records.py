@@ -4,13 +4,30 @@ from typing import Any, List
 
 import torch
 
-from ...core.records import Tensor
+from ...core.records import Shape, Tensor
+from .memory import is_lazy
 
 
 def tensor_record(tensor):
     # type: (torch.Tensor) -> Tensor
     """Shape and dtype of a tensor."""
-    return Tensor(tuple(int(s) for s in tensor.shape), str(tensor.dtype).replace("torch.", ""))
+    return Tensor(_shape(tensor), str(tensor.dtype).replace("torch.", ""))
+
+
+def _shape(tensor):
+    # type: (torch.Tensor) -> Shape
+    """The sizes; of a nested tensor those of all its rows together, as it keeps them; None of a weight before its first
+    value, and of a tensor that is nested otherwise."""
+    if is_lazy(tensor):
+        return None
+    if not getattr(tensor, "is_nested", False):
+        return tuple(int(s) for s in tensor.shape)
+    if tensor.layout is not torch.strided:
+        return tuple(int(s) for s in tensor.values().shape)
+    parts = [tuple(part) for part in tensor._nested_tensor_size().tolist()]
+    if len({part[1:] for part in parts}) != 1:
+        return None
+    return (sum(part[0] for part in parts),) + parts[0][1:]
 
 
 def tensors_in(value):
@@ -31,23 +48,3 @@ def plain(value):
     if isinstance(value, (tuple, list)):
         return [plain(v) for v in value]
     return str(value)
-
-
-def distribution_version(name):
-    # type: (str) -> str
-    """Version of an installed distribution (packages' own ``__version__`` is not always kept up)."""
-    try:
-        from importlib.metadata import version
-    except ImportError:
-        from pkg_resources import get_distribution
-
-        return _public(name, get_distribution(name).version)
-    return _public(name, version(name))
-
-
-def _public(name, found):
-    # type: (str, Any) -> str
-    """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``. Raises ValueError where it has no version."""
-    if not found:
-        raise ValueError("the metadata of %s that is installed there has no version: its rules cannot be told" % name)
-    return str(found).replace("-", ".post")

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import Op, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
+from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .records import plain, tensor_record, tensors_in
 
@@ -92,6 +93,8 @@ def is_work(func):
 class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, path):
         # type: (ModulePath) -> None
         super(Recorder, self).__init__()
@@ -103,9 +106,23 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        if higher_order.is_higher_order(func):
+            return self.opened(func, args, kwargs)
         out = func(*args, **kwargs)
         if not self.paused and is_work(func):
             self.add(dispatched(func, args, kwargs, out, self.next_id(), self.path.current))
+        return out
+
+    def opened(self, func, args, kwargs):
+        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> Any
+        """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
+        run = None if self.paused else higher_order.opened(func, args)
+        if run is not None:
+            with self:
+                return run()
+        out = func(*args, **kwargs)
+        if not self.paused:
+            self.add(higher_order.record(func, args, out, self.next_id(), self.path.current))
         return out
 
     def next_id(self):
@@ -203,6 +220,10 @@ def trace(model, died=""):
     recorder, device, notes = recorded(_record, model, died)
     if any(takes_fast_path(module) for module in recorder.path.modules):
         notes += (FAST_PATH,)
+    if any(op.op == "aten._nested_tensor_from_mask_left_aligned" for op in recorder.ops.values()):
+        notes += (PADDING,)
+    if any(op.attrs.get("block_mask") for op in recorder.ops.values() if op.op == higher_order.FLEX):
+        notes += (higher_order.BLOCKS,)
     return finished(recorder, device, notes)
 
 
@@ -238,6 +259,10 @@ FAST_PATH = (
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
     "being masked whole"
 )
+PADDING = (
+    "nn.TransformerEncoder is traced with the positions that its padding mask leaves out, as a trace of a graph has them; in "
+    "inference mode PyTorch may drop them (nested tensors), and then its layers do less work than is shown here"
+)
 
 
 def takes_fast_path(module):
@@ -254,6 +279,6 @@ def _record(model, device):
     inputs = model.example(device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    with torch.no_grad(), FusedCalls(recorder), recorder, path:
+    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path:
         module(*inputs)
     return recorder

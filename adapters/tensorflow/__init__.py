@@ -7,6 +7,7 @@ FRAMEWORK = Framework(
     title="TensorFlow",
     package="tensorflow",
     adapter=".adapters.tensorflow.adapter",
+    formulas=".work.tensorflow",
     model="TensorFlow model",
     help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
     metavar="MODULE:FUNCTION|FILE",

@@ -19,8 +19,9 @@ class Framework(NamedTuple):
     """What is known of a framework before anybody imports it.
 
     ``name`` is its option (``--name``), the key of its layers, and ``trace@name``; ``title`` is its own name; ``package`` is
-    what one imports.  ``adapter`` is the module that has its ``Adapter``, absolute, or below this package with a dot in front.
-    ``model`` is what a factory of it returns, and ``metavar`` and ``help`` are for its option.
+    what one imports.  ``adapter`` is the module that has its ``Adapter``, and ``formulas`` the one that registers the work of its
+    ops when home imports it (work/); either is absolute, or below this package with a dot in front.  ``model`` is what a
+    factory of it returns, and ``metavar`` and ``help`` are for its option.
 
     ``extra`` is the extra of this distribution that installs it, '' for none; ``distributions`` are the names under which it
     and the packages around it are installed, by which an environment's requirements are told apart; ``beside`` are those that
@@ -38,6 +39,7 @@ class Framework(NamedTuple):
     title: str
     package: str
     adapter: str
+    formulas: str
     model: str
     help: str = ""
     metavar: str = "MODULE:FUNCTION"

@@ -96,14 +96,15 @@ def one_model(
     """
     if model is None and not factories:
         raise UsageError(
-            f"name a model: --model NAME (see `reconcile list models`), or MODULE:FUNCTION with {_options()} for one of your own."
+            "name a model: --model NAME (see `reconcile list models`), or MODULE:FUNCTION with "
+            f"{_options(' or ')} for one of your own."
         )
     if model is not None and factories:
-        raise UsageError(f"--model names a pair, and {_options()} a model of your own; give one or the other.")
+        raise UsageError(f"--model names a pair and {_options()} a model of your own; give one or the other.")
     if model is not None and inputs:
-        raise UsageError("--input is for a model of your own; a pair has its inputs in its file (see --set).")
+        raise UsageError(f"--input is for {_options()}; a pair says itself what its inputs are (see --set).")
     if mapped and len([name for name in factories if frameworks()[name].aligned]) != 2:
-        raise UsageError(f"{mapped} is for two models of your own: give two of {_options(aligned=True)}.")
+        raise UsageError(f"{mapped} is for two models of your own: give both {_options()}.")
     if len(factories) > 2:
         given = ", ".join(f"--{name}" for name in factories)
         raise UsageError(f"models are compared two at a time, and these are {len(factories)}: {given}. Leave one out.")
@@ -111,9 +112,10 @@ def one_model(
         raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
 
 
-def _options(*, aligned: bool = False) -> str:
-    """The options of frameworks whose models functions make: ``--tf, --torch``."""
-    return ", ".join(f"--{f.name}" for f in frameworks().values() if f.factories and (f.aligned or not aligned))
+def _options(between: str = " and ") -> str:
+    """The options of the frameworks whose models functions make: ``--torch and --tf``."""
+    records = sorted(frameworks().values(), key=lambda record: record.place)
+    return between.join(f"--{f.name}" for f in records if f.factories)
 
 
 def name_of(factories: Mapping[str, str]) -> str:

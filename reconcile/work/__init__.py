@@ -5,10 +5,13 @@ One registry, exact op names; an op without a formula is unknown, never 0.
 
 from __future__ import annotations
 
+import importlib
 from functools import lru_cache
 
-from ..core.errors import ReconcileError, said
+from ..core.errors import ReconcileError, UsageError, said
+from ..core.framework import absolute
 from ..core.records import Op
+from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
     ZERO,
@@ -32,11 +35,20 @@ _loaded = False
 
 
 def load() -> None:
-    """Import the built-in formulas (once)."""
+    """Import the formulas of every registered framework (once). Raises UsageError for those of a package that are broken."""
     global _loaded
-    if not _loaded:
-        _loaded = True
-        from . import aten, onnx, tensorflow  # noqa: F401
+    if _loaded:
+        return
+    _loaded = True
+    for record in frameworks().values():
+        try:
+            importlib.import_module(absolute(record.formulas))
+        except Exception as error:
+            if not record.folder:
+                raise
+            raise UsageError(
+                f"the formulas of {record.title} ({record.formulas}) cannot be used: {said(error)}."
+            ) from error
 
 
 _FLOATING = ("float", "bfloat", "double", "half")

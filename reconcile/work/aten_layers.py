@@ -195,6 +195,15 @@ def _sdpa(op: Op) -> Work:
     return attention.sdpa(shape(op, 0), shape(op, 1), shape(op, 2), masked=masked, dropout=dropout)
 
 
+@formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")
+def _flex(op: Op) -> Work:
+    if op.attrs["score_mod"] != "identity":
+        raise UnknownWork(
+            "flex_attention changes its scores by a score_mod of the model's own, whose work is not recorded"
+        )
+    return attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
+
+
 @formula("aten._native_multi_head_attention", source="attention.multi_head: ATen native/transformers/attention.cpp")
 def _multi_head(op: Op) -> Work:
     # query, key, value, qkv_weight, qkv_bias, proj_weight, proj_bias[, mask]

@@ -25,7 +25,7 @@ _list(
     native_channel_shuffle constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
     replication_pad2d replication_pad3d im2col meshgrid block_diag _pad_packed_sequence _pack_padded_sequence
     pad_sequence select_scatter slice_scatter diagonal_scatter diag diag_embed _copy_from _copy_from_and_resize
-    to_mkldnn to_dense max_unpool2d max_unpool3d lift_fresh_copy""",
+    to_mkldnn to_dense max_unpool2d max_unpool3d lift_fresh_copy _nested_tensor_from_mask to_padded_tensor""",
 )
 _list(
     "looks values up by index; no arithmetic on the values",
@@ -57,7 +57,8 @@ _list(
     """size sym_size sym_numel sym_stride sym_storage_offset stride numel dim is_floating_point is_complex
     is_nonzero is_same_size _fused_sdp_choice _local_scalar_dense item _assert_async _assert_scalar
     _assert_tensor_metadata _shape_as_tensor _has_compatible_shallow_copy_type _nnpack_available ScalarImplicit
-    IntImplicit FloatImplicit Int Float Bool result_type can_cast""",
+    IntImplicit FloatImplicit Int Float Bool result_type can_cast _nested_tensor_from_mask_left_aligned
+    _nested_tensor_size""",
 )
 _list(
     "logic on booleans and bits",

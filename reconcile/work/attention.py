@@ -43,6 +43,23 @@ def sdpa(
     return work + dots(batch * sq * dv, sk)
 
 
+def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> Work:
+    """flex_attention without a score_mod: query (B, Hq, Sq, D), key (B, Hk, Sk, D), value (B, Hk, Sk, Dv).
+
+    - q @ k^T: B*Hq*Sq*Sk dot products of D; * scale: mul B*Hq*Sq*Sk
+    - a mask selects, it adds nothing, and what it leaves out is not discounted, as in :func:`sdpa`
+    - safe softmax over Sk of B*Hq*Sq rows; attention @ v: B*Hq*Sq*Dv dot products of Sk
+
+    Source: torch/_higher_order_ops/flex_attention.py (_math_attention_inner, math_attention).
+    """
+    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    if prod(key[:-2]) > batch:
+        raise UnknownWork(f"attention with query {list(query)} broadcast to key {list(key)}")
+    scores = batch * sq * sk
+    work = dots(scores, d) + Work(mul=scores) + normalization.safe_softmax(batch * sq, sk)
+    return work + dots(batch * sq * dv, sk)
+
+
 SCORES, VALUE, QUERY, KEY, MASK = "scores", "value", "query", "key", "mask"
 """Parts of the gradient: what query, key and mask need together, and each tensor's own."""
 

@@ -74,8 +74,8 @@ class Row:
 
 
 def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
-    """Run a pair of the zoo with every counter and both its models on one input; the result under ``matmul`` goes along,
-    with the other conventions' as its ``others``.
+    """Run a pair of the zoo with every counter that runs unasked and both its models on one input; the result under
+    ``matmul`` goes along, with the other conventions' as its ``others``.
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """

@@ -55,7 +55,7 @@ class Step:
 
 
 def measure(model: str, baselines: Path) -> tuple[Step, RunResult | None]:
-    """Run a training step of a pair with every counter; the result under ``matmul`` goes along, with the other
+    """Run a training step of a pair with every counter that runs unasked; the result under ``matmul`` goes along, with the other
     conventions' as its ``others`` and the pair's published figures, looked up in the ``baselines`` as well.
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.

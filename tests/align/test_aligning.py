@@ -32,7 +32,7 @@ def foots(tf: Trace, torch: Trace, rows: Sequence[Match]) -> None:
     """Every layer is in one row; the rows' work adds up to each model's, and is in no row that is not there."""
     align = Alignment(layers_of(rows))
     for trace in (tf, torch):
-        mine = [path for row in rows for path in getattr(row, trace.framework)]
+        mine = [path for row in rows for path in row.paths[trace.framework]]
         assert sorted(mine) == sorted(set(trace.layers))
         work = layer_work(trace, align, BUILT_IN["all"])
         alone = layer_work(trace, Alignment([]), BUILT_IN["all"])

@@ -57,11 +57,11 @@ def norms() -> Iterator[Case]:
         plain, affine = (op(NN + name, [X], [X], **{flag: given}) for given in (False, True))
         yield Case(plain, (THIRD,), 2 * N, Work(add=N, mul=N))
         yield Case(affine, (THIRD,), 4 * N, Work(add=2 * N, mul=2 * N))
-        if name.startswith("batchnorm.BatchNorm"):
-            yield Case(affine, (FIRST, SECOND), 2 * N, Work(add=N, mul=N))
-            yield Case(plain, (FIRST, SECOND), 2 * N, Work(add=N, mul=N))
-        else:
-            yield none(name, FIRST, SECOND)
+        known = {"BatchNorm": (FIRST, SECOND), "SyncBatchNorm": (SECOND,)}
+        before = known.get(name.partition(".")[2].rstrip("123d"), ())
+        for module in (plain, affine) if before else ():
+            yield Case(module, before, 2 * N, Work(add=N, mul=N))
+        yield none(name, *(release for release in (FIRST, SECOND) if release not in before))
 
 
 def activations() -> Iterator[Case]:
@@ -75,7 +75,9 @@ def activations() -> Iterator[Case]:
     yield zero("activation.LeakyReLU", THIRD)
     for name in ("activation.ReLU", "activation.ReLU6", "dropout.Dropout"):
         yield zero(name, *RELEASES)
-    for name in ("padding.ZeroPad2d", "container.Sequential", "pixelshuffle.PixelShuffle"):
+    yield none("padding.ZeroPad2d", FIRST)
+    yield zero("padding.ZeroPad2d", SECOND, THIRD)
+    for name in ("container.Sequential", "pixelshuffle.PixelShuffle"):
         yield none(name, FIRST, SECOND)
         yield zero(name, THIRD)
 
@@ -88,12 +90,15 @@ def pools() -> Iterator[Case]:
         yield Case(average, RELEASES, outputs, Work(div=outputs))  # a division each, whatever the window
         for kind in ("MaxPool", "AdaptiveMaxPool"):
             yield zero(f"pooling.{kind}{d}d", *RELEASES)
-        yield none(f"pooling.AdaptiveAvgPool{d}d", FIRST, SECOND)
-        # The window is the ratio of the sizes: 2, 4 and 18 elements of a last axis of 4.5; and 1 for the division.
-        window = (2, 4, 18)[d - 1]
-        adaptive = op(f"{NN}pooling.AdaptiveAvgPool{d}d", [(2, 3, *image)], [(2, 3, *pooled)])
-        yield Case(adaptive, (THIRD,), outputs * (window + 1), Work(add=outputs * window, div=outputs))
-    # 7 / 3 of a window is 2.33: 6 outputs have 14 elements in all, and 6 divisions; 10 / 7 gives 42 * (10 / 7 + 1) = 102.
+        # A window is the ratio of the sizes, of which 9 / 2 was 4 before 0.1; and 1 for the division.
+        adaptive = op(f"{NN}pooling.AdaptiveAvgPool{d}d", [(2, 3, *image)], [(2, 3, *pooled)], output_size=list(pooled))
+        for releases, window in (((FIRST, SECOND), (2, 4, 16)[d - 1]), ((THIRD,), (2, 4, 18)[d - 1])):
+            yield Case(adaptive, releases, outputs * (window + 1), Work(add=outputs * window, div=outputs))
+        # One size for every axis.
+        square = op(f"{NN}pooling.AdaptiveAvgPool{d}d", [(2, 3, *[7] * d)], [(2, 3, *[2] * d)], output_size=2)
+        outputs, window = 6 * 2**d, 3**d
+        yield Case(square, (FIRST, SECOND), outputs * (window + 1), Work(add=outputs * window, div=outputs))
+    # 7 / 3 of a window is 2.33: 6 outputs have 14 elements in all, and 6 divisions.
     uneven = op(f"{NN}pooling.AdaptiveAvgPool1d", [(1, 2, 7)], [(1, 2, 3)])
     yield Case(uneven, (THIRD,), 14 + 6, Work(add=14, div=6))
     cut = op(f"{NN}pooling.AdaptiveAvgPool2d", [(1, 1, 5, 5)], [(1, 1, 3, 3)])
@@ -101,14 +106,17 @@ def pools() -> Iterator[Case]:
 
 
 def upsamplings() -> Iterator[Case]:
+    """None of nearest before 0.1, though there was a hook."""
     outputs = 2 * 6 * 10
     for name in ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"):
-        yield none(f"upsampling.{name}", FIRST, SECOND)
         for mode, each in (("nearest", 1), ("linear", 5), ("bilinear", 6 + 5), ("bicubic", 128 + 96 + 35)):
             module = op(f"{NN}upsampling.{name}", [X], [(2, 6, 10)], mode=mode)
-            yield Case(module, (THIRD,), outputs * each, Work(mul=outputs * each))
+            releases = (THIRD,) if mode == "nearest" else RELEASES
+            yield Case(module, releases, outputs * each, Work(mul=outputs * each))
+            if mode == "nearest":
+                yield Case(module, (FIRST, SECOND), missed=Cause.OP_NOT_COUNTED)
         trilinear = op(f"{NN}upsampling.{name}", [X], [(2, 6, 10)], mode="trilinear")
-        yield Case(trilinear, (THIRD,), missed=Cause.OP_NOT_COUNTED)
+        yield Case(trilinear, RELEASES, missed=Cause.OP_NOT_COUNTED)
 
 
 def linears() -> Iterator[Case]:

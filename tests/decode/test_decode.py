@@ -70,6 +70,7 @@ def test_resnet50_from_its_old_trace() -> None:
     assert 3_857_973_248 in cut.values
 
 
+@pytest.mark.zoo
 @pytest.mark.frameworks
 def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
     run = Source("current", collecting("resnet50"))

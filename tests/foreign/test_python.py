@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from reconcile.adapters import COUNTERS
+from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
@@ -239,3 +244,63 @@ def test_an_interpreter_is_taken_by_its_path_its_folder_or_its_name(
     shutil.copy(python, python.with_name("my-python"), follow_symlinks=False)
     monkeypatch.setenv("PATH", str(python.parent))
     assert at("my-python").theirs == python.with_name("my-python")
+
+
+FORK = "ultralytics-thop 9.8.7"
+
+
+def fork(where: Path) -> None:
+    """A package thop of another distribution, as its installer leaves it: another formula, and its own list of files."""
+    shutil.copytree(Path(find_spec("thop").origin).parent, where / "thop")  # type: ignore[union-attr, arg-type]
+    table = where / "thop" / "profile.py"
+    table.write_text(table.read_text().replace("nn.Linear: count_linear", "nn.Linear: zero_ops"))
+    info = where / "ultralytics_thop-9.8.7.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ultralytics-thop\nVersion: 9.8.7\n")
+    digest = urlsafe_b64encode(sha256(table.read_bytes()).digest()).rstrip(b"=").decode()
+    (info / "RECORD").write_text(f"thop/profile.py,sha256={digest},{table.stat().st_size}\n")
+
+
+def test_a_fork_of_a_counter_is_named_and_not_explained_by_its_rules(repository: Repository, environment: Make) -> None:
+    """thop itself is lent there, and with it its metadata; what is imported is the fork."""
+    python = environment(without=("thop",))
+    fork(packages(python.parents[1]))
+    repository.write(net="import torch\ndef make():\n    return torch.nn.Linear(5, 4), torch.ones(3, 5)\n")
+    result = repository.run("--torch", "net:make", "--python", str(python), "--counter", "thop", "--counter", "fvcore")
+    assert result.exit_code == 3, result.output
+    data = json.loads((repository.folder / "out" / "net.make.json").read_text())
+    totals = {ledger["counter"]: ledger["normalised_total"] for ledger in data["ledgers"]}
+    assert totals == {"thop": None, "fvcore": 2 * 3 * 5 * 4}
+    (reason,) = [ledger["reason"] for ledger in data["ledgers"] if ledger["counter"] == "thop"]
+    assert reason == (
+        f"OtherPackage: the module thop here is that of {FORK}, which counts by rules of its own, not by those of thop: no "
+        "total of it is explained; install thop where ultralytics-thop is not, or leave this counter out"
+    )
+
+
+def test_the_file_decides_where_two_distributions_claim_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are installed in one folder, where the last one's files are."""
+    fork(tmp_path)
+    (info,) = tmp_path.glob("*.dist-info")
+    thop = tmp_path / "thop-0.1.dist-info"
+    thop.mkdir()
+    (thop / "METADATA").write_text("Metadata-Version: 2.1\nName: thop\nVersion: 0.1\n")
+    record = thop / "RECORD"
+    record.write_text("thop/profile.py,sha256=another,1\n")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    table = SimpleNamespace(__name__="thop.profile", __file__=str(tmp_path / "thop" / "profile.py"))
+    with pytest.raises(OtherPackage, match=f"^the module thop here is that of {FORK}"):
+        version_of("thop", table)
+    fork_record, other = info / "RECORD", record.read_text()
+    record.write_text(fork_record.read_text())
+    fork_record.write_text(other)
+    assert version_of("thop", table) == "0.1"
+    record.write_text(other)
+    with pytest.raises(
+        OtherPackage, match=f"claimed by thop 0.1 and {FORK}, and its file is as none of them installed it"
+    ):
+        version_of("thop", table)
+    fork_record.unlink()
+    assert version_of("thop", table) == "0.1"  # mended by hand, and no other's
+    record.unlink()
+    assert version_of("thop", table) == "0.1"  # of a source tree

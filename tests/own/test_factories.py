@@ -141,7 +141,10 @@ def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repos
     [
         ("net:linear", ("1,6",), "the model of net:linear, called with (float32 (1, 6)), raised RuntimeError: mat1 and mat2 "),
         ("bad:Net", ("2,3", "z=3,2"), "the model of bad:Net, called with (float32 (2, 3), z=float32 (3, 2)), raised TypeError: "),
-        ("bad:Net", ("2,3", "y=4,2"), "called with (float32 (2, 3), y=float32 (4, 2)), raised RuntimeError: "),
+        pytest.param(
+            "bad:Net", ("2,3", "y=4,2"), "called with (float32 (2, 3), y=float32 (4, 2)), raised RuntimeError: ",
+            marks=pytest.mark.zoo,
+        ),
     ],
 )  # fmt: skip
 def test_a_model_that_wants_other_inputs(
@@ -172,16 +175,13 @@ def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
         bad="""
             import tensorflow as tf
 
-            model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
-
             def make():
-                return model
+                return tf.keras.Sequential([tf.keras.layers.Dense(2)])
 
             def wrong():
                 return 3
         """
     )
-    assert repository.refusal("--tf", "bad:model").startswith("bad:model is a model, not a function that makes one")
     assert "it must return a TensorFlow model" in repository.refusal("--tf", "bad:wrong")
     asked = ("--tf", "bad:make", "--input", "x=2,3", "--input", "y=4")
     assert "the model of bad:make, called with (x=float32 (2, 3), y=float32 (4,)), raised " in repository.refusal(

@@ -54,9 +54,11 @@ TORCH = """
 
 CASES = [
     ("sequential", ("2,5",), 2 * (5 * 4 + 4 * 3), "float32 (2, 5)"),
-    ("functional", (), 2 * 5 * 2, "a=float32 (2, 5), b=float32 (2, 5)"),
+    pytest.param("functional", (), 2 * 5 * 2, "a=float32 (2, 5), b=float32 (2, 5)", marks=pytest.mark.zoo),
     ("functional", ("b=3,5", "a=3,5"), 3 * 5 * 2, "b=float32 (3, 5), a=float32 (3, 5)"),
-    ("Subclass", ("2,6:int32", "2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), float32 (2, 6)"),
+    pytest.param(
+        "Subclass", ("2,6:int32", "2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), float32 (2, 6)", marks=pytest.mark.zoo
+    ),
     ("Subclass", ("2,6:int32", "weights=2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), weights=float32 (2, 6)"),
     ("function", (), 2 * 5 * 4, "float32 (2, 5), {y: (float32 (2, 4))}"),
 ]
@@ -75,13 +77,8 @@ def test_a_tensorflow_model(repository: Repository, name: str, inputs: tuple[str
         "tf.profiler@runmeta",
     ]
     assert trace["notes"] == [f"called with {said}"]
-
-
-def test_layers_of_a_subclass_are_found_before_it_was_ever_called(repository: Repository) -> None:
-    repository.write(models=KERAS)
-    asked = ("--tf", "models:Subclass", "--input", "2,6:int32", "--input", "2,6", "--counter", "tf.profiler@frozen")
-    rows = {row["layer"]: row["work"] for row in repository.report("models.Subclass", *asked)["layers"]}
-    assert rows["dense"] == 2 * 2 * 6 * 4 * 3
+    if name == "Subclass":  # its layers are found before it was ever called
+        assert {row["layer"]: row["work"] for row in data["layers"]}["dense"] == 2 * macs
 
 
 def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(

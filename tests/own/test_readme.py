@@ -58,8 +58,8 @@ def test_the_first_screen_is_what_the_tool_prints(repository: Repository) -> Non
     assert sum(len(part.splitlines()) for part in SHOWN) > 15
     printed = "\n".join(line.rstrip() for line in done.stdout.splitlines())
     drawn = "".join(html.unescape(t).replace("\xa0", " ") for t in re.findall(r"<text [^>]*>(.*?)</text>", PICTURE))
-    said = printed.partition("\nwrote ")[0].splitlines()
-    missing = [line for line in said if "".join(line.split()) not in "".join(drawn.split())]
+    shown = printed.partition("\nwrote ")[0].splitlines()
+    missing = [line for line in shown if "".join(line.split()) not in "".join(drawn.split())]
     assert missing == [], "docs/pictures/terminal.svg is stale: `make pictures`"
 
 
@@ -123,9 +123,14 @@ def test_what_it_says_of_the_demo() -> None:
     steps, columns = 100 - 4 + 1, 32 * ((256 - 4) // 2 + 1)
     macs = 32 * steps * (columns // 32) * 16 + steps * 3 * 96 * (columns + 96) + steps * 96 * 256
     text = " ".join(README.split())
-    assert f"{2 * macs:,} ran." in text
+    assert f"{2 * macs:,} FLOPs ran." in text
     assert f"once instead of {steps} times" in text
     report = (ROOT / "reports" / "gru_demo.md").read_text()
-    said = re.search(r"tf\.profiler reports ([\d,]+) FLOPs for it and thop, doubled, ([\d,]+);", text)
-    assert said
-    assert f"tf.profiler@frozen {said[1]} FLOP (as reported) → thop {said[2]} FLOP" in report
+    totals = re.search(
+        r"tf\.profiler reports ([\d,]+) FLOPs, and thop reports ([\d,]+) MACs, which are ([\d,]+) FLOPs;", text
+    )
+    assert totals
+    assert (
+        f"tf.profiler@frozen {totals[1]} FLOP (as reported) → thop {totals[3]} FLOP (reported {totals[2]} MAC × 2)"
+        in report
+    )

@@ -103,3 +103,19 @@ def links() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("document", "target"), sorted(set(links())))
 def test_a_link_leads_somewhere(document: str, target: str) -> None:
     assert (ROOT / document).parent.joinpath(target).exists(), f"{document} links {target}"
+
+
+ELSEWHERE = {
+    "README.md": {"README.md", "CHANGELOG.md", "docs/README.md", "docs/models.md"},
+    "docs/README.md": {"docs/README.md"},
+}
+"""What an index need not link: itself, and in the README what its other links lead to."""
+
+
+@pytest.mark.parametrize("index", ELSEWHERE)
+def test_every_page_is_linked(index: str) -> None:
+    linked = {(ROOT / index).parent.joinpath(target).resolve() for document, target in links() if document == index}
+    pattern = r"[A-Z]+\.md|docs/\w+\.md" if index == "README.md" else r"docs/\w+\.md"
+    pages = [name for name in TEXTS if re.fullmatch(pattern, name) and name not in ELSEWHERE[index]]
+    assert len(pages) > 10
+    assert [name for name in pages if (ROOT / name).resolve() not in linked] == []

@@ -15,6 +15,7 @@ from reconcile.core.causes import Cause
 from reconcile.core.results import Adjustment, Evidence, LedgerResult, RunResult, TraceResult
 from reconcile.report.json import to_dict, to_json
 from reconcile.report.json_text import plain
+from reconcile.report.schema import schema
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES
@@ -34,9 +35,14 @@ PROMISED: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    schema = json.loads(resources.files("reconcile.report").joinpath("schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    made = schema()
+    jsonschema.Draft202012Validator.check_schema(made)
+    return jsonschema.Draft202012Validator(made)
+
+
+def test_the_schema_of_the_built_in_frameworks_is_the_file() -> None:
+    text = resources.files("reconcile.report").joinpath("schema.json").read_text(encoding="utf-8")
+    assert json.dumps(schema()) == json.dumps(json.loads(text))
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -41,6 +42,15 @@ def test_a_formula_that_works(file: Path) -> None:
     returning(file, "return Work(mul=op.inputs[0].shape[0])")
     load_formulas((file,))
     assert work_of(OP) == Work(mul=2)
+
+
+def test_the_formula_of_the_document(file: Path) -> None:
+    """One product per row of the first input."""
+    text = (Path(__file__).parents[2] / "docs" / "usage.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    file.write_text(program)
+    load_formulas((file,))
+    assert work_of(make("mylib.foo", [(5, 3)], [(5, 3)])) == Work(mul=5)
 
 
 def test_whole_numbers_of_another_kind_are_plain_afterwards(file: Path) -> None:

@@ -1,6 +1,6 @@
 """Networks nobody wrote: the real counters of both frameworks on random plans of bricks, residual 0 under every convention.
 
-``RECONCILE_RANDOM_NETWORKS=30`` draws that many plans, other ones each time; without it they are few and always the same.
+``RECONCILE_RANDOM_NETWORKS=30`` draws that many plans, other ones each time; without it, it is one, always the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG = os.environ.get("RECONCILE_RANDOM_NETWORKS", "")
 
 
 @settings(
-    max_examples=int(LONG or 2),
+    max_examples=int(LONG or 1),
     derandomize=not LONG,
     database=None,
     deadline=None,

@@ -92,15 +92,16 @@ def test_the_work_on_weights_is_found(collecting):
     assert [op for op in ours.ops if common[key(op)] and work_of(op)], common
 
 
+LSTM = pairs.load_pair(pairs.pair_path("lstm_lm")).PROOF
 STEPS = {
     "gru_demo": ({"frames": 13, "bins": 16}, {"frames": 23, "bins": 16}, {"gru"}),  # a kernel of 4: 10 steps, 20 steps
-    "lstm_lm": ({"vocabulary": 30, "units": 12, "steps": 7}, {"vocabulary": 30, "units": 12, "steps": 14}, {"lstm"}),
+    "lstm_lm": (LSTM, {**LSTM, "steps": "14"}, {"lstm"}),  # 7 of its own
     "family_recurrent": ({}, {"steps": 10}, None),  # 5 of its own
 }
 """Settings, settings of twice as many steps, and the recurrent layers (none: all)."""
 
 
-@pytest.mark.parametrize("model", of_pairs(STEPS, ("gru_demo",)))
+@pytest.mark.parametrize("model", of_pairs(STEPS, ("lstm_lm",)))
 def test_twice_the_steps_are_twice_a_recurrent_layers_products(collecting, model):
     first, second, layers = STEPS[model]
     once, twice = (reconciles(collecting(model, **settings)) for settings in (first, second))
@@ -126,7 +127,7 @@ CHAINS = [
 ]
 
 
-@pytest.mark.parametrize("chain", of_pairs(CHAINS, CHAINS[:1]), ids="-".join)
+@pytest.mark.parametrize("chain", of_pairs(CHAINS, ()), ids="-".join)
 def test_the_way_round_is_as_long_as_the_way_straight_on(chain):
     """Each of the three ways from counters of its own run."""
     a, b, c = chain

@@ -7,6 +7,7 @@ never get there, their parts do.
 Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
 """
 
+from traceback import walk_tb
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -30,13 +31,18 @@ class Watched(FlopCounterMode):
 
     def _count_flops(self, func_packet, out, args, kwargs):
         # type: (Any, Any, Any, Any) -> Any
-        before = sum(self.flop_counts["Global"].values())
+        before = self.so_far()
         result = super(Watched, self)._count_flops(func_packet, out, args, kwargs)
-        amount = sum(self.flop_counts["Global"].values()) - before
+        amount = self.so_far() - before
         if amount:
             key = (self.where(), packet_name(func_packet))
             self.added[key] = self.added.get(key, 0) + int(amount)
         return result
+
+    def so_far(self):
+        # type: () -> int
+        """Its total; what it has not begun stays so, since it tells the branches of torch.cond apart by that."""
+        return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
 
 def packet_name(packet):
@@ -46,9 +52,18 @@ def packet_name(packet):
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-def _called(model):
-    # type: (TorchModel) -> Tuple[Recorder, Watched]
+FROZEN = (
+    "its weights were frozen (requires_grad_(False)): on weights that may be trained, flop_counter fails under no_grad where "
+    "a module takes or returns a view of one (torch.utils.module_tracker asks for its gradient function)"
+)
+"""Note of a ledger that flop_counter makes of frozen weights alone."""
+
+
+def _called(model, frozen=False):
+    # type: (TorchModel, bool) -> Tuple[Recorder, Watched]
     module = model.build(model.device)
+    if frozen:
+        module.requires_grad_(False)
     inputs = model.example(model.device)
     path = ModulePath(module)
     recorder = Recorder(path)
@@ -56,6 +71,12 @@ def _called(model):
     with torch.no_grad(), path, recorder, watched:
         module(*inputs)
     return recorder, watched
+
+
+def _fails_unfrozen(error):
+    # type: (AssertionError) -> bool
+    """Whether the counter's tracker of modules failed: on a tensor for which no_grad kept no gradient function."""
+    return any(frame.f_code.co_filename.endswith("module_tracker.py") for frame, _ in walk_tb(error.__traceback__))
 
 
 def _trained(model):
@@ -78,7 +99,14 @@ def _trained(model):
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
-    recorder, watched = _trained(model) if model.training else _called(model)
+    notes = ()  # type: Tuple[str, ...]
+    try:
+        recorder, watched = _trained(model) if model.training else _called(model)
+    except AssertionError as error:
+        if model.training or not _fails_unfrozen(error):
+            raise
+        recorder, watched = _called(model, frozen=True)
+        notes = (FROZEN,)
     calls = {}  # type: Dict[Tuple[str, str], int]
     sightings = []  # type: List[Sighting]
     for op in recorder.ops.values():
@@ -88,7 +116,10 @@ def capture(counter, model):
     entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
-        raise RuntimeError("flop_counter's ops add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+        raise RuntimeError(
+            "flop_counter's ops add up to %d, its total is %d: of torch.cond it keeps the larger branch"
+            % (sum(e.value for e in entries), total)
+        )
     return Ledger(
         COUNTER,
         "torch",
@@ -99,5 +130,5 @@ def capture(counter, model):
         tuple(entries),
         tuple(sightings),
         {},
-        (),
+        notes,
     )

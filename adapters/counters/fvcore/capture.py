@@ -13,7 +13,7 @@ import torch
 
 from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
-from ...pytorch.records import distribution_version
+from ...shared.distribution import version_of
 from .nodes import dropped, is_seen, made, node_record
 
 COUNTER = "fvcore"
@@ -98,6 +98,7 @@ def capture(counter, model):
     """Run FlopCountAnalysis on a fresh module (eval, no_grad) on ``model.device``."""
     from fvcore.nn import FlopCountAnalysis, jit_analysis
 
+    number = version_of("fvcore", jit_analysis)
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     scopes = Scopes(module)
@@ -162,7 +163,7 @@ def capture(counter, model):
     if sum(e.value for e in entries) != total:
         raise RuntimeError("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
     found = versions(module)
-    found["fvcore"] = distribution_version("fvcore")
+    found["fvcore"] = number
     unsupported = dict(analysis.unsupported_ops())
     notes = (HIDDEN,) if scopes.hidden else ()
     return Ledger(

@@ -9,7 +9,8 @@ import torch
 
 from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.model import TorchModel, module_paths, versions
-from ...pytorch.records import distribution_version, plain, tensor_record, tensors_in
+from ...pytorch.records import plain, tensor_record, tensors_in
+from ...shared.distribution import version_of
 from .legacy import Watched, exact_below
 
 COUNTER = "thop"
@@ -115,6 +116,7 @@ def capture(counter, model):
     import thop
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
+    number = version_of("thop", table)
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     hooks = hook_counts(module)
@@ -157,7 +159,7 @@ def capture(counter, model):
         if not hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
     found = versions(module)
-    found["thop"] = distribution_version("thop")
+    found["thop"] = number
     return Ledger(
         COUNTER, "torch", MAC, model.device, found, int(total), tuple(entries), tuple(sightings), unsupported, ()
     )

@@ -31,6 +31,7 @@ rule = BOOK.rule
 OLDEST = "<0.0.31.post2005241907"
 OLD = "<0.1"
 SINCE_RNN = ">=0.0.31.post2005241907"
+OLD_SINCE_RNN = ">=0.0.31.post2005241907,<0.1"
 NEW = ">=0.1"
 
 NN = "torch.nn.modules."
@@ -79,7 +80,8 @@ def _norm(op: Op) -> Work:
     return Work(add=2 * n, mul=2 * n) if affine else Work(add=n, mul=n)
 
 
-@rule(*_names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), source="OLD:44", formula="2N", versions=OLD)
+@rule(*_names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), source="OLD:48", formula="2N", versions=OLD)
+@rule(*_names("batchnorm", "SyncBatchNorm"), source="OLD:48", formula="2N", versions=OLD_SINCE_RNN)
 def _batch_norm(op: Op) -> Work:
     n = _n(op)
     return Work(add=n, mul=n)
@@ -102,8 +104,11 @@ def _avg_pool(op: Op) -> Work:
     return Work(div=_o(op))
 
 
+_ADAPTIVE = _names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")
+
+
 @rule(
-    *_names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
+    *_ADAPTIVE,
     source="H:114, C:69",
     formula="int(O (prod(in / out) + 1))",
     versions=NEW,
@@ -116,11 +121,20 @@ def _adaptive_pool(op: Op) -> Work:
     return Work(add=int((window + 1) * o) - o, div=o)
 
 
+@rule(*_ADAPTIVE, source="OLD:91", formula="O (prod(in // out) + 1)", versions=OLD)
+def _adaptive_pool_of_whole_windows(op: Op) -> Work:
+    spatial, sizes = dims(op.inputs[0].shape)[2:], op.attrs["output_size"]
+    after = sizes if isinstance(sizes, (list, tuple)) else [sizes] * len(spatial)
+    o = _o(op)
+    return Work(add=o * prod([size // out for size, out in zip(spatial, after, strict=False)]), div=o)
+
+
 _UPSAMPLE = {"nearest": 1, "linear": 5, "bilinear": 11, "bicubic": 224 + 35}
+_UPSAMPLINGS = _names("upsampling", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d")
 
 
 @rule(
-    *_names("upsampling", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"),
+    *_UPSAMPLINGS,
     source="H:125, C:75",
     formula="nearest O, linear 5 O, bilinear 11 O, bicubic 259 O, else 0",
     versions=NEW,
@@ -130,6 +144,13 @@ def _upsample(op: Op) -> Work:
     if mode not in _UPSAMPLE:
         raise NotCounted(Cause.OP_NOT_COUNTED, f"thop takes upsampling mode {mode} as zero")
     return Work(mul=_UPSAMPLE[mode] * _o(op))
+
+
+@rule(*_UPSAMPLINGS, source="OLD:103", formula="linear 5 O, bilinear 11 O, bicubic 259 O, else 0", versions=OLD)
+def _upsample_but_nearest(op: Op) -> Work:
+    if op.attrs["mode"] == "nearest":
+        raise NotCounted(Cause.OP_NOT_COUNTED, "thop takes upsampling mode nearest as zero")
+    return _upsample(op)
 
 
 @rule(
@@ -161,20 +182,20 @@ _ZERO_OPS = (
     *_names("dropout", "Dropout"),
 )
 _ZERO_OPS_NEW = (
-    *_names("padding", "ZeroPad2d"),
     *_names("container", "Sequential"),
     *_names("pixelshuffle", "PixelShuffle"),
 )
 
 
 @rule(*_ZERO_OPS, source="P:21", formula="0")
+@rule(*_names("padding", "ZeroPad2d"), source="P:21", formula="0", versions=SINCE_RNN)
 @rule(*_ZERO_OPS_NEW, source="P:21", formula="0", versions=NEW)
 @rule(*_names("activation", "LeakyReLU"), source="H:90, C:47", formula="0", versions=NEW)
 def _zero(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"thop's hook for {op.op} counts 0")
 
 
-@rule(*_names("activation", "LeakyReLU"), source="OLD:55", formula="N", versions=OLD)
+@rule(*_names("activation", "LeakyReLU"), source="OLD:59", formula="N", versions=OLD)
 def _leaky_relu(op: Op) -> Work:
     return Work(mul=_n(op))
 

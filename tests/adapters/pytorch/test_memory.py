@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from reconcile.adapters.pytorch import memory as torch_room
 from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.model_zoo.pair import Input, Pair
-from tests.own.conftest import Repository
+from tests.own.conftest import Repository, repository  # noqa: F401
 
 pytestmark = pytest.mark.frameworks
 torch = pytest.importorskip("torch")
@@ -37,7 +38,7 @@ BIG = f"""
 """
 
 
-def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:
+def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     data = repository.report("big.fits_nowhere", "--torch", "big:fits_nowhere")
     products = WIDTH * WIDTH
@@ -51,7 +52,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
     assert data["traces"][0]["device"] == "meta"
 
 
-def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
+def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     said = repository.refusal("--torch", "big:looks", "--counter", "flop_counter")
     assert said.startswith("the model big.looks does not fit into memory: it takes at least 3725.3 GiB and ")
@@ -149,6 +150,54 @@ def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> 
     left["bytes"] = 4 * 3000 * 3000 + (1 << 28) - 1
     with pytest.raises(OutOfMemory, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
         trace(of(pair))
+
+
+class Looked(torch.nn.Module):
+    """Made of tensors of known values, as a detection head's strides and an attention's random features are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        parts = [torch.zeros(3), torch.ones(2)]
+        assert torch.cat(parts).tolist() == [0, 0, 0, 1, 1]
+        assert torch.stack([torch.tensor(1e6), torch.tensor(1e6)]).numpy().tolist() == [1e6, 1e6]  # no values on meta
+        assert torch.zeros(1).new_zeros([2, 3]).shape == (2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit.trace itself
+            self.part = torch.jit.trace(torch.nn.Conv1d(3, 4, 3), torch.zeros(2, 3, 8))
+
+    def forward(self, x: Any) -> Any:
+        return self.part(x)
+
+
+def test_what_is_watched_is_made_as_elsewhere() -> None:
+    from reconcile.adapters.pytorch.trace import trace
+
+    pair = Pair("looked")
+    pair.build_torch = lambda _params: Looked()
+    pair.inputs = lambda _params: [Input("x", (2, 3, 8))]
+    taken = trace(of(pair))
+    assert taken.device == "cpu"
+    assert [op.op for op in taken.ops if "convolution" in op.op] == ["aten._convolution"]  # as TorchScript calls it
+
+
+@pytest.mark.parametrize(
+    ("make", "takes"),
+    [
+        (lambda parts: torch.zeros(3).new_zeros([5000, 1000], dtype=torch.float64), 8 * 5000 * 1000),
+        (lambda parts: torch.cat(parts), 2 * 4 * 3_000_000),
+        (lambda parts: torch.stack(parts), 2 * 4 * 3_000_000),
+    ],
+)
+def test_what_is_asked_for_is_by_sizes_or_by_what_goes_in(left: dict[str, int | None], make: Any, takes: int) -> None:
+    from reconcile.adapters.pytorch.memory_guard import RESERVE, Watch
+
+    parts = [torch.zeros(3_000_000), torch.zeros(3_000_000)]
+    with Watch("it looks"):
+        left["bytes"] = RESERVE + takes
+        make(parts)
+        left["bytes"] = RESERVE + takes - 1
+        with pytest.raises(OutOfMemory, match="it asks for"):
+            make(parts)
 
 
 def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

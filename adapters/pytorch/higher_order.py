@@ -1,0 +1,109 @@
+"""Operators that run functions of the program themselves (torch.ops.higher_order), as a recorder sees them.
+
+``cond`` and ``while_loop`` run as they would: the branch that is taken and every trip of the loop are recorded op by op.
+``flex_attention`` is one op.  Any other runs unseen and is an op without a formula: the trace says that it is incomplete.
+"""
+
+import sys
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+import torch
+
+from ...core.records import Op
+from .records import plain, tensor_record, tensors_in
+
+SPACE = "higher_order."
+FLEX = SPACE + "flex_attention"
+BLOCKS = (
+    "flex_attention is counted over all pairs of positions, also those that its block mask leaves out: a kernel that is compiled "
+    "for it skips them block by block, and does less work than is shown here"
+)
+"""Note of a trace with such a mask."""
+IDENTITY = "identity"
+"""``score_mod`` of attention whose scores are taken as they are."""
+
+DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
+"""PyTorch's own switch for that."""
+
+
+def is_higher_order(func):
+    # type: (Any) -> bool
+    """Whether this is such an operator."""
+    return isinstance(func, torch._ops.HigherOrderOperator)
+
+
+@contextmanager
+def uncompiled():
+    # type: () -> Iterator[None]
+    """Meanwhile flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
+    module = sys.modules.get("torch.nn.attention.flex_attention")  # type: Any
+    if not hasattr(module, DIRECT):
+        yield
+        return
+    held = getattr(module, DIRECT)
+    setattr(module, DIRECT, True)
+    try:
+        yield
+    finally:
+        setattr(module, DIRECT, held)
+
+
+def opened(func, args):
+    # type: (Any, Tuple[Any, ...]) -> Optional[Callable[[], Any]]
+    """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
+    recorded whole."""
+    return {"cond": lambda: _cond(*args), "while_loop": lambda: _while_loop(*args)}.get(func.name())
+
+
+def _cond(predicate, if_true, if_false, operands):
+    # type: (Any, Any, Any, Any) -> Any
+    return (if_true if predicate else if_false)(*operands)
+
+
+def _while_loop(condition, body, carried, additional, *_):
+    # type: (Any, Any, Any, Any, *Any) -> Any
+    if not condition(*carried, *additional):
+        return tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in carried)
+    while True:
+        carried = body(*carried, *additional)
+        if not condition(*carried, *additional):
+            return carried
+
+
+def record(func, args, out, id, layer):
+    # type: (Any, Tuple[Any, ...], Any, str, str) -> Op
+    """A call of one that is recorded whole; of attention, whether scores are changed and whether blocks are masked."""
+    inputs = tuple(tensor_record(t) for t in tensors_in(args))
+    attrs = {}  # type: Dict[str, Any]
+    if func.name() == "flex_attention":
+        _, _, _, score_mod, block_mask = args[:5]
+        inputs = inputs[:3]
+        attrs = {
+            "score_mod": IDENTITY if _passes_on(score_mod) else plain(getattr(score_mod, "__name__", "score_mod")),
+            "block_mask": not _masks_nothing(block_mask[-1]),
+            "scale": plain(args[5]),
+        }
+    return Op(id, SPACE + func.name(), layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
+
+
+def _passes_on(score_mod):
+    # type: (Any) -> bool
+    """Whether it returns the score that it is given: PyTorch's own identity, or its graph."""
+    return _returns(score_mod, lambda graph, output: output is next(iter(graph.nodes)), "_identity")
+
+
+def _masks_nothing(mask_mod):
+    # type: (Any) -> bool
+    """Whether every position is kept: PyTorch's mask for calls without one, or its graph, which makes a tensor of ones."""
+    return _returns(mask_mod, lambda _, output: "new_ones" in str(output.target), "noop_mask")
+
+
+def _returns(function, test, name):
+    # type: (Any, Callable[[Any, Any], bool], str) -> bool
+    graph = getattr(function, "graph", None)
+    if graph is None:
+        return getattr(function, "__name__", "") == name
+    output = list(graph.nodes)[-1].args[0]
+    output = output[0] if isinstance(output, (tuple, list)) else output
+    return isinstance(output, torch.fx.Node) and test(graph, output)

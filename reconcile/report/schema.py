@@ -1,0 +1,29 @@
+"""The schema of the JSON report, for the frameworks that are registered here."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from ..core.registry import frameworks
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of ``report.json.to_dict``: ``schema.json``, with a row of an alignment as the registry makes it.
+
+    A row names the two frameworks that were aligned: with the built-in ones, TensorFlow and PyTorch, and nothing else.
+    """
+    data: dict[str, Any] = json.loads(resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
+    match = data["$defs"]["match"]
+    paths = {"type": "array", "items": {"type": "string"}}
+    sides = {
+        record.name: {"description": f"Layer paths in {record.title}; '' is the model itself.", **paths}
+        for record in frameworks().values()
+        if record.aligned
+    }
+    texts = {name: match["properties"][name] for name in ("layer", "by", "comment")}
+    match["properties"] = {"layer": texts.pop("layer"), **sides, **texts}
+    if len(sides) > 2:
+        match |= {"required": ["layer", *texts], "minProperties": len(texts) + 3, "maxProperties": len(texts) + 3}
+    return data

@@ -1,0 +1,117 @@
+"""Runs beside one framework: what the installed counters' own functions say of every case of the newest release, as JSON.
+
+``python -m tests.counters.real tf|torch [HOOKS RELEASE]``: [[case number, count or None]] by family; None where the counter
+has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is of that RELEASE.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from reconcile.core.records import Op
+from tests.counters import tf_cases, thop_cases, torch_cases
+from tests.counters.cases import Case
+
+Said = Iterator[tuple[int, int | None]]
+
+
+def of(cases: tuple[Case, ...], release: str) -> Iterator[tuple[int, Op]]:
+    """The cases of a release by their numbers."""
+    return ((number, case.op) for number, case in enumerate(cases) if release in case.releases)
+
+
+def tf_profiler() -> Said:
+    """The registered statistics, of a node whose graph knows the shapes alone."""
+    from tensorflow.core.framework.node_def_pb2 import NodeDef
+    from tensorflow.python.framework import ops
+    from tensorflow.python.framework.tensor_shape import TensorShape
+    from tensorflow.python.ops import nn_ops  # noqa: F401, which registers some
+    from tensorflow.python.profiler.internal import flops_registry  # noqa: F401, which registers the rest
+
+    for number, op in of(tf_cases.CASES, tf_cases.RELEASES[-1]):
+        control = op.attrs.get("control_inputs", 0)
+        names = [*(f"in{at}" for at in range(len(op.inputs))), *(f"^c{at}" for at in range(control))]
+        shapes = {f"in{at}:0": tensor.shape for at, tensor in enumerate(op.inputs)} | {"out:0": op.outputs[0].shape}
+        node = NodeDef(op=op.op, name="out", input=names)
+        node.attr["data_format"].s = op.attrs.get("data_format", "NHWC").encode()
+        for name in ("ksize", "strides"):
+            node.attr[name].list.i.extend(op.attrs.get(name, []))
+        for name in ("transpose_a", "adj_x"):
+            node.attr[name].b = op.attrs.get(name, False)
+        graph = SimpleNamespace(
+            get_tensor_by_name=lambda name, shapes=shapes: SimpleNamespace(get_shape=lambda: TensorShape(shapes[name]))
+        )
+        try:
+            counted = ops.get_stats_for_node_def(graph, node, "flops").value
+        except ValueError:  # another data format
+            counted = None
+        yield number, None if counted is None else int(counted)
+
+
+def thop(hooks: str, release: str) -> Said:
+    """The hooks, called with a module that has its settings alone."""
+    import torch
+    from torch.nn.utils.rnn import PackedSequence
+
+    table = importlib.import_module(hooks).register_hooks
+    by_name = {f"{cls.__module__}.{cls.__qualname__}": hook for cls, hook in table.items()}
+
+    def empty(shape: Any) -> torch.Tensor:
+        return torch.empty(list(shape), device="meta")
+
+    for number, op in of(thop_cases.CASES, release):
+        settings = dict(op.attrs)
+        for name in ("weight", "bias"):
+            if isinstance(settings.get(name), list):
+                settings[name] = empty(settings[name])
+        module = SimpleNamespace(total_ops=torch.zeros(1, dtype=torch.float64), training=False, **settings)
+        first: Any = empty(op.inputs[0].shape or ())
+        if settings.get("packed_batch"):
+            lengths = [2, 2, 2, 1, 1]  # as many as the steps, and 8 in all
+            first = PackedSequence(first, torch.tensor(lengths))
+        if op.op in by_name:
+            by_name[op.op](module, (first,), empty(op.outputs[0].shape or ()))
+            yield number, int(module.total_ops)
+        else:
+            yield number, None
+
+
+def flop_counter() -> Said:
+    """The registered formulas, called with shapes for tensors."""
+    import torch
+    from torch.utils.flop_counter import flop_registry
+
+    by_name = {str(packet).replace("::", "."): function for packet, function in flop_registry.items()}
+    for number, op in of(torch_cases.FLOP_COUNTER, torch_cases.TORCH_RELEASES[-1]):
+        inputs = [torch.empty(tensor.shape or (), device="meta") for tensor in op.inputs]
+        out = torch.empty(op.outputs[0].shape or (), device="meta")
+        transposed = op.attrs.get("transposed", False)
+        rest: list[Any] = []
+        if op.op == "aten.convolution_backward":
+            mask = op.attrs["output_mask"]
+            part = op.attrs.get("part")
+            wanted = [asked and part in (None, at) for at, asked in enumerate(mask)]
+            rest = [None, None, None, None, transposed, None, 1, wanted]
+            out = (inputs[1], inputs[2], None)
+        elif "conv" in op.op:
+            rest = [None, None, None, None, transposed]
+        elif op.op == "aten._scaled_mm":
+            rest = [None, None]  # two scales
+        counted = by_name[op.op](*inputs, *rest, out_val=out) if op.op in by_name else None
+        yield number, None if counted is None else int(counted)
+
+
+def main(framework: str, hooks: str = "thop.profile", release: str = thop_cases.THIRD) -> None:
+    by_family = {"tf.profiler": tf_profiler()} if framework == "tf" else {}
+    if framework == "torch":
+        by_family = {"thop": thop(hooks, release), "flop_counter": flop_counter()}
+    print(json.dumps({family: list(said) for family, said in by_family.items()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,178 @@
+"""A framework of somebody else's: a package that registers itself, and that no file of this repository knows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).parent / "numpy_framework"
+METADATA = "Metadata-Version: 2.1\nName: reconcile-numpy\nVersion: 1.0\n"
+POINT = "[reconcile.frameworks]\nnumpy = reconcile_numpy:FRAMEWORK\n"
+BATCH, WIDTH, HIDDEN, CLASSES = 4, 8, 16, 3
+FIRST, SECOND = 2 * BATCH * WIDTH * HIDDEN, 2 * BATCH * HIDDEN * CLASSES
+"""FLOPs of the two products: (BATCH, WIDTH) @ (WIDTH, HIDDEN) and (BATCH, HIDDEN) @ (HIDDEN, CLASSES)."""
+NUMPY_MODEL = f"""
+import numpy
+
+def make():
+    first, second = numpy.ones(({WIDTH}, {HIDDEN}), "float32"), numpy.ones(({HIDDEN}, {CLASSES}), "float32")
+    return lambda x: numpy.matmul(numpy.tanh(numpy.matmul(x, first)), second)
+"""
+TORCH_MODEL = f"""
+import torch
+
+def make():
+    layers = torch.nn.Linear({WIDTH}, {HIDDEN}, bias=False), torch.nn.Tanh(), torch.nn.Linear({HIDDEN}, {CLASSES}, bias=False)
+    return torch.nn.Sequential(*layers)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder that holds the package as pip would leave it there, outside the repository."""
+    site = tmp_path / "site"
+    shutil.copytree(PACKAGE, site, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / "reconcile_numpy-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(METADATA)
+    (metadata / "entry_points.txt").write_text(POINT)
+    return site
+
+
+def reconcile(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", "reconcile", *words],
+        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
+    )  # fmt: skip
+
+
+def test_nothing_here_knows_it() -> None:
+    sources = [p for name in ("reconcile", "adapters", "model_zoo") for p in (ROOT / name).rglob("*.py")]
+    assert sources
+    assert [str(p) for p in sources if re.search(r"reconcile_numpy|--numpy|trace@numpy", p.read_text())] == []
+
+
+def test_help_shows_its_option(installed: Path, tmp_path: Path) -> None:
+    done = reconcile(installed, tmp_path / "here", "run", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    options = re.findall(r"^ +--(\w+) ", done.stdout, re.MULTILINE)
+    assert options.index("torch") < options.index("tf") < options.index("onnx") < options.index("numpy")
+    assert "A NumPy model of your own" in done.stdout
+
+
+@pytest.mark.frameworks
+def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "f.py").write_text(NUMPY_MODEL)
+    (here / "g.py").write_text(TORCH_MODEL)
+    words = ("--numpy", "f:make", "--torch", "g:make", "--input", f"{BATCH},{WIDTH}")
+    done = reconcile(installed, here, "run", *words, "--format", "md,csv,json,html", "--out", "out")
+    assert done.returncode == 0, done.stderr
+
+    (stem,) = {path.stem for path in (here / "out").iterdir()}
+    found = json.loads((here / "out" / f"{stem}.json").read_text())
+    assert {t["framework"]: t["totals"]["matmul"] for t in found["traces"]} == {
+        "torch": FIRST + SECOND,
+        "numpy": FIRST + SECOND,
+    }
+    between = [s for s in found["statements"] if {s["from"], s["to"]} == {"trace@torch", "trace@numpy"}]
+    assert between
+    assert {(s["residual"], s["state"]) for s in between} == {(0, "equal")}
+    assert {x["counter"] for x in found["ledgers"]} == {"thop", "fvcore", "flop_counter"}
+    ends = {(s["from"], s["to"]) for s in found["statements"]}
+    assert {(counter, "trace@torch") for counter in ("thop", "fvcore", "flop_counter")} <= ends
+
+    code = "import json; from reconcile.report.schema import schema; print(json.dumps(schema()))"
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"}
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ).stdout
+    jsonschema.validate(found, json.loads(made))
+    assert {frozenset(row) - {"layer", "by", "comment"} for row in found["alignment"]} == {
+        frozenset({"torch", "numpy"})
+    }
+
+    rows = list(csv.DictReader((here / "out" / f"{stem}.csv").read_text().splitlines()))
+    assert "trace@numpy" in {cell for row in rows for cell in row.values()}
+    page = (here / "out" / f"{stem}.html").read_text()
+    assert "trace@numpy" in page
+    assert "NumPy" in (here / "out" / f"{stem}.md").read_text() + page
+
+
+@pytest.mark.frameworks
+def test_one_of_its_models_alone(installed: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "f.py").write_text(NUMPY_MODEL)
+    done = reconcile(installed, here, "run", "--numpy", "f:make", "--input", f"{BATCH},{WIDTH}", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((here / "out" / "f.make.json").read_text())
+    assert [(t["framework"], t["totals"]["matmul"]) for t in found["traces"]] == [("numpy", FIRST + SECOND)]
+
+
+@pytest.mark.frameworks
+def test_what_fails_in_its_model_is_the_models(installed: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "f.py").write_text(NUMPY_MODEL)
+    done = reconcile(installed, here, "run", "--numpy", "f:make", "--input", f"{BATCH},{WIDTH + 1}", "--out", "out")
+    assert done.returncode == 2
+    assert re.match(
+        r"Error: the model of f:make, called with \(float32 \(4, 9\)\), raised ValueError: matmul", done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("point", "why"),
+    [
+        ("numpy = reconcile_numpy:FRAMEWORKS", "it cannot be loaded (AttributeError: "),
+        (
+            "numpy = reconcile_nampy:FRAMEWORK",
+            "it cannot be loaded (ModuleNotFoundError: No module named 'reconcile_nampy')",
+        ),
+        ("numpy = reconcile_numpy:Adapter", "it is not a Framework record"),
+    ],
+)
+def test_an_entry_point_that_is_wrong(installed: Path, tmp_path: Path, point: str, why: str) -> None:
+    (installed / "reconcile_numpy-1.0.dist-info" / "entry_points.txt").write_text(f"[reconcile.frameworks]\n{point}\n")
+    done = reconcile(installed, tmp_path / "here", "list", "models")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: the entry point {point} (group reconcile.frameworks) cannot be used: {why}")
+
+
+def test_a_name_that_is_taken(installed: Path, tmp_path: Path) -> None:
+    module = installed / "reconcile_numpy.py"
+    module.write_text(module.read_text().replace('name="numpy"', 'name="torch"'))
+    done = reconcile(installed, tmp_path / "here", "run", "--help")
+    assert done.returncode == 2
+    assert "there is a framework of the name torch already" in done.stderr
+
+
+@pytest.mark.frameworks
+def test_a_model_at_hand(installed: Path, tmp_path: Path) -> None:
+    """In the caller's own process, by the framework's name as the argument's."""
+    code = f"""if 1:
+        import f, reconcile
+        found = reconcile.run(numpy=f.make(), inputs="{BATCH},{WIDTH}")
+        print(found.result.traces[0].totals["matmul"], found.exit_code)
+        import numpy
+        found = reconcile.run(numpy=f.make(), inputs=numpy.ones(({BATCH}, {WIDTH})))
+        print(found.result.traces[0].totals["matmul"], found.exit_code)
+    """
+    (tmp_path / "f.py").write_text(NUMPY_MODEL)
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ, cwd=tmp_path
+    )
+    assert done.stdout.split() == [str(FIRST + SECOND), "0"] * 2, done.stderr

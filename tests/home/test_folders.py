@@ -1,0 +1,24 @@
+"""Tests stand in the folder of what they test; CONTRIBUTING.md names the folders of tests of the whole tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WHOLE = {"browser", "foreign", "fuzz", "home", "layers", "matrix", "own", "pairs", "plugin", "run", "training"}
+
+
+def folders(path: Path) -> set[str]:
+    """The folders in it that hold Python files, somewhere below."""
+    return {folder.name for folder in path.iterdir() if folder.is_dir() and any(folder.rglob("*.py"))}
+
+
+def test_a_folder_of_tests_is_a_folder_of_the_package_or_of_the_whole_tool() -> None:
+    assert folders(ROOT / "tests") - folders(ROOT / "reconcile") - {"adapters"} == WHOLE
+    assert folders(ROOT / "tests/adapters") - folders(ROOT / "adapters") == set()
+    assert folders(ROOT / "tests/adapters/counters") - folders(ROOT / "adapters/counters") == set()
+
+
+def test_the_rule_names_every_folder_of_the_whole_tool() -> None:
+    rule = (ROOT / "CONTRIBUTING.md").read_text().partition("## Tests\n")[2].partition("\n- ")[0]
+    assert [name for name in sorted(WHOLE) if f"`{name}`" not in rule and f"`tests/{name}`" not in rule] == []

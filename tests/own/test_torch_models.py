@@ -1,0 +1,220 @@
+"""PyTorch models made of parts that libraries use and textbooks do not: each is recorded, and what a counter says of it kept."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconcile.core.records import Ledger, Trace
+from reconcile.work import UnknownWork, work_of
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's and thop's own
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+def model_of(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Any:
+    """A model that is called with float32 tensors of these shapes."""
+    from reconcile.adapters.pytorch.model import TorchModel
+
+    inputs = [SimpleNamespace(shape=shape, dtype="float32") for shape in shapes]
+    return TorchModel(SimpleNamespace(build_torch=lambda _params: build(), inputs=lambda _params: inputs), None)
+
+
+def traced(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Trace:
+    from reconcile.adapters.pytorch.trace import trace
+
+    return trace(model_of(build, *shapes))
+
+
+def counted(counter: str, build: Callable[[], Any], *shapes: tuple[int, ...]) -> Ledger:
+    capture = importlib.import_module(f"reconcile.adapters.counters.{counter}.capture").capture
+    ledger: Ledger = capture(counter, model_of(build, *shapes))
+    return ledger
+
+
+class Padded(nn.Module):  # type: ignore[name-defined, misc]
+    """Its first sequence is of 2 steps, the other of 4: PyTorch packs them into a nested tensor of 6 rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+
+    def forward(self, x: Any) -> Any:
+        mask = torch.zeros(x.shape[:2], dtype=torch.bool, device=x.device)
+        mask[0, 2:] = True
+        return self.encoder(x, src_key_padding_mask=mask)
+
+
+def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
+    from reconcile.adapters.pytorch.trace import PADDING
+
+    ledger = counted("thop", Padded, (2, 4, 8))
+    linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}
+    assert linear == {f"encoder.layers.{i}.linear{j}": 6 * 8 * 16 for i in (0, 1) for j in (1, 2)}
+    shapes = {s.op.inputs[0].shape for s in ledger.sightings if s.op.layer.endswith("linear1")}
+    assert shapes == {(6, 8)}
+    met = [s.op for s in counted("flop_counter", Padded, (2, 4, 8)).sightings]
+    fused = [op for op in met if op.op == "aten._transformer_encoder_layer_fwd"]
+    assert [op.inputs[0].shape for op in fused] == [(6, 8), (6, 8)]
+    assert traced(Padded, (2, 4, 8)).notes[-1] == PADDING
+
+
+def test_nested_tensors_without_common_rows_have_no_shape() -> None:
+    from reconcile.adapters.pytorch.records import tensor_record
+
+    columns = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(2, 5)])
+    assert tensor_record(columns).shape is None
+    jagged = torch.nested.nested_tensor([torch.zeros(2, 8), torch.zeros(4, 8)], layout=torch.jagged)
+    assert tensor_record(jagged).shape == (6, 8)
+
+
+def lazy() -> Any:
+    return nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.LazyConv1d(3, 2))
+
+
+def test_lazy_modules_get_their_weights_before_they_are_counted() -> None:
+    macs = 2 * 5 * 8 * 4 + 2 * 3 * 3 * (5 * 2)
+    trace = traced(lazy, (2, 5, 8))
+    assert [op.op for op in trace.ops if "uniform" in op.op or "empty" in op.op] == []
+    totals = {name: counted(name, lazy, (2, 5, 8)).total for name in ("thop", "fvcore", "flop_counter")}
+    assert totals == {"thop": macs, "fvcore": macs, "flop_counter": 2 * macs}
+
+
+def test_a_weight_without_a_size_yet_has_no_shape_and_takes_no_room() -> None:
+    from reconcile.adapters.pytorch.memory import weight_of
+    from reconcile.adapters.pytorch.records import tensor_record
+
+    module = nn.Sequential(nn.LazyLinear(4), nn.Linear(2, 3))
+    assert tensor_record(module[0].weight) == (None, "float32")
+    assert weight_of(module) == 4 * (2 * 3 + 3)
+
+
+class Queries(nn.Module):  # type: ignore[name-defined, misc]
+    """Returns a view of a parameter, as the latents of a Perceiver and the prompts of SAM are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = nn.Parameter(torch.zeros(3, 8))
+
+    def forward(self, batch: int) -> Any:
+        return self.values.expand(batch, -1, -1)
+
+
+class Latents(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries, self.mix = Queries(), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.mix(self.queries(len(x)))
+
+
+def test_flop_counter_counts_frozen_weights_where_it_fails_on_others() -> None:
+    from reconcile.adapters.counters.flop_counter.capture import FROZEN
+
+    ledger = counted("flop_counter", Latents, (2, 3, 8))
+    assert ledger.total == 2 * (2 * 3) * 8 * 8
+    assert ledger.notes == (FROZEN,)
+
+
+def test_an_assertion_of_the_models_own_is_no_failure_of_flop_counter() -> None:
+    class Asserts(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, _x: Any) -> Any:
+            raise AssertionError("mine")
+
+    with pytest.raises(AssertionError, match=r"^mine$"):
+        counted("flop_counter", Asserts, (2, 3))
+
+
+class Branches(nn.Module):  # type: ignore[name-defined, misc]
+    """One product where its input is positive, two where it is not; the input is all ones."""
+
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+        self.one, self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def forward(self, x: Any) -> Any:
+        total = (self.sign * torch.ones_like(x)).sum()
+        return torch.cond(total > 0, lambda y: self.one(y), lambda y: self.down(self.up(y)), (x,))
+
+
+class Loops(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.while_loop import while_loop
+
+        start = torch.zeros((), dtype=torch.int64, device=x.device)
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
+
+
+def products(trace: Trace) -> int:
+    """Multiply-adds of a trace, by our formulas; UnknownWork where one is not known."""
+    return sum(work_of(op).mac * op.calls for op in trace.ops)
+
+
+@pytest.mark.parametrize(("sign", "macs"), [(1, 2 * 8 * 8), (-1, 2 * 8 * 16 + 2 * 16 * 8)])
+def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> None:
+    assert products(traced(lambda: Branches(sign), (2, 8))) == macs
+
+
+def test_of_a_loop_every_trip_is_traced() -> None:
+    assert products(traced(Loops, (2, 8))) == 3 * (2 * 8 * 8)
+
+
+def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
+    with pytest.raises(
+        RuntimeError, match=f"its total is {2 * (2 * 8 * 16 + 2 * 16 * 8)}: of torch.cond it keeps the larger"
+    ):
+        counted("flop_counter", lambda: Branches(1), (2, 8))
+
+
+class Flex(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self, causal: bool = False, biased: bool = False) -> None:
+        super().__init__()
+        self.causal, self.biased = causal, biased
+
+    def forward(self, x: Any) -> Any:
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        mask = None
+        if self.causal:
+            length = x.shape[2]
+            mask = create_block_mask(lambda _b, _h, q, k: q >= k, 1, 1, length, length, device=x.device)
+        score_mod = (lambda score, _b, _h, q, k: score + (q - k)) if self.biased else None
+        return flex_attention(x, x, x, score_mod=score_mod, block_mask=mask)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
+    from reconcile.adapters.pytorch.higher_order import BLOCKS
+
+    trace = traced(lambda: Flex(causal=causal), (1, 2, 128, 16))
+    (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
+    assert work_of(op).mac == 2 * (2 * 128 * 128 * 16)
+    assert [note for note in trace.notes if note == BLOCKS] == [BLOCKS] * causal
+
+
+def test_the_work_of_a_score_mod_is_not_known() -> None:
+    trace = traced(lambda: Flex(biased=True), (1, 2, 128, 16))
+    with pytest.raises(UnknownWork, match="by a score_mod of the model's own"):
+        products(trace)
+
+
+def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> None:
+    class Scans(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            from torch._higher_order_ops.map import map as over
+
+            return over(lambda row: row * 2, x)
+
+    with pytest.raises(UnknownWork, match=r"no work formula for higher_order.map_impl"):
+        products(traced(Scans, (2, 8)))
