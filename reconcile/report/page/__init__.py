@@ -162,8 +162,8 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
 def _troubles(result: RunResult) -> Iterator[tuple[str, list[str]]]:
     yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.broken(result)]
     unknown = [view.unknown_sentence(*pair) for pair in view.unknown(result)]
-    yield "Work that is not known", [*unknown, REMEDY] if unknown else []
-    yield "Traces that could not be had", view.traces_lost(result)
+    yield "Unknown work", [*unknown, REMEDY] if unknown else []
+    yield "Missing traces", view.traces_lost(result)
 
 
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
