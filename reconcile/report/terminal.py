@@ -279,8 +279,7 @@ def _problems(result: RunResult) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
     lines: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
     lines += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
-    holes = view.unknown(result)
-    lines += [Text(clean(view.unknown_sentence(*pair)), style=red) for pair in holes]
+    lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
     lines += [Text(clean(item.sentence)) for item in verdict(result).withheld]
     return lines
 
