@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..core.conventions import Convention
 from ..core.results import Adjustment, LayerRow, Statement, TraceResult
 from ..core.work import COMPONENTS, Work
 
@@ -87,6 +88,11 @@ def differing_components(traces: Sequence[TraceResult]) -> list[tuple[str, str, 
             if len(set(counts)) > 1:
                 rows.append((layer, component, counts))
     return rows
+
+
+def known_work(trace: TraceResult, convention: Convention) -> int:
+    """FLOPs of the ops of a trace whose work is known; less than its total if the trace is incomplete."""
+    return sum(convention.flops(row.work) for row in trace.rows)
 
 
 def _work_by_layer(trace: TraceResult) -> dict[str, Work]:

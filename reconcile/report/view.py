@@ -12,7 +12,7 @@ from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
 from ..core.results import LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
-from ..engine.breakdown import RESIDUAL
+from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable, phase_table, phases
 from ..verdict.verdict import CounterVerdict, counters_of
 
@@ -154,21 +154,21 @@ def unknown_sentence(trace: TraceResult, u: Unknown) -> str:
 
 
 def unknown_sentences(result: RunResult) -> list[str]:
-    """One sentence per op and reason, by the first place where it is; and of each such trace what of it is known."""
-    found: list[str] = []
+    """A sentence per op and reason, with the first place of the op; then, for each such trace, its known work."""
+    sentences: list[str] = []
     for trace in (t for t in result.traces if t.unknown):
         groups: dict[tuple[str, str], list[Unknown]] = {}
         for u in trace.unknown:
             groups.setdefault((u.op, u.reason), []).append(u)
         for first, *others in groups.values():
             more = f" (and at {number(len(others))} more)" if others else ""
-            found.append(unknown_sentence(trace, first) + more)
-        known = number(sum(result.convention.flops(row.work) for row in trace.rows))
-        unlisted = len(trace.unknown)
-        found.append(
-            f"{trace.name}: {known} FLOP known + {number(unlisted)} {'op' if unlisted == 1 else 'ops'} unknown"
+            sentences.append(unknown_sentence(trace, first) + more)
+        known = number(known_work(trace, result.convention))
+        unknown_ops = len(trace.unknown)
+        sentences.append(
+            f"{trace.name}: {known} FLOP known + {number(unknown_ops)} {'op' if unknown_ops == 1 else 'ops'} unknown"
         )
-    return found
+    return sentences
 
 
 def traces_lost(result: RunResult) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.causes import Cause
 from reconcile.core.work import Work
-from reconcile.engine.breakdown import RESIDUAL, blocks, differing_components, to_the_work
+from reconcile.engine.breakdown import RESIDUAL, blocks, differing_components, known_work, to_the_work
 from tests.report import samples
 
 DEAD = Cause.DEAD_OP
@@ -43,3 +43,12 @@ def test_components_that_differ_are_listed_by_layer_with_the_count_of_each_trace
     more = replace(second, rows=(replace(row, work=row.work + Work(add=5)), *second.rows[1:]))
     adds = sum(r.work.add for r in second.rows if r.layer == row.layer)
     assert differing_components([second, more]) == [(row.layer, "add", [adds, adds + 5])]
+
+
+def test_the_known_work_of_a_whole_trace_is_its_total() -> None:
+    result = samples.clean()
+    for trace in result.traces:
+        assert known_work(trace, result.convention) == trace.totals[result.convention.name]
+    first, *others = result.traces[0].rows
+    part = replace(result.traces[0], rows=tuple(others))
+    assert known_work(part, result.convention) == samples.WORK - result.convention.flops(first.work)
