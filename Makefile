@@ -13,22 +13,26 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 LEGACY := \
 	reconcile/__init__.py \
 	reconcile/core/__init__.py \
+	reconcile/core/counter.py \
+	reconcile/core/framework.py \
+	reconcile/core/protocol.py \
 	reconcile/core/records.py \
 	reconcile/worker/__init__.py \
 	reconcile/worker/boot.py \
 	reconcile/worker/introspect.py \
 	reconcile/worker/factory.py \
 	reconcile/worker/process_guard.py \
-	reconcile/worker/capture.py \
 	reconcile/worker/import_path.py \
 	reconcile/worker/main.py \
 	adapters/__init__.py \
 	adapters/shared/__init__.py \
+	adapters/shared/adapter.py \
 	adapters/shared/distribution.py \
 	adapters/shared/keras_model.py \
 	adapters/shared/nested.py \
 	adapters/shared/refusal.py \
 	adapters/tensorflow/__init__.py \
+	adapters/tensorflow/adapter.py \
 	adapters/tensorflow/trace.py \
 	adapters/tensorflow/graph.py \
 	adapters/tensorflow/loops.py \
@@ -37,7 +41,9 @@ LEGACY := \
 	adapters/tensorflow/freezing.py \
 	adapters/tensorflow/model.py \
 	adapters/tensorflow/session.py \
+	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
+	adapters/pytorch/adapter.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
@@ -51,6 +57,7 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/flop_counter/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \
@@ -78,28 +85,28 @@ test: $(VENV)/.installed
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
 matrix: $(VENV)/.installed
-	$(BIN)/python -m pytest -m matrix -p tests.matrix.noskip -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
 
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
-	$(BIN)/python -m pytest -m zoo -p tests.matrix.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
-	$(BIN)/python -m pytest -m sweep -p tests.matrix.noskip tests/sweep
+	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/sweep
 
 # Mutated model files and other inputs, for MINUTES in all: no traceback, no code run, no file written, no count that is none.
 # A finding says its seed and the command that replays it; `make fuzz SEED=1` begins there again.
 MINUTES ?= 10
 SEED ?=
 fuzz: $(VENV)/.installed
-	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.matrix.noskip -n $(JOBS) --dist load tests/fuzz
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.home.noskip -n $(JOBS) --dist load tests/fuzz
 
 # The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
 # installs the browser where it is missing and apt can.
 browser: $(VENV)/.browser
 	.ci/chromium
-	$(BIN)/python -m pytest -m browser -p tests.matrix.noskip tests/browser
+	$(BIN)/python -m pytest -m browser -p tests.home.noskip tests/browser
 
 # The pictures of the page under docs/pictures, from the committed records of gru_demo.
 screenshots: $(VENV)/.browser

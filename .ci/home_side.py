@@ -1,7 +1,7 @@
 """A pytest plugin (`-p home_side`): run what needs no framework, say what was left out and why, and skip nothing else.
 
-Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper beside
-them) and tests marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted
+Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper in
+`tests/`) and tests marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted
 with them.
 Any other skip fails the run: a green matrix means that the home side's tests ran.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
 HEAVY = frozenset(
     {"tensorflow", "keras", "torch", "thop", "fvcore", "onnx", "h5py", "numpy", "pandas", "matplotlib"}
     | {"IPython", "nbformat", "selenium", "PIL"}
@@ -45,8 +46,8 @@ def needs(path: Path) -> frozenset[str]:
                 names = [ast.literal_eval(call.args[0])]
         for name in names:
             found |= {name.split(".")[0]} & HEAVY
-            helper = path.parent / (name.rpartition(".")[2] + ".py")
-            if name and helper != path and helper.is_file():
+            helper = ROOT.joinpath(*name.split(".")).with_suffix(".py")
+            if name.startswith("tests.") and helper != path and helper.is_file():
                 found |= needs(helper)
     return frozenset(found)
 

@@ -20,7 +20,8 @@ from rich.terminal_theme import TerminalTheme
 
 from reconcile.core import atomic
 from reconcile.core.results import RunResult
-from reconcile.launch import runner, user_models
+from reconcile.launch import runner
+from reconcile.launch.request import run_request
 from reconcile.report import gallery, terminal
 from reconcile.zoo.gallery import read
 
@@ -85,12 +86,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "net.py").write_text(code, encoding="utf-8")
         os.chdir(folder)
-        request = runner.RunRequest(
-            model="",
-            overrides={},
-            factories={"torch": user_models.factory("torch", values["--torch"])},
-            inputs=user_models.read_inputs([values["--input"]]),
-        )
+        request = run_request(torch=values["--torch"], inputs=[values["--input"]])
         result = runner.run(request, lambda event: None, None)
         os.chdir(ROOT)
     atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})

@@ -1,8 +1,7 @@
 """Writes the generated part of docs/: ``make docs``. A test holds what is committed to what this writes.
 
 The pages of causes, conventions and counters come from ``reconcile/pages``, the commands from click, the models from
-the zoo; docs/decode.md, docs/files.md, docs/environments.md, docs/sweep.md, docs/alignment.md, docs/api.md and the
-files of conventions are written by hand.
+the zoo. All other pages and the files of conventions are written by hand.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ NOTE = "<!-- Written by `make docs`; edit {}, not this. -->"
 WIDTH = 100
 TITLES = {"causes": "Causes", "conventions": "Conventions", "counters": "Counters"}
 ABOUT = {
-    "causes": "Why two numbers differ, in booking order: what separates them is booked whole to the first cause that holds.",
-    "conventions": "What counts as a FLOP. One of your own is a table of integer weights (`--convention-file`), such as "
+    "causes": "Why two numbers differ. The order matters: each part of a difference is booked whole to the first "
+    "cause that applies.",
+    "conventions": "What counts as a FLOP. Your own convention is a table of integer weights (`--convention-file`), such as "
     "[three published formulas for one convolution](naive_convolution.toml).",
     "counters": "What each counter counts, what it does not see, and its rules with their source lines.",
 }
@@ -80,7 +80,12 @@ def _help(context: click.Context) -> list[str]:
 
 def _models() -> Iterator[str]:
     yield from ("# Models", "", NOTE.format("the pairs' own first lines"), "")
-    yield from ("The pairs of the zoo (`reconcile run --model NAME`), each with its report.", "", "| | |", "|:--|:--|")
+    yield from (
+        "The pairs of the zoo, each with its report. Run one with `reconcile run --model NAME`.",
+        "",
+        "| | |",
+        "|:--|:--|",
+    )
     for name in zoo_names():
         about = (ast.get_docstring(ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))) or "").partition("\n")[
             0
@@ -91,19 +96,22 @@ def _models() -> Iterator[str]:
 
 def _index() -> Iterator[str]:
     yield from ("# Documentation", "", NOTE.format("docs/write.py"), "")
+    yield "- [Commands by task](usage.md): what to type for what you want to do."
+    yield "- [The command line](cli.md): every command and option."
+    yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
+    yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
+    yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."
+    yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
+    yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
+    yield "- [Environments](environments.md): where your model runs, and what your code sees there."
+    yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
+    yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
+    yield "- [decode](decode.md): find out how a published number was counted."
     yield from (
         f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
         for kind, title in TITLES.items()
     )
-    yield "- [The command line](cli.md): every command and option."
     yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
-    yield "- [decode](decode.md): which readings of a published number are tried."
-    yield "- [Files](files.md): models in files: which kinds, what each can show, what is refused."
-    yield "- [Environments](environments.md): where a run takes place, and what your own code meets there."
-    yield "- [Large models](large.md): what does not fit into memory, long sequences, many ops."
-    yield "- [Sweeps](sweep.md): every model of a package or a list at once, resumed after an interruption, on a cluster."
-    yield "- [Alignment](alignment.md): which layer of one model is which of the other, where no pair says so."
-    yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
     yield ""
 
 

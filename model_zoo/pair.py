@@ -1,32 +1,33 @@
 """The format of a pair: one model in TensorFlow and in PyTorch, meant to be equivalent.
 
-A pair file defines ``PAIR`` and the functions ``inputs(p)``, ``build_tf(p)``, ``build_torch(p)`` and, so that
-equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.
-A pair with one framework only leaves the other ``build_`` function out.  Where the parameters decide how many layers
-there are, ``layers_for(p)`` takes the place of ``PAIR.layers``.  ``PROOF`` and ``TRAINING`` (name -> text, as ``--set``
-takes them) are the settings at which the gallery proves the pair and trains it, where its own will not do; ``device``
-among the latter is that of PyTorch's counters.
+A pair file states ``PAIR = Pair(name, params, ...)`` and defines, as functions of the module, the methods of :class:`Pair`
+that its models need: ``inputs(p)``, ``build_tf(p)``, ``build_torch(p)`` and, so that equivalence can be proved,
+``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.  The constants ``PROOF``,
+``TRAINING``, ``NOT_EQUIVALENT`` and ``WITHOUT_EFFECT`` of the module are the attributes of these names.  A pair file may
+also define a subclass, and state ``PAIR = ThatSubclass()``.  ``load_pair`` returns a :class:`Pair` for either.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
 
 import contextlib
+import difflib
 import hashlib
 import importlib.util
 import os
-from types import ModuleType
-from typing import Any, Dict, List, NamedTuple, Tuple
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..core.records import Layer
 
 __all__ = [
+    "FromModule",
     "Input",
     "Layer",
     "Pair",
     "PairError",
     "Params",
     "Published",
-    "layers_of",
+    "check_names",
     "load_pair",
     "pair_path",
     "resolve",
@@ -38,6 +39,12 @@ LONGEST = 40
 """Characters of a number that is a parameter."""
 LARGEST = 2**63 - 1
 """The largest one: no framework has a size beyond."""
+METHODS = ("inputs", "layers_for", "copy_weights")
+"""The methods that a pair file may define as functions, besides those whose names begin with ``BUILD``."""
+BUILD = "build_"
+CONSTANTS = ("PROOF", "TRAINING", "NOT_EQUIVALENT", "WITHOUT_EFFECT")
+"""The attributes that a pair file may state as constants."""
+NO_SETTINGS = MappingProxyType({})  # type: Mapping[str, Any]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -57,14 +64,8 @@ class Published(NamedTuple):
     source: str
 
 
-class Pair(NamedTuple):
-    """What a pair says of itself. ``params`` are its defaults; ``--set`` overrides them, keeping their types."""
-
-    name: str
-    params: Dict[str, Any]
-    layers: Tuple[Layer, ...] = ()
-    notes: Tuple[str, ...] = ()
-    published: Tuple[Published, ...] = ()
+class PairError(Exception):
+    """A pair file or an override that cannot be used; the message is one sentence for the user."""
 
 
 class Params(object):
@@ -78,6 +79,123 @@ class Params(object):
         # type: (**Any) -> Params
         """The same parameters, some with other values."""
         return Params(dict(self.__dict__, **values))
+
+
+class Pair(object):
+    """One model in several frameworks, every member with its default. ``p`` are its parameters, as attributes.
+
+    The first group is what a pair states, the second what it computes; the third is for models that come from a factory or a
+    file, which have no pair file.
+    """
+
+    name = ""
+    """The pair's name in reports. Every pair states it."""
+    params = NO_SETTINGS
+    """Parameters and their defaults; ``--set`` overrides them, keeping their types."""
+    layers = ()  # type: Tuple[Layer, ...]
+    """Which layers of one model belong to which of the other; without any, layers are matched automatically."""
+    notes = ()  # type: Tuple[str, ...]
+    """How the frameworks differ in this model, in sentences."""
+    published = ()  # type: Tuple[Published, ...]
+    """Figures that somebody published for this model."""
+    proof = NO_SETTINGS
+    """Settings, as ``--set`` takes them, at which the gallery compares the outputs where the defaults will not do."""
+    training = NO_SETTINGS
+    """Settings that the gallery's training step needs; ``device`` among them is that of PyTorch's counters."""
+    not_equivalent = ""
+    """Why the two models compute different outputs, if they are meant to."""
+    without_effect = ()  # type: Tuple[str, ...]
+    """Ends of the names of weights that change no output."""
+    module = None  # type: Any
+    """The module of the pair file, which ``load_pair`` sets."""
+
+    def __init__(self, name=None, params=None, layers=None, notes=None, published=None):
+        # type: (Optional[str], Optional[Mapping[str, Any]], Optional[Sequence[Layer]], Optional[Sequence[str]], Optional[Sequence[Published]]) -> None
+        stated = {"name": name, "params": params, "layers": layers, "notes": notes, "published": published}
+        self.__dict__.update((member, value) for member, value in stated.items() if value is not None)
+
+    build_tf = None  # type: Any
+    """``build_tf(p)`` returns the TensorFlow model; None if there is none."""
+    build_torch = None  # type: Any
+    """``build_torch(p)`` returns the PyTorch model; None if there is none. Any other framework's is ``build_NAME(p)``."""
+
+    def build_tf_session(self, p):
+        # type: (Params) -> Any
+        """The TensorFlow model as a published recipe built it into a graph of TensorFlow 1."""
+        return self.build_tf(p)
+
+    def builder(self, framework):
+        # type: (str) -> Optional[Callable[[Params], Any]]
+        """The method that builds the model of the framework of that name; None if the pair has no such side."""
+        return getattr(self, BUILD + framework, None)
+
+    def frameworks(self, known):
+        # type: (Sequence[str]) -> Tuple[str, ...]
+        """The frameworks, of these known ones and in their order, in which this pair has a model."""
+        return tuple(framework for framework in known if self.builder(framework) is not None)
+
+    def inputs(self, p):
+        # type: (Params) -> Sequence[Input]
+        """The inputs of both models, in the order of the call. Every pair defines it."""
+        raise PairError("%s does not state its inputs: define inputs(p), which returns a list of Input." % self.name)
+
+    def layers_for(self, p):
+        # type: (Params) -> Sequence[Layer]
+        """The layers at these parameters: define it where the parameters decide how many there are."""
+        return self.layers
+
+    def copy_weights(self, tf_model, torch_model):
+        # type: (Any, Any) -> None
+        """Give the PyTorch model the TensorFlow model's weights, so that their outputs can be compared."""
+        raise PairError("%s does not copy weights: define copy_weights(tf_model, torch_model)." % self.name)
+
+    user_model = False
+    """Whether a factory or a file of the user's makes the model: its arguments may have any structure, and its layers may
+    make their weights at the first call."""
+
+    def ready(self, lacking, doing):
+        # type: (str, Callable[[str], None]) -> None
+        """Prepare for the first model. ``lacking`` is the error if the framework's package is not installed, and ``doing`` is
+        told which code of the user's is about to run, and '' when that is done.
+        """
+
+    def arguments(self, p):
+        # type: (Params) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+        """Positional and named arguments of one call of the model built last."""
+        return tuple(self.inputs(p)), {}
+
+    def called_notes(self, inputs):
+        # type: (Callable[[], str]) -> Tuple[str, ...]
+        """Notes for the report on how the model was made, and called with these inputs."""
+        return ()
+
+    def tried(self, call, inputs):
+        # type: (Callable[[], Any], Callable[[], str]) -> None
+        """Call the model with no counter near. Raises FactoryError if that is the user's to mend."""
+
+    def may_run(self, trace):
+        # type: (Any) -> None
+        """Raise FactoryError if a counter that runs the model would not end."""
+
+    @contextlib.contextmanager
+    def impatiently(self, refuse):
+        # type: (Callable[[str], None]) -> Iterator[None]
+        """Meanwhile, end this process with a refusal if it takes too long."""
+        yield
+
+
+class FromModule(Pair):
+    """A pair file that states a bare ``PAIR`` and defines functions: they are the methods, its constants the attributes."""
+
+    def __init__(self, module):
+        # type: (ModuleType) -> None
+        stated = module.PAIR
+        super(FromModule, self).__init__(stated.name, stated.params, stated.layers, stated.notes, stated.published)
+        members = vars(module)
+        self.__dict__.update(
+            (name, value) for name, value in members.items() if name in METHODS or name.startswith(BUILD)
+        )
+        self.__dict__.update((name.lower(), members[name]) for name in CONSTANTS if name in members)
 
 
 def zoo_names():
@@ -96,21 +214,69 @@ def pair_path(model):
 
 
 def load_pair(path):
-    # type: (str) -> ModuleType
-    """Import a pair file by path, under a private name that cannot hide anything."""
+    # type: (str) -> Pair
+    """The pair of a file, which is imported by path, under a private name that cannot hide anything.
+
+    Raises PairError if the file states no pair, and whatever importing it raises.
+    """
     spec = importlib.util.spec_from_file_location("_reconcile_pair_" + os.path.basename(path)[:-3], path)
     if spec is None or spec.loader is None:
         raise ImportError("cannot load %s as a Python file" % path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    pair = vars(module).get("PAIR")  # type: Any
+    if not any(map(_is_base, type(pair).__mro__)):
+        states = "its PAIR is of type %s" % type(pair).__name__ if "PAIR" in vars(module) else "it states no PAIR"
+        raise PairError(
+            "the pair file %s cannot be used: %s; write PAIR = Pair(...), or PAIR = Model(), where Model is a subclass of "
+            "Pair." % (path, states)
+        )
+    if not pair.name:
+        raise PairError("the pair file %s cannot be used: its PAIR has no name." % path)
+    made = FromModule(module) if _is_base(type(pair)) else pair  # type: Pair
+    made.module = module
+    return made
 
 
-def layers_of(module, params):
-    # type: (ModuleType, Dict[str, Any]) -> Tuple[Layer, ...]
-    """The pair's layers with these parameters."""
-    held = module.PAIR.layers  # type: Tuple[Layer, ...]
-    return tuple(module.layers_for(Params(params))) if hasattr(module, "layers_for") else held
+def _is_base(kind):
+    # type: (type) -> bool
+    """Whether that is ``Pair``. A worker's pair files import this module by another name than the worker does."""
+    here, there = (name.split(".")[-2:] for name in (__name__, kind.__module__))
+    return kind.__name__ == Pair.__name__ and there == here
+
+
+def check_names(pair, packages):
+    # type: (Pair, Mapping[str, str]) -> None
+    """Raise PairError for a function of the pair file whose name is almost that of a method which the file does not define.
+
+    ``packages`` are the known frameworks' names, each with the name of its package.
+    """
+    members = {}  # type: Dict[str, Any]
+    for kind in reversed(type(pair).__mro__):
+        members.update(vars(kind) if kind.__module__ == pair.module.__name__ else {})
+    if isinstance(pair, FromModule):
+        members.update(vars(pair.module))
+    file = pair.module.__name__
+    functions = [n for n, value in members.items() if type(value) is FunctionType and value.__module__ == file]
+    for function in functions:
+        method = _intended(function, packages)
+        if method and method != function and method not in members:
+            raise PairError(
+                "the pair file %s cannot be used: it defines %s, which is no method of a pair. Did you mean %s?"
+                % (pair.module.__file__, function, method)
+            )
+
+
+def _intended(function, packages):
+    # type: (str, Mapping[str, str]) -> str
+    """The method that a function of that name is or was meant to be; '' for a helper function."""
+    if not function.startswith(BUILD):
+        return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
+    sides = {"tf_session": "tf_session"}
+    sides.update((package, framework) for framework, package in packages.items())
+    sides.update((framework, framework) for framework in packages)
+    nearest = difflib.get_close_matches(function[len(BUILD) :], list(sides), n=1, cutoff=0.8)
+    return BUILD + sides[nearest[0]] if nearest else ""
 
 
 def source_hash(path):
@@ -118,10 +284,6 @@ def source_hash(path):
     """SHA-256 of the pair file."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
-
-
-class PairError(Exception):
-    """A pair file or an override that cannot be used; the message is one sentence for the user."""
 
 
 def resolve(pair, overrides):

@@ -21,7 +21,7 @@ outside-convention     1 -57600
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,9 @@ from .core.results import RunResult
 if TYPE_CHECKING:
     import pandas
 
-    from .launch.runner import RunRequest
+    from .launch.request import RunRequest
     from .launch.supervisor import Event
     from .verdict.verdict import Verdict
-
-TIMEOUT = 600.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -194,10 +192,12 @@ def run(
     mapping: str | Path | None = None,
     pass_: str = "forward",
     optimizer: str | None = None,
+    **models: Any,
 ) -> Run:
     """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
 
-    ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``. ``inputs`` is
+    ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``; ``models`` are
+    those of other frameworks, by the names of their options, such as ``onnx="net.onnx"``. ``inputs`` is
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
     them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are. ``mapping`` is a
     file that says which layers of the two belong together, where their names and work do not.
@@ -216,56 +216,65 @@ def run(
 
     Raises UsageError, with one sentence, for what cannot be used.
     """
-    from .core.errors import UsageError
-    from .launch.runner import RunRequest, training
+    from .core.errors import UsageError, unknown
+    from .core.registry import frameworks
+    from .launch.request import at_most_two, models_of, run_request
 
-    models = {name: model for name, model in (("tf", tf), ("torch", torch)) if model is not None}
-    if not models:
+    stray = next((name for name in models if name not in frameworks()), None)
+    if stray is not None:
+        raise unknown("argument of reconcile.run", stray, {*frameworks(), *(run.__kwdefaults__ or ())})
+    given = models_of(dict(torch=torch, tf=tf, **models))
+    if not given:
         raise UsageError("give a model: torch=..., tf=... or both.")
-    if mapping is not None and len(models) < 2:
+    at_most_two(given)
+    if mapping is not None and sum(frameworks()[name].aligned for name in given) < 2:
         raise UsageError("mapping= is for two models: give both torch= and tf=.")
-    named = next((name for name, model in models.items() if isinstance(model, str)), None)
+    named = next((name for name, model in given.items() if isinstance(model, str)), None)
     apart = named is not None if isolated is None else isolated
     if not apart and named is not None:
         raise UsageError(
-            f"{named}={models[named]!r} is a name, which is for a worker process: leave isolated=False out, or give the "
+            f"{named}={given[named]!r} is a name, which is for a worker process: leave isolated=False out, or give the "
             "function itself."
         )
     if not apart and (timeout is not None or python is not None):
         raise UsageError("timeout= and python= are for worker processes: give isolated=True.")
-    request = RunRequest(
-        "",
-        {},
-        convention=convention,
-        convention_files=tuple(map(Path, convention_files)),
-        counters=tuple(counters),
-        device=device,
-        timeout=TIMEOUT if timeout is None else timeout,
-        formulas=tuple(map(Path, formulas)),
-        python="" if python is None else str(python),
-        mapping=None if mapping is None else Path(mapping),
-        training=training(pass_, optimizer),
-    )
+    options = {
+        "convention": convention,
+        "convention_files": convention_files,
+        "counters": counters,
+        "device": device,
+        "timeout": timeout,
+        "formulas": formulas,
+        "mapping": mapping,
+        "pass_": pass_,
+        "optimizer": optimizer,
+    }
     tell = progress or (lambda _event: None)
-    return Run((_apart if apart else _here)(request, models, inputs, tell))
+    if apart:
+        return Run(_apart(given, inputs, options, python, tell))
+    return Run(_here(run_request(**options), given, inputs, tell))
 
 
-def _apart(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
+def _apart(
+    models: Mapping[str, Any],
+    inputs: Any,
+    options: Mapping[str, Any],
+    python: str | Path | None,
+    tell: Callable[[Event], None],
+) -> RunResult:
     from dataclasses import replace
 
-    from .launch import in_workers as isolated
-    from .launch import runner
+    from .launch import in_workers, runner
     from .launch.environments import at
     from .launch.in_environment import collect_in
+    from .launch.request import run_request
 
-    factories, held = isolated.factories_of(models)
-    given = isolated.inputs_of(inputs)
-    take = collect_in(at(request.python)) if request.python else None
-    request = replace(request, python="", factories=factories, files=held, inputs=given, paths=isolated.paths())
-    return runner.run(request, tell, take)
+    request = run_request(**in_workers.named(models), inputs=in_workers.shapes(inputs), **options)
+    take = collect_in(at(str(python))) if python else None
+    return runner.run(replace(request, paths=in_workers.paths()), tell, take)
 
 
-def _here(request: RunRequest, models: dict[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
+def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
     from .launch import runner
     from .launch.in_process import collect_live
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .drift.changes import Drift
     from .drift.check import Checked
     from .engine.settle import Collected
-    from .launch.runner import RunRequest
+    from .launch.request import RunRequest
     from .launch.supervisor import Event
 
 PROPERTY = "flops accepted"
@@ -84,7 +84,7 @@ class Flops:
     ) -> Path:
         """Where the baseline of a model with these parameters, of this pass, lies."""
         from .core.atomic import safe
-        from .launch.runner import training
+        from .launch.request import training
 
         name = Path(model).stem if str(model).endswith(".py") else str(model)
         step = training(pass_, optimizer)
@@ -113,16 +113,15 @@ class Flops:
         """
         from .core.errors import UsageError
         from .drift.check import check
-        from .launch.runner import RunRequest, training
+        from .launch.request import run_request
 
-        overrides = {name: str(value) for name, value in params.items()}
         remedy = f"pytest {UPDATE} {self.test.name}"
         try:
-            step = training(pass_, optimizer)
             path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
-            request = RunRequest(
-                self._model(model), overrides, convention, counters=tuple(counters), timeout=timeout, training=step
-            )
+            request = run_request(
+                model=self._model(model), overrides=params, convention=convention, counters=counters, timeout=timeout,
+                pass_=pass_, optimizer=optimizer,
+            )  # fmt: skip
             done = check(request, path, remedy=remedy, update=self.update, take=self._collect)
         except UsageError as error:
             _fail(str(error).replace("with --update", f"with {UPDATE}"))
@@ -151,12 +150,12 @@ class Flops:
         or not wholly known.  Returns the FLOPs by framework.
         """
         from .core.errors import UsageError
-        from .launch.runner import RunRequest, training
+        from .launch.request import run_request
 
-        overrides = {name: str(value) for name, value in params.items()}
         try:
-            step = training(pass_, optimizer)
-            request = RunRequest(self._model(model), overrides, timeout=timeout, training=step)
+            request = run_request(
+                model=self._model(model), overrides=params, timeout=timeout, pass_=pass_, optimizer=optimizer
+            )
             chosen = _convention(convention)
             found = self._take(request)
             traces = _complete(found, framework)
@@ -263,7 +262,7 @@ def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, 
     from .work import load
 
     load()
-    align = Alignment([Layer(*layer) for layer in found.meta["layers"]])
+    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
     result = trace_result(trace, align, {convention.name: convention})
     if not result.complete:
         _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")

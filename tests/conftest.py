@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.engine.settle import Collected
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 
 PAIRS = Path(__file__).parent / "pairs"
 

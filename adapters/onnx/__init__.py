@@ -1,1 +1,18 @@
-"""ONNX: how a model is loaded and traced."""
+"""ONNX: its record here, its files and traces in the modules beside it. No counter of ONNX models is known."""
+
+from ...core.framework import Framework
+
+FRAMEWORK = Framework(
+    name="onnx",
+    title="ONNX",
+    package="onnx",
+    adapter=".adapters.onnx.adapter",
+    model="ONNX model",
+    help="An ONNX model of your own: its work, beside that of --torch or --tf.",
+    metavar="FILE.onnx",
+    extra="onnx",
+    files=(("onnx", "an ONNX model"),),
+    factories=False,
+    aligned=False,
+    place=3,
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from .shapes import inferred
@@ -25,14 +26,14 @@ class Model:
         self.where = where
 
 
-def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Model, Arguments]:
+def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
     """The model in the file and its inputs. Raises FileError."""
     import onnx
     from google.protobuf.message import DecodeError
 
-    where = member(file["path"])
+    where = member(file.path)
     try:
-        with open(file["path"], "rb") as data:
+        with open(file.path, "rb") as data:
             proto = onnx.load_model_from_string(data.read())
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error

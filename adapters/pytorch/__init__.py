@@ -1,1 +1,21 @@
-"""PyTorch: how a model is called, loaded, traced and trained. Python 3.6."""
+"""PyTorch: its record here, its models, traces and training steps in the modules beside it."""
+
+from ...core.framework import Framework
+
+FRAMEWORK = Framework(
+    name="torch",
+    title="PyTorch",
+    package="torch",
+    adapter=".adapters.pytorch.adapter",
+    model="torch.nn.Module",
+    help="A PyTorch model of your own: what this function returns, or a .pt2 or TorchScript file.",
+    metavar="MODULE:FUNCTION|FILE",
+    extra="torch",
+    distributions=("torch", "torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
+    beside=("setuptools",),
+    files=(("exported_program", "a torch.export archive"), ("torchscript", "a TorchScript archive")),
+    trains=True,
+    retraced=True,
+    backend="torch",
+    place=1,
+)

@@ -13,9 +13,10 @@ import json
 import os
 import pickle
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
@@ -31,22 +32,22 @@ def ready() -> None:
     import torch.export  # noqa: F401
 
 
-def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """The module in the file and the arguments to call it with. Raises FileError."""
     import torch
 
     with torch.device("cpu"), _weights_only(file):
-        if file["kind"] == "torchscript":
+        if file.kind == "torchscript":
             return torchscript(file, given)
         return exported(file, given)
 
 
 @contextlib.contextmanager
-def _weights_only(file: Mapping[str, Any]) -> Iterator[None]:
+def _weights_only(file: ModelFile) -> Iterator[None]:
     """torch.load reads tensors only, even where its caller falls back to more."""
     name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(name)
-    if not file["trusted"]:
+    if not file.trusted:
         os.environ[name] = "1"
     try:
         yield
@@ -57,19 +58,19 @@ def _weights_only(file: Mapping[str, Any]) -> Iterator[None]:
             os.environ[name] = before
 
 
-def exported(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """An exported program as modules."""
     import torch
     from torch.utils import _pytree as pytree
 
-    where = member(file["path"])
-    if file["trusted"]:
-        _import_containers(file["path"])
+    where = member(file.path)
+    if file.trusted:
+        _import_containers(file.path)
     try:
         with fresh(file, lambda name, data: looked_at(where, name, data), SAMPLES) as archive:
             program = torch.export.load(archive)
     except pickle.UnpicklingError as error:
-        if file["trusted"]:
+        if file.trusted:
             raise
         raise FileError(PICKLED.format(where)) from error
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}

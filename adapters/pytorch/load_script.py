@@ -11,9 +11,10 @@ from __future__ import annotations
 import pickle
 import pickletools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import LONGEST_RUN, FileError, Wanted, matched, member, words
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
@@ -49,14 +50,14 @@ BUILDERS = re.compile(
 """What a pickle of TorchScript names: its own classes, tensors and their storages, typed lists."""
 
 
-def torchscript(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def torchscript(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """A TorchScript module and the arguments to call it with. Raises FileError."""
     import torch
 
-    where = member(file["path"])
+    where = member(file.path)
     with fresh(file, lambda name, data: looked_at(where, name, data)) as archive:
         module = torch.jit.load(archive, map_location="cpu")
-    if not file["trusted"]:
+    if not file.trusted:
         check_graph(where, module)
     wanted = []
     for argument in module.forward.schema.arguments[1:]:

@@ -24,10 +24,6 @@ KEPT = {
 GROUPS = "/sys/fs/cgroup"
 
 
-class NoRoom(MemoryError):
-    """A model does not fit into memory; the message says how much it takes, how much there is, and what can be done."""
-
-
 class Room(object):
     """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was made on
     meta; ``why`` it cannot be made on meta, '' if it can."""

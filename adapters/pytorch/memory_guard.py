@@ -6,6 +6,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from ..shared.refusal import OutOfMemory
 from . import memory as torch_room
 from .records import tensors_in
 
@@ -17,7 +18,7 @@ RESERVE = 1 << 28
 
 
 class Watch(TorchDispatchMode):
-    """Raises NoRoom before a tensor is made on the CPU that does not fit; ``why`` the model is not made on meta."""
+    """Raises OutOfMemory before a tensor is made on the CPU that does not fit; ``why`` the model is not made on meta."""
 
     def __init__(self, why):
         # type: (str) -> None
@@ -31,7 +32,7 @@ class Watch(TorchDispatchMode):
         if wanted > SMALL:
             left = torch_room.free()
             if left is not None and wanted > left - RESERVE:
-                raise torch_room.NoRoom(
+                raise OutOfMemory(
                     "it asks for %s more and %s of memory are free; it cannot be made on meta, where nothing is allocated "
                     "(%s): mend that, or run it smaller" % (torch_room.gib(wanted), torch_room.gib(left), self.why)
                 )

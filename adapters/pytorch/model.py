@@ -9,6 +9,7 @@ import torch
 from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
+from ..shared.refusal import OutOfMemory
 from . import memory as torch_room
 from .call_adapter import Door, KerasDoor, is_leaf
 
@@ -168,7 +169,7 @@ class TorchModel(object):
         """A fresh module in eval mode on that device; on meta its weights are never allocated.
 
         It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
-        Raises NoRoom where it is to be made on the CPU and does not fit into memory.
+        Raises OutOfMemory where it is to be made on the CPU and does not fit into memory.
         """
         forget_compiled()
         module = self._made(device)
@@ -179,8 +180,8 @@ class TorchModel(object):
         elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
-        self.arguments = nested.arguments_of(self.pair, self.params)
-        if hasattr(self.pair, "arguments"):
+        self.arguments = self.pair.arguments(self.params)
+        if self.pair.user_model:
             (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
         if unbuilt(module):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
@@ -190,7 +191,7 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         # first of all: to find out, it may have to be made elsewhere
         if device == "cpu" and self.room is not None and self.lacks_room():
-            raise torch_room.NoRoom(
+            raise OutOfMemory(
                 "it takes at least %s and %s of memory are free"
                 % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
             )
@@ -287,7 +288,7 @@ def _tensor(leaf, device):
 @contextmanager
 def _watched(room):
     # type: (torch_room.Room) -> Iterator[None]
-    """Meanwhile NoRoom is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
+    """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
     try:
         from .memory_guard import Untraced, Watch
     except ImportError:  # before PyTorch 2.0

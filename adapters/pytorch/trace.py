@@ -14,9 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import Op, Problem, Tensor, Trace
-from ..shared.refusal import FactoryError
+from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
-from .memory import NoRoom
 from .model import ModulePath, TorchModel, versions
 from .records import plain, tensor_record, tensors_in
 from .threads import followed
@@ -255,9 +254,9 @@ def recorded(record, model, died):
             died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
     try:
         return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
-    except NoRoom as error:
+    except OutOfMemory as error:
         remedy = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
-        raise NoRoom(str(error) if "on meta" in str(error) else remedy % (error, died)) from error
+        raise OutOfMemory(str(error) if "on meta" in str(error) else remedy % (error, died)) from error
 
 
 def finished(recorder, device, notes):

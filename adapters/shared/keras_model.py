@@ -12,9 +12,6 @@ from typing import Any, Dict, List, Tuple
 
 from . import nested
 
-BACKENDS = {"tf": "tensorflow", "torch": "torch"}
-"""Keras' name for each framework that it can run on."""
-
 VARIABLE = "KERAS_BACKEND"
 """The variable that Keras 3 takes its backend from when it is imported (keras/src/backend/config.py)."""
 
@@ -39,11 +36,11 @@ def backend():
     return str(keras.config.backend()) if keras is not None and hasattr(keras, "config") else ""
 
 
-def is_made_for(framework, value):
+def is_made_for(name, value):
     # type: (str, Any) -> bool
-    """Whether a Keras model or layer runs on that framework."""
+    """Whether a Keras model or layer runs on the backend of that name."""
     package = keras_of(value, "Layer")
-    return bool(package) and (backend() if package == "keras" and backend() else "tensorflow") == BACKENDS[framework]
+    return bool(package) and (backend() if package == "keras" and backend() else "tensorflow") == name
 
 
 STATE = "keras.src.backend.common.global_state"
@@ -71,7 +68,7 @@ _PLACE = contextlib.ExitStack()
 def place(device):
     # type: (str) -> bool
     """From here on Keras makes its tensors on that device, if it is loaded and runs on PyTorch; whether it does so."""
-    if backend() != BACKENDS["torch"]:
+    if backend() != "torch":
         return False
     _PLACE.close()
     if device:

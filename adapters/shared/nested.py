@@ -9,13 +9,6 @@ Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
 """Positional and named arguments of one call."""
 
 
-def arguments_of(pair, params):
-    # type: (Any, Any) -> Arguments
-    """How the pair's model is called: as the pair's ``arguments()`` says, else with its inputs in order."""
-    own = getattr(pair, "arguments", None)
-    return own() if own is not None else (tuple(pair.inputs(params)), {})
-
-
 def changed(value, is_leaf, change):
     # type: (Any, Callable[[Any], bool], Callable[[Any], Any]) -> Any
     """The same structure with every leaf changed; what is neither leaf nor structure stays as it is."""

@@ -6,9 +6,10 @@ in one spelling, nothing packed, nothing between the members.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
+from ...core.protocol import ModelFile
 from ...files import archive, members
 from .model_file import FileError, member
 
@@ -16,16 +17,16 @@ ROOT = "archive/"
 """The folder around all members of PyTorch's archives; what it is called means nothing."""
 
 
-def fresh(file: Mapping[str, Any], look: Callable[[str, bytes], bytes], *added: tuple[str, bytes]) -> BinaryIO:
+def fresh(file: ModelFile, look: Callable[[str, bytes], bytes], *added: tuple[str, bytes]) -> BinaryIO:
     """A model's archive again, of what ``look`` makes of each member that is loaded (its name below the archive's folder,
     its bytes), and of the members that are added; of a trusted file, the file. Raises FileError."""
-    if file["trusted"]:
-        return open(file["path"], "rb")
-    kind, root = file["kind"], ROOT if members.KINDS[file["kind"]].rooted else ""
+    if file.trusted:
+        return open(file.path, "rb")
+    kind, root = file.kind, ROOT if members.KINDS[file.kind].rooted else ""
 
     def looked_at() -> Iterator[tuple[str, bytes]]:
-        with open(file["path"], "rb") as source:
-            for name, data in archive.contents(source, file["size"], lambda names: members.check(kind, names)):
+        with open(file.path, "rb") as source:
+            for name, data in archive.contents(source, file.size, lambda names: members.check(kind, names)):
                 if members.is_loaded(kind, name):
                     within = members.inside(kind, name)
                     yield root + within, look(within, data)
@@ -35,4 +36,4 @@ def fresh(file: Mapping[str, Any], look: Callable[[str, bytes], bytes], *added: 
     try:
         return archive.packed(looked_at())
     except (archive.Hostile, members.Outside) as error:
-        raise FileError(f"{member(file['path'])} cannot be loaded: {error}.") from error
+        raise FileError(f"{member(file.path)} cannot be loaded: {error}.") from error

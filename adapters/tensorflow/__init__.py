@@ -1,1 +1,32 @@
-"""TensorFlow: how a model is called, loaded, traced and trained. Python 3.6."""
+"""TensorFlow: its record here, its models, traces and training steps in the modules beside it."""
+
+from ...core.framework import Framework
+
+FRAMEWORK = Framework(
+    name="tf",
+    title="TensorFlow",
+    package="tensorflow",
+    adapter=".adapters.tensorflow.adapter",
+    model="TensorFlow model",
+    help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
+    metavar="MODULE:FUNCTION|FILE",
+    extra="tf",
+    distributions=(
+        "tensorflow",
+        "tensorflow-cpu",
+        "tensorflow-gpu",
+        "tf-nightly",
+        "tf-nightly-cpu",
+        "keras",
+        "tensorflow-macos",
+    ),
+    files=(
+        ("graph_def", "a frozen TensorFlow graph"),
+        ("saved_model", "a SavedModel"),
+        ("keras", "a Keras model"),
+        ("keras_h5", "a Keras model in HDF5"),
+    ),
+    trains=True,
+    backend="tensorflow",
+    place=2,
+)

@@ -6,9 +6,10 @@ shape known: what was left open is what the user said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.nested import Arguments
 from . import load_graph, load_keras, load_saved
 
@@ -18,7 +19,7 @@ def ready() -> None:
     import tensorflow  # noqa: F401
 
 
-def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """The model in the file and the arguments to call it with. Raises FileError."""
     loaders = {"graph_def": load_graph.graph_def, "saved_model": load_saved.saved_model}
-    return loaders.get(file["kind"], load_keras.load)(file, given)
+    return loaders.get(file.kind, load_keras.load)(file, given)

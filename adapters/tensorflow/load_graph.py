@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from . import graph as tf_graph
@@ -64,19 +65,19 @@ def scopes_of(graph: Any) -> dict[str, str]:
     return found
 
 
-def graph_def(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
+def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
     """A frozen graph: its placeholders are the inputs, what nothing consumes are the outputs."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
-    where, v1 = member(file["path"]), tf.compat.v1
+    where, v1 = member(file.path), tf.compat.v1
     definition = v1.GraphDef()
     try:
-        with open(file["path"], "rb") as data:
+        with open(file.path, "rb") as data:
             definition.ParseFromString(data.read())
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: TensorFlow cannot parse it.") from error
-    allow(where, definition, file["trusted"])
+    allow(where, definition, file.trusted)
     if any(node.op in ("VarHandleOp", "VariableV2", "Variable") for node in definition.node):
         raise FileError(
             f"{where} is not frozen: it holds variables without their values. Freeze it, or save a SavedModel."
@@ -84,7 +85,7 @@ def graph_def(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Gra
     holders = [node for node in definition.node if node.op == "Placeholder"]
     inputs = matched(where, [_placeholder(where, node) for node in holders], given)
     model, left = imported(
-        definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file["signature"])
+        definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file.signature)
     )
     if left:
         model.notes += (f"{listed(left)} go nowhere and are taken for dead (--signature names other outputs)",)

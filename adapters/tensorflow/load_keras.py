@@ -12,9 +12,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
@@ -27,12 +28,12 @@ H5 = (".h5", ".hdf5")
 """How the name of a file ends that Keras reads as HDF5: it goes by the name, and one file can be a zip archive as well."""
 
 
-def load(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """The Keras model and the arguments of its call. Raises FileError."""
     import tensorflow as tf
 
-    where = member(file["path"])
-    options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file["trusted"]}
+    where = member(file.path)
+    options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file.trusted}
     with _checked(where, file) as path:
         model = tf.keras.models.load_model(path, compile=False, **options)
     if getattr(model, "inputs", None) is None:
@@ -53,10 +54,10 @@ def _dtype(tensor: Any) -> str:
 
 
 @contextlib.contextmanager
-def _checked(where: str, file: Mapping[str, Any]) -> Iterator[str]:
+def _checked(where: str, file: ModelFile) -> Iterator[str]:
     """The path of what Keras may read: the file, or an archive of the members that were looked at, which is gone again
     afterwards. Raises FileError."""
-    if file["kind"] == "keras" and not file["trusted"]:
+    if file.kind == "keras" and not file.trusted:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.keras")
             with (
@@ -66,12 +67,12 @@ def _checked(where: str, file: Mapping[str, Any]) -> Iterator[str]:
                 shutil.copyfileobj(archive, made)
             yield path
         return
-    if file["kind"] == "keras_h5":
+    if file.kind == "keras_h5":
         _h5(where, file)
-    yield file["path"]
+    yield file.path
 
 
-def _looked_at(where: str, name: str, data: bytes, file: Mapping[str, Any]) -> bytes:
+def _looked_at(where: str, name: str, data: bytes, file: ModelFile) -> bytes:
     """A member of a Keras archive, if it may be loaded."""
     if name == "config.json":
         try:
@@ -84,21 +85,21 @@ def _looked_at(where: str, name: str, data: bytes, file: Mapping[str, Any]) -> b
     return data
 
 
-def _h5(where: str, file: Mapping[str, Any]) -> None:
-    if not file["trusted"] and not file["path"].endswith(H5):
+def _h5(where: str, file: ModelFile) -> None:
+    if not file.trusted and not file.path.endswith(H5):
         raise FileError(f"{where} is an HDF5 file, and Keras goes by the name: rename it, so that it ends in .h5.")
-    config = check_h5(where, file["path"], file)
+    config = check_h5(where, file.path, file)
     if config is None:
         raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
     try:
         found = json.loads(config)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
-    if not file["trusted"]:
+    if not file.trusted:
         check_config(where, found)
 
 
-def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:
+def check_h5(where: str, source: Any, file: ModelFile) -> str | None:
     """Look through an HDF5 file for what is not in it; its model_config, if it has one. Raises FileError."""
     import h5py
 
@@ -109,7 +110,7 @@ def check_h5(where: str, source: Any, file: Mapping[str, Any]) -> str | None:
     except (OSError, RuntimeError, LookupError, ValueError, OverflowError) as error:  # h5py has all of these
         why = str(error).strip("'").split("(", 1)[-1].rstrip(")")
         raise FileError(f"{where} is cut short or damaged: {why}.") from error
-    if total > max(2 * file["size"], 1 << 24) and not file["trusted"]:
+    if total > max(2 * file.size, 1 << 24) and not file.trusted:
         raise FileError(
             f"the tensors of {where} are said to be {total:,} bytes, more than the file can hold; --trust-file opens it "
             "all the same."

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, plain
 from ..shared.nested import Arguments
 from . import saved_checks
 from .load_graph import Graph, dims, imported, listed, scopes_of
 
 
-def saved_model(file: Mapping[str, Any], given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
+def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
     """One signature of a SavedModel."""
     import tensorflow as tf
 
-    where = member(file["path"])
-    if file["trusted"]:
-        loaded = tf.saved_model.load(file["path"])
+    where = member(file.path)
+    if file.trusted:
+        loaded = tf.saved_model.load(file.path)
     else:
-        with saved_checks.checked(where, file["path"]) as folder:
+        with saved_checks.checked(where, file.path) as folder:
             loaded = tf.saved_model.load(folder)
-    name = choose_signature(where, list(loaded.signatures), file["signature"])
+    name = choose_signature(where, list(loaded.signatures), file.signature)
     concrete = loaded.signatures[name]
     specs = concrete.structured_input_signature[1]
     wanted = [Wanted(key, dims(spec.shape), spec.dtype.name) for key, spec in specs.items()]

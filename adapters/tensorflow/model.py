@@ -133,7 +133,7 @@ class TfModel(object):
                 self._concrete = model.concrete
                 return self._concrete
             tensors = nested.leaves(self.arguments, is_leaf)
-            if hasattr(self.pair, "arguments") and not getattr(model, "built", True):
+            if self.pair.user_model and not getattr(model, "built", True):
                 self.invoke(self.example())  # the first call makes layers, which must be there to be found
             specs = [
                 tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
@@ -152,7 +152,7 @@ class TfModel(object):
         # type: () -> Any
         """Make the model and find out what it is called with."""
         self._model = self.pair.build_tf(self.params)
-        self.arguments = nested.arguments_of(self.pair, self.params)
+        self.arguments = self.pair.arguments(self.params)
         return self._model
 
     def in_file(self):

@@ -75,7 +75,7 @@ class TfSession(object):
 
     def _build(self, params):
         # type: (Any) -> Tuple[List[Any], List[Any]]
-        build = self.pair.build_tf if self.open_batch else getattr(self.pair, "build_tf_session", self.pair.build_tf)
+        build = self.pair.build_tf if self.open_batch else self.pair.build_tf_session
         model = build(params)
         if keras_of(model):
             self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))

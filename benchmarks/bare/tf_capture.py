@@ -10,14 +10,17 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow as tf
 
+from reconcile.core.protocol import WorkerRequest
+from reconcile.core.registry import frameworks
+from reconcile.launch.runner import counters_of_request
 from reconcile.model_zoo import pair as pairs
 from reconcile.worker.main import Worker
 
 module = pairs.load_pair(pairs.pair_path("resnet50"))
-values = pairs.resolve(module.PAIR, {})
+values = pairs.resolve(module, {})
 params = pairs.Params(values)
-REQUEST = {"framework": "tf", "out": "", "device": "cpu", "recipe": ""}
 TASKS = ("trace", "tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
+REQUEST = WorkerRequest(frameworks()["tf"], TASKS, "", counters_of_request(TASKS[1:]))
 
 
 def bare():

@@ -10,7 +10,7 @@ import time
 from reconcile.model_zoo import pair as pairs
 
 module = pairs.load_pair(pairs.pair_path(sys.argv[2]))
-params = pairs.Params(pairs.resolve(module.PAIR, {}))
+params = pairs.Params(pairs.resolve(module, {}))
 specs = module.inputs(params)
 
 

@@ -14,20 +14,20 @@ class Alignment:
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.names = tuple(layer.name for layer in layers)
-        self._paths: dict[str, dict[str, str]] = {"tf": {}, "torch": {}, "onnx": {}}
+        self._names: dict[str, dict[str, str]] = {}
         for layer in layers:
-            for framework, paths in (("tf", layer.tf), ("torch", layer.torch)):
+            for framework, paths in layer.paths.items():
                 for path in _several(paths):
-                    self._paths[framework][path] = layer.name
+                    self._names.setdefault(framework, {})[path] = layer.name
 
     def layer(self, framework: str, path: str) -> str:
         """The pair's layer of this path; a path that no layer names is a row of its own: ``tf:path``."""
-        table = self._paths[framework]
+        names = self._names.get(framework, {})
         parts = path.split(".")
         for end in range(len(parts), 0, -1):
-            found = table.get(".".join(parts[:end]))
-            if found is not None:
-                return found
+            name = names.get(".".join(parts[:end]))
+            if name is not None:
+                return name
         if not path:
             return ROOT
         if path == LOSS_LAYER:

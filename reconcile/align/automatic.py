@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.errors import UsageError
 from ..core.records import Layer, Trace
+from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
 from .alignment import ROOT, Alignment
@@ -21,15 +22,16 @@ from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
 
 
-def aligned(tf: Trace, torch: Trace, given: Sequence[Match] = ()) -> tuple[Match, ...]:
+def aligned(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match, ...]:
     """The rows of two models in order of execution: what is ``given``, and the rest by their own evidence."""
-    said = [{path for row in given for path in row.tf}, {path for row in given for path in row.torch}]
-    mine, theirs = ([p for p in paths_of(t) if not _within(p, s)] for t, s in zip((tf, torch), said, strict=True))
-    names = reduced(_with_containers(mine), _with_containers(theirs))
+    traces = (a, b)
+    held = [{path for row in given for path in row.paths[t.framework]} for t in traces]
+    left, right = ([p for p in paths_of(t) if not _within(p, h)] for t, h in zip(traces, held, strict=True))
+    names = reduced(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
-    left, right = sites_of(tf, mine, names[0], shared), sites_of(torch, theirs, names[1], shared)
-    pairs = partners(left, right, shared)
-    return _in_order([*given, *_rows(pairs, left, right)], paths_of(tf), paths_of(torch))
+    sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))
+    rows = _rows((a.framework, b.framework), partners(*sites, shared), sites)
+    return _in_order([*given, *rows], a, b)
 
 
 def alignment(
@@ -40,19 +42,25 @@ def alignment(
     The rows are for the report, none where there was nothing to align. Raises UsageError for a mapping file that cannot be
     used, and where there is nothing to map.
     """
-    by_name = {trace.framework: trace for trace in traces}
     if declared and file is not None:
         raise UsageError("--mapping is for models of your own; a pair says itself which layers belong together.")
-    if declared or not {"tf", "torch"} <= set(by_name):  # an ONNX graph's nodes are named by whoever exported it
+    named = [trace for trace in traces if is_named(trace.framework)]
+    if declared or len(named) < 2:
         return Alignment(declared), ()
-    tf, torch = by_name["tf"], by_name["torch"]
-    rows = aligned(tf, torch, mapping.read(file, (tf, torch)) if file is not None else ())
+    a, b = named[:2]
+    rows = aligned(a, b, mapping.read(file, (a, b)) if file is not None else ())
     return Alignment(layers_of(rows)), rows
+
+
+def is_named(framework: str) -> bool:
+    """Whether an author names the layers there: an ONNX graph's nodes are named by whatever exported it."""
+    record = frameworks().get(framework)
+    return record is None or record.aligned
 
 
 def layers_of(rows: Iterable[Match]) -> list[Layer]:
     """The same as the layers of a pair file."""
-    return [Layer(row.layer, row.tf, row.torch) for row in rows]
+    return [Layer(row.layer, **row.paths) for row in rows]
 
 
 def counted(rows: Iterable[Match]) -> dict[str, int]:
@@ -63,11 +71,12 @@ def counted(rows: Iterable[Match]) -> dict[str, int]:
 
 def lone(rows: Iterable[Match]) -> dict[str, list[str]]:
     """The layers without a partner by framework, for those that have any; the path '' by the word for the whole model."""
-    found: dict[str, list[str]] = {"tf": [], "torch": []}
+    found: dict[str, list[str]] = {}
     for row in rows:
-        if not row.by:
-            found["tf"] += [path or ROOT for path in row.tf]
-            found["torch"] += [path or ROOT for path in row.torch]
+        for framework, paths in row.paths.items():
+            alone = found.setdefault(framework, [])
+            if not row.by:
+                alone += [path or ROOT for path in paths]
     return {framework: paths for framework, paths in found.items() if paths}
 
 
@@ -85,31 +94,32 @@ def _within(path: str, said: set[str]) -> bool:
     return any(".".join(parts[:end]) in said for end in range(1, len(parts) + 1))
 
 
-def _rows(pairs: Sequence[Pair], left: Sequence[Site], right: Sequence[Site]) -> Iterator[Match]:
+def _rows(
+    frameworks: tuple[str, str], pairs: Sequence[Pair], sites: tuple[Sequence[Site], Sequence[Site]]
+) -> Iterator[Match]:
     for (some, others), by in pairs:
-        tf, torch = _paths(some), _paths(others)
-        yield Match(ROOT if "" in (*tf, *torch) else torch[0], tf, torch, by)
+        paths = (_paths(some), _paths(others))
+        yield Match(
+            ROOT if "" in (*paths[0], *paths[1]) else paths[1][0], dict(zip(frameworks, paths, strict=True)), by
+        )
     taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
-    lone = [[s for s in side if s.place not in t] for side, t in zip((left, right), taken, strict=True)]
-    for site in lone[0]:
-        yield Match(_lone("tf", site), site.paths, (), "", why(site, lone[1]))
-    for site in lone[1]:
-        yield Match(_lone("torch", site), (), site.paths, "", why(site, lone[0]))
+    alone = [[s for s in side if s.place not in t] for side, t in zip(sites, taken, strict=True)]
+    for i, framework in enumerate(frameworks):
+        for site in alone[i]:
+            layer = f"{framework}:{site.path}" if site.path else ROOT
+            held = {name: site.paths if name == framework else () for name in frameworks}
+            yield Match(layer, held, "", why(site, alone[1 - i]))
 
 
-def _in_order(rows: Sequence[Match], tf: Iterable[str], torch: Iterable[str]) -> tuple[Match, ...]:
-    """In PyTorch's order of execution; what only TensorFlow has comes behind what it follows there."""
+def _in_order(rows: Sequence[Match], a: Trace, b: Trace) -> tuple[Match, ...]:
+    """In the second model's order of execution; what only the first one has comes behind what it follows there."""
     align = Alignment(layers_of(rows))
-    place = {align.layer("torch", path): (index, -1) for index, path in reversed([*enumerate(torch)])}
+    ranks = {align.layer(b.framework, path): (index, -1) for index, path in reversed([*enumerate(paths_of(b))])}
     before = -1
-    for index, path in enumerate(tf):
-        before, _ = place.setdefault(align.layer("tf", path), (before, index))
-    return tuple(sorted(rows, key=lambda row: place.get(row.layer, (len(place), 0))))
+    for index, path in enumerate(paths_of(a)):
+        before, _ = ranks.setdefault(align.layer(a.framework, path), (before, index))
+    return tuple(sorted(rows, key=lambda row: ranks.get(row.layer, (len(ranks), 0))))
 
 
 def _paths(sites: Iterable[Site]) -> tuple[str, ...]:
     return tuple(path for site in sites for path in site.paths)
-
-
-def _lone(framework: str, site: Site) -> str:
-    return f"{framework}:{site.path}" if site.path else ROOT

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..core.errors import EXIT_UNEXPLAINED
-from .options import BASELINES, PATH, options
+from .options import BASELINES, PATH, declared, options
 from .streams import say
 
 if TYPE_CHECKING:
     from ..drift.check import Checked
 
-# As far as it says what is run and where it lies.
-_AGAIN = (
-    "model",
-    "overrides",
-    "pass_",
-    "optimizer",
-    "baselines",
-    "environment",
-    "file",
-    "with_",
-    "python",
-    "device",
-    "formulas",
-)
-
 
 @click.command()
-@options("model", "set", "counter", "pass", "optimizer")
+@options(declared("model", required=True), "set", "counter", "pass", "optimizer")
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
     help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json; of a training step DIR/MODEL-training-OPTIMIZER.",
@@ -43,11 +28,7 @@ _AGAIN = (
 @click.pass_context
 def check(
     ctx: click.Context,
-    model: str,
-    overrides: dict[str, str],
-    counters: tuple[str, ...],
-    pass_: str,
-    optimizer: str | None,
+    /,
     baselines: Path,
     environment: str,
     file: Path | None,
@@ -55,13 +36,9 @@ def check(
     python: str | None,
     against: Path | None,
     update: bool,
-    convention: str,
-    convention_files: tuple[Path, ...],
-    device: str,
-    timeout: float,
-    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Hold a fresh run against a baseline.
 
@@ -78,27 +55,17 @@ def check(
     from ..drift.check import check as hold
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
-    from ..launch.runner import RunRequest, training
+    from ..launch.request import flags, run_request
     from .again import again
     from .environment import one
     from .progress import progress
 
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
-    request = RunRequest(
-        model=model,
-        overrides=overrides,
-        convention=convention,
-        convention_files=convention_files,
-        counters=counters,
-        device=device,
-        timeout=timeout,
-        formulas=formulas,
-        training=training(pass_, optimizer),
-    )
+    request = run_request(**asked)
     chosen = one(environment, file, with_, python)
-    path = against or file_of(baselines, model, chosen.name, request.training)
-    accept = again(ctx, _AGAIN, "--update", bare=False)
+    path = against or file_of(baselines, request.model, chosen.name, request.training)
+    accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
     take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
         done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import BASELINES, PATH, options
+from .options import BASELINES, PATH, declared, options
 from .streams import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ VALUES, READINGS, PLACES = 5, 3, 3
 
 
 @click.command()
-@options("model", "set")
+@options(declared("model", required=True), "set")
 @click.option(
     "--environment", "environments", multiple=True, metavar="NAME",
     help="Look only at this environment: its saved baseline, or else a run there. Repeatable.",
@@ -37,17 +37,14 @@ VALUES, READINGS, PLACES = 5, 3, 3
 @click.pass_context
 def decode(
     ctx: click.Context,
+    /,
     number: str,
-    model: str,
-    overrides: dict[str, str],
     environments: tuple[str, ...],
     no_run: bool,
     baselines: Path,
-    convention_files: tuple[Path, ...],
-    timeout: float,
-    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Say what a published number is for a model.
 
@@ -61,19 +58,18 @@ def decode(
     4 a defect of reconcile itself.
     """
     from ..decode.search import figure, gather, search
-    from ..launch.runner import RunRequest, conventions_of
+    from ..launch.request import run_request
+    from ..launch.runner import conventions_of
     from ..work import load, scoped
     from ..work.formula_files import load_formulas
     from .progress import progress
 
     wanted = figure(number)
-    request = RunRequest(
-        model=model, overrides=overrides, convention_files=convention_files, timeout=timeout, formulas=formulas
-    )
+    request = run_request(**asked)
     conventions = conventions_of(request)
     load()
     with scoped():
-        load_formulas(formulas, timeout)
+        load_formulas(request.formulas, request.timeout)
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = gather(
                 request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: say(m, err=True)

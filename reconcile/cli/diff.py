@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,13 +18,12 @@ from .streams import say
 @click.pass_context
 def diff(
     ctx: click.Context,
+    /,
     older: Path,
     newer: Path,
-    convention: str,
-    convention_files: tuple[Path, ...],
-    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Hold one saved baseline or ledger against another.
 
@@ -35,9 +35,10 @@ def diff(
     """
     from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
     from ..drift.check import between
+    from ..launch.request import run_request
     from ..report.drift import details, verdict
 
-    drift = between(older, newer, convention, convention_files, formulas)
+    drift = between(older, newer, run_request(**asked))
     say(verdict(drift, str(older)))
     if not quiet:
         for line in details(drift, verbose=verbose):

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import unknown
+from ..core.registry import frameworks
 
 if TYPE_CHECKING:
     from ..core.results import RunResult, Statement
 
-TRACES = {"tf": "trace@tf", "torch": "trace@torch", "onnx": "trace@onnx"}
 
-
-def ends(counters: Sequence[str], from_: str | None, to: str | None) -> tuple[str, str] | None:
+def ends(
+    counters: Sequence[str], from_: str | None, to: str | None, models: Sequence[str] = ()
+) -> tuple[str, str] | None:
     """Both ends of the statement asked for, None if neither was given. Raises UsageError for a name not in this run.
 
-    ``counters`` are those of the run, none meaning all. An end that was not given is the default one, and where that
+    ``counters`` are those of the run; ``models`` are the frameworks of the user's own models, and where there are none no
+    counters mean all. An end that was not given is the default one, and where that
     is not in the run or is the other end already, the work that ran.
     """
     from ..adapters import COUNTERS
@@ -25,25 +27,27 @@ def ends(counters: Sequence[str], from_: str | None, to: str | None) -> tuple[st
 
     if from_ is None and to is None:
         return None
-    running = list(counters or COUNTERS)
-    there = [*running, *TRACES.values()]
+    running = list(counters if models else counters or COUNTERS)
+    there = [*running, *(record.trace for record in frameworks().values())]
     for option, name in (("--from", from_), ("--to", to)):
         if name is not None and name not in there:
             raise unknown(f"counter for {option}", name, there)
-    first = from_ or (DEFAULT_FROM if DEFAULT_FROM in running and to != DEFAULT_FROM else _work_behind(to))
-    second = to or (DEFAULT_TO if DEFAULT_TO in running and from_ != DEFAULT_TO else _work_behind(from_))
+    first = from_ or (DEFAULT_FROM if DEFAULT_FROM in running and to != DEFAULT_FROM else _work_behind(to, models))
+    second = to or (DEFAULT_TO if DEFAULT_TO in running and from_ != DEFAULT_TO else _work_behind(from_, models))
     if first == second:
         raise UsageError(f"--from and --to are both {first}; a statement needs two different ends.")
     return first, second
 
 
-def _work_behind(name: str | None) -> str:
-    """The work that a counter counts; for one framework's work, the other's."""
+def _work_behind(name: str | None, models: Sequence[str]) -> str:
+    """The work that a counter counts; for one framework's work, another's: that of the user's other model, if there is one."""
     from ..adapters import COUNTERS
 
     if name in COUNTERS:
-        return TRACES[COUNTERS[name].framework]
-    return TRACES["tf"] if name == TRACES["torch"] else TRACES["torch"]
+        return frameworks()[COUNTERS[name].framework].trace
+    counted = dict.fromkeys(counter.framework for counter in COUNTERS.values())
+    traces = [frameworks()[framework].trace for framework in (*models, *reversed(counted))]
+    return next(trace for trace in traces if trace != name)
 
 
 def choose(result: RunResult, ends: tuple[str, str] | None) -> Statement | None:

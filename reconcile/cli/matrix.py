@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import options
-from .progress import NAMES
+from ..core.registry import title
+from .options import declared, options
 from .streams import say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options("model", "set")
+@options(declared("model", required=True), "set")
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME",
     help="Only this environment, in the order given. Repeatable; default all.",
@@ -32,20 +32,16 @@ if TYPE_CHECKING:
 @click.pass_context
 def matrix(
     ctx: click.Context,
-    model: str,
-    overrides: dict[str, str],
+    /,
     names: tuple[str, ...],
     file: Path | None,
     with_: tuple[str, ...],
     python: str | None,
-    convention: str,
-    convention_files: tuple[Path, ...],
     out: Path,
     formats: tuple[str, ...],
-    timeout: float,
-    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Run a model in several environments and reconcile neighbours.
 
@@ -60,7 +56,8 @@ def matrix(
     from ..core import atomic
     from ..core.conventions import choose
     from ..launch.matrix import run_matrix
-    from ..launch.runner import RunRequest, conventions_of
+    from ..launch.request import run_request
+    from ..launch.runner import conventions_of
     from ..report import matrix as report
     from ..report import matrix_terminal
     from .again import again
@@ -68,15 +65,8 @@ def matrix(
     from .screen import printing
 
     chosen = environments(names, file, with_, python)
-    request = RunRequest(
-        model=model,
-        overrides=overrides,
-        convention=convention,
-        convention_files=convention_files,
-        timeout=timeout,
-        formulas=formulas,
-    )
-    weights = choose(convention, conventions_of(request))
+    request = run_request(**asked)
+    weights = choose(request.convention, conventions_of(request))
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_matrix(request, chosen, weights, named(tell), _say(quiet))
@@ -111,7 +101,7 @@ def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
     """Progress that says which environment an event is of: ``tf-1.12, TensorFlow``."""
 
     def heard(name: str, event: Event) -> None:
-        tell(replace(event, framework=f"{name}, {NAMES.get(event.framework, event.framework)}"))
+        tell(replace(event, framework=f"{name}, {title(event.framework)}"))
 
     return heard
 

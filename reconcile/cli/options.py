@@ -1,9 +1,9 @@
-"""Every option, declared once. Commands pick theirs by name."""
+"""The options of launch/request.py as click takes them, each with its help. Commands pick theirs by name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
+from ..core.registry import frameworks
+from ..launch.request import OPTIONS, Kind, Option, model_options
 from .number_types import Seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -95,7 +97,7 @@ def _counters() -> Iterable[str]:
 
 
 def _ends() -> list[str]:
-    return [*_counters(), "trace@tf", "trace@torch"]
+    return [*_counters(), *(record.trace for record in frameworks().values())]
 
 
 def _conventions() -> Iterable[str]:
@@ -110,186 +112,118 @@ def _environments() -> Iterable[str]:
     return load(None)
 
 
-OPTIONS: dict[str, Callable[[F], F]] = {
-    "model": click.option(
-        "--model",
-        required=True,
-        metavar="NAME|FILE.py",
-        shell_complete=_models,
-        help="A model of the zoo, or a pair file.",
-    ),
-    "one-model": click.option(
-        "--model", metavar="NAME|FILE.py", shell_complete=_models, help="A model of the zoo, or a pair file."
-    ),
-    "torch": click.option(
-        "--torch",
-        metavar="MODULE:FUNCTION|FILE",
-        help="A PyTorch model of your own: what this function returns, or a .pt2 or TorchScript file.",
-    ),
-    "tf": click.option(
-        "--tf",
-        metavar="MODULE:FUNCTION|FILE",
-        help="A TensorFlow model of your own, or a frozen .pb, SavedModel folder, .keras or .h5; with --torch, the pair of both.",
-    ),
-    "onnx": click.option(
-        "--onnx", metavar="FILE.onnx", help="An ONNX model of your own: its work, beside that of --torch or --tf."
-    ),
-    "input": click.option(
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="[NAME=]SHAPE[:DTYPE]",
-        help="Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
-    ),
-    "mapping": click.option(
-        "--mapping",
-        type=PATH,
-        metavar="FILE.csv",
-        help="Which layers of two models of your own belong together, as --write-mapping wrote it and you corrected it.",
-    ),
-    "write-mapping": click.option(
-        "--write-mapping", type=PATH, metavar="FILE.csv", help="Write which layers were taken to belong together."
-    ),
-    "signature": click.option(
-        "--signature", default="", metavar="NAME", help="Which signature of a SavedModel.  [default: serving_default]"
-    ),
-    "trust-file": click.option(
-        "--trust-file",
-        is_flag=True,
-        help="Let a model file run code that it brings along (Lambda layers), touch files, and take what memory it asks for.",
-    ),
-    "set": click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        callback=_pairs,
-        metavar="NAME=VALUE",
-        help="Override a model's parameter. Repeatable.",
-    ),
-    "convention": click.option(
-        "--convention",
-        default="matmul",
-        show_default=True,
-        metavar="NAME",
-        shell_complete=_complete(_conventions),
-        help="What counts as a FLOP.",
-    ),
-    "convention-file": click.option(
-        "--convention-file",
-        "convention_files",
-        multiple=True,
-        type=PATH,
-        metavar="FILE.toml",
-        help="Conventions of your own. Repeatable.",
-    ),
-    "counter": click.option(
-        "--counter",
-        "counters",
-        multiple=True,
-        metavar="NAME",
-        shell_complete=_complete(_counters),
-        help="Run only this counter. Repeatable; default all.",
-    ),
-    "from": click.option(
-        "--from",
-        "from_",
-        metavar="COUNTER",
-        shell_complete=_complete(_ends),
-        help="Where the statement starts.  [default: tf.profiler@frozen]",
-    ),
-    "to": click.option(
-        "--to",
-        "to",
-        metavar="COUNTER",
-        shell_complete=_complete(_ends),
-        help="Where the statement arrives.  [default: thop]",
-    ),
-    "out": click.option(
-        "--out", type=PATH, default=Path("reports"), show_default=True, metavar="DIR", help="Where the files go."
-    ),
-    "format": click.option(
-        "--format",
-        "formats",
-        default=",".join(TABLES),
-        show_default=True,
-        callback=_formats,
-        metavar="LIST",
-        help="Which files.",
-    ),
-    "format-pictures": click.option(
-        "--format",
-        "formats",
-        default=",".join(FORMATS),
-        show_default=True,
-        callback=_with_pictures,
-        metavar="LIST",
-        help="Which files; svg and png are pictures, which the Markdown then shows.",
-    ),
-    "device": click.option("--device", default="cpu", show_default=True, help="Where the counters run their model."),
-    "pass": click.option(
-        "--pass",
-        "pass_",
-        type=click.Choice(("forward", "training")),
-        default="forward",
-        show_default=True,
-        help="What to count: a call of the model, or a training step.",
-    ),
-    "optimizer": click.option(
-        "--optimizer",
-        type=click.Choice(("sgd", "adam")),
-        help="Of the training step.  [default: sgd]",
-    ),
-    "timeout": click.option(
-        "--timeout",
-        type=Seconds(min=0, min_open=True),
-        default=600,
-        show_default=True,
-        metavar="SECONDS",
-        help="Limit per counter.",
-    ),
-    "formulas": click.option(
-        "--formulas",
-        multiple=True,
-        type=PATH,
-        metavar="FILE.py",
-        help="Work of ops that the tool does not know. Repeatable.",
-    ),
-    "environment": click.option(
-        "--environment",
-        default="current",
-        show_default=True,
-        metavar="NAME",
-        shell_complete=_complete(_environments),
-        help="Run in this named environment.",
-    ),
-    "environments": click.option(
-        "--environments", "file", type=PATH, metavar="FILE.toml", help="Environments of your own, beside them."
-    ),
-    "with": click.option(
-        "--with",
-        "with_",
-        multiple=True,
-        metavar="REQUIREMENT",
-        help="Run in an environment with this in it. Repeatable.",
-    ),
-    "python": click.option(
-        "--python",
-        metavar="PATH|X.Y",
-        help="Run in this environment of yours, given by its interpreter; with --with, the version of the one it makes.",
-    ),
-    "quiet": click.option("-q", "--quiet", is_flag=True, help="Print the verdict and what went wrong, nothing else."),
-    "verbose": click.option(
-        "-v", "--verbose", is_flag=True, help="Print every counter's statement, and each step as it happens."
-    ),
+FACE: dict[str, dict[str, Any]] = {
+    "model": {"metavar": "NAME|FILE.py", "shell_complete": _models, "help": "A model of the zoo, or a pair file."},
+    "input": {
+        "metavar": "[NAME=]SHAPE[:DTYPE]",
+        "help": "Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+    },
+    "signature": {"metavar": "NAME", "help": "Which signature of a SavedModel.  [default: serving_default]"},
+    "trust-file": {
+        "help": "Let a model file run code that it brings along (Lambda layers), touch files, and take what memory it asks for.",
+    },
+    "mapping": {
+        "metavar": "FILE.csv",
+        "help": "Which layers of two models of your own belong together, as --write-mapping wrote it and you corrected it.",
+    },
+    "write-mapping": {"metavar": "FILE.csv", "help": "Write which layers were taken to belong together."},
+    "set": {"metavar": "NAME=VALUE", "help": "Override a model's parameter. Repeatable."},
+    "convention": {
+        "metavar": "NAME",
+        "shell_complete": _complete(_conventions),
+        "help": "What counts as a FLOP.",
+    },
+    "convention-file": {"metavar": "FILE.toml", "help": "Conventions of your own. Repeatable."},
+    "counter": {
+        "metavar": "NAME",
+        "shell_complete": _complete(_counters),
+        "help": "Run only this counter. Repeatable; default all.",
+    },
+    "from": {
+        "metavar": "COUNTER",
+        "shell_complete": _complete(_ends),
+        "help": "Where the statement starts.  [default: tf.profiler@frozen]",
+    },
+    "to": {
+        "metavar": "COUNTER",
+        "shell_complete": _complete(_ends),
+        "help": "Where the statement arrives.  [default: thop]",
+    },
+    "pass": {"help": "What to count: a call of the model, or a training step."},
+    "optimizer": {"help": "Of the training step.  [default: sgd]"},
+    "environment": {
+        "metavar": "NAME",
+        "shell_complete": _complete(_environments),
+        "help": "Run in this named environment.",
+    },
+    "environments": {"metavar": "FILE.toml", "help": "Environments of your own, beside them."},
+    "with": {"metavar": "REQUIREMENT", "help": "Run in an environment with this in it. Repeatable."},
+    "python": {
+        "metavar": "PATH|X.Y",
+        "help": "Run in this environment of yours, given by its interpreter; with --with, the version of the one it makes.",
+    },
+    "out": {"metavar": "DIR", "default": Path("reports"), "show_default": True, "help": "Where the files go."},
+    "format": {
+        "metavar": "LIST",
+        "default": ",".join(TABLES),
+        "show_default": True,
+        "callback": _formats,
+        "help": "Which files.",
+    },
+    "device": {"help": "Where the counters run their model."},
+    "timeout": {"metavar": "SECONDS", "help": "Limit per counter."},
+    "formulas": {"metavar": "FILE.py", "help": "Work of ops that the tool does not know. Repeatable."},
+    "quiet": {"help": "Print the verdict and what went wrong, nothing else."},
+    "verbose": {"help": "Print every counter's statement, and each step as it happens."},
+}
+"""How an option looks: its help, and what click takes besides what launch/request.py declares."""
+SHORT = {"quiet": "-q", "verbose": "-v"}
+KINDS: dict[Kind, dict[str, Any]] = {
+    Kind.TEXT: {},
+    Kind.FLAG: {"is_flag": True},
+    Kind.FILE: {"type": PATH},
+    Kind.SETTING: {"callback": _pairs},
+    Kind.LIMIT: {"type": Seconds(min=0, min_open=True)},
 }
 
 
-def options(*names: str) -> Callable[[F], F]:
-    """Decorate a command with these options, shown in this order."""
+def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
+    """The option of this name as click takes it: its declaration, its face, and ``look`` where a command has it otherwise."""
+    option = OPTIONS[name]
+    return _made(option, {**FACE[name], **look}, parameter)
+
+
+def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
+    given = {"multiple": option.repeated, **KINDS[option.kind], **look}
+    if option.choices:
+        given["type"] = click.Choice(option.choices)
+    if option.default not in (None, False):
+        given = {"default": option.default, "show_default": bool(option.default), **given}
+    short = [SHORT[option.name]] if option.name in SHORT else []
+    return click.option(*short, option.flag, parameter or option.parameter, **given)
+
+
+def pictures(function: F) -> F:
+    """Decorate a command with --format for reports that may have a page and pictures."""
+    look = "Which files; svg and png are pictures, which the Markdown then shows."
+    return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
+
+
+def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
+    """Decorate a command with these options, by their names or as ``declared`` and ``models`` make them, in this order."""
+    made = [declared(name) if isinstance(name, str) else name for name in names]
 
     def decorate(function: F) -> F:
-        for name in reversed(names):
-            function = OPTIONS[name](function)
+        for option in reversed(made):
+            function = option(function)
         return function
 
     return decorate
+
+
+def models(function: F) -> F:
+    """Decorate a command with an option for the models of every framework."""
+    for name, option in reversed(model_options().items()):
+        record = frameworks()[name]
+        function = _made(option, {"metavar": record.metavar, "help": record.help})(function)
+    return function

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.escapes import clean
+from ..core.registry import title
 from .streams import say
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 CLEAN = "reconciled"
 """What is said of a model with which all is well."""
-NAMES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
 
 
 def lively() -> bool:
@@ -47,7 +47,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]
 
 def sentence(event: Event) -> str:
     """``TensorFlow: tf.profiler@frozen started``."""
-    name = NAMES.get(event.framework, event.framework)
+    name = title(event.framework)
     if event.phase == "loading":
         return f"{name}: loading"
     if event.phase == "confined":
@@ -92,7 +92,7 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
             if event.framework not in lines:
                 for line in lines.values():  # those that have nothing left to do make room
                     bar.update(line.task, visible=bool(line.running) or line.loading)
-                name = NAMES.get(event.framework, event.framework)
+                name = title(event.framework)
                 lines[event.framework] = _Line(name, bar.add_task(clean(f"{name:<10}  loading"), total=None))
             line = lines[event.framework]
             if event.phase in ("done", "failed"):

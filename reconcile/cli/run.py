@@ -5,57 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from .options import BASELINES, options
+from .options import BASELINES, models, options, pictures
 from .streams import say
 
 if TYPE_CHECKING:
     from ..engine.settle import Collected
+    from ..launch.request import RunRequest
     from ..launch.supervisor import Event
 
 
 @click.command()
 @options(
-    "one-model", "torch", "tf", "onnx", "input", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "model", models, "input", "signature", "trust-file", "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "optimizer",
     "environment", "environments", "with", "python",
-    "out", "format-pictures", "device", "timeout", "formulas", "quiet", "verbose",
+    "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
 def run(
     ctx: click.Context,
-    model: str | None,
-    torch: str | None,
-    tf: str | None,
-    onnx: str | None,
-    inputs: tuple[str, ...],
-    signature: str,
-    trust_file: bool,
-    mapping: Path | None,
+    /,
     write_mapping: Path | None,
-    overrides: dict[str, str],
-    convention: str,
-    convention_files: tuple[Path, ...],
-    counters: tuple[str, ...],
     from_: str | None,
     to: str | None,
-    pass_: str,
-    optimizer: str | None,
     environment: str,
     file: Path | None,
     with_: tuple[str, ...],
     python: str | None,
     out: Path,
     formats: tuple[str, ...],
-    device: str,
-    timeout: float,
-    formulas: tuple[Path, ...],
     quiet: bool,
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Run the counters on a model and reconcile them.
 
@@ -70,13 +56,13 @@ def run(
     With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
     to inputs and weights, the step of PyTorch's or Keras' optimiser.
     """
-    from .. import files
     from ..align.mapping import check, written
     from ..core import atomic
     from ..decode.search import claims
     from ..launch import runner, user_models
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
+    from ..launch.request import models_of, run_request
     from ..report import reports
     from .again import again
     from .ends import choose, ends
@@ -84,49 +70,28 @@ def run(
     from .progress import progress
     from .screen import show
 
-    given = {"tf": tf, "torch": torch, "onnx": onnx}
-    factories = {name: where for name, where in given.items() if where is not None}
-    mapped = "--mapping" if mapping else "--write-mapping" if write_mapping else ""
-    user_models.one_model(model, factories, overrides, inputs, mapped)
-    check(mapping, write_mapping)
-    found = {name: user_models.given(name, where, trusted=trust_file) for name, where in factories.items()}
-    held = {
-        name: files.request(file, trusted=trust_file, signature=signature)
-        for name, file in found.items()
-        if isinstance(file, files.ModelFile)
-    }
-    request = runner.RunRequest(
-        model=model or "",
-        overrides=overrides,
-        convention=convention,
-        convention_files=convention_files,
-        counters=counters,
-        device=device,
-        timeout=timeout,
-        formulas=formulas,
-        factories=factories,
-        files=held,
-        inputs=user_models.read_inputs(inputs),
-        every_convention="html" in formats,
-        mapping=mapping,
-        training=runner.training(pass_, optimizer),
-    )
-    wanted = ends(user_models.counters_of(factories, counters, held) if factories else counters, from_, to)
+    mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
+    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped)
+    check(asked["mapping"], write_mapping, list(models_of(asked)))
+    request = run_request(**asked, formats=formats)
+    given = request.factories
+    counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
+    wanted = ends(counters, from_, to, tuple(given))
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     atomic.prepare(out)
     taken: list[Collected] = []
 
-    def keeping(asked: runner.RunRequest, tell: Callable[[Event], None]) -> Collected:
-        taken.append((take or runner.collect)(asked, tell))
+    def keeping(request: RunRequest, tell: Callable[[Event], None]) -> Collected:
+        taken.append((take or runner.collect)(request, tell))
         return taken[-1]
 
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = runner.run(request, tell, keeping if request.training and model else take)
+        result = runner.run(request, tell, keeping if request.training and request.model else take)
     if taken:
-        result = replace(result, published=claims(model or "", taken[0], BASELINES))
+        result = replace(result, published=claims(request.model, taken[0], BASELINES))
     statement = choose(result, wanted)
-    stem = reports.stem(result.model, training=pass_ == "training")
+    stem = reports.stem(result.model, training=bool(request.training))
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
         formats = reports.with_pictures(out, stem, formats)
     texts = reports.render(result, formats, statement, again(ctx))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -46,22 +47,18 @@ LIST = ".toml"
 @click.pass_context
 def sweep(
     ctx: click.Context,
+    /,
     what: tuple[str, ...],
     inputs: tuple[str, ...],
     names: tuple[str, ...],
     file: Path | None,
-    convention: str,
-    convention_files: tuple[Path, ...],
-    counters: tuple[str, ...],
-    formulas: tuple[Path, ...],
-    device: str,
-    timeout: float,
     out: Path,
     formats: str,
     jobs: int | None,
     dask: str | None,
     fresh: bool,
     quiet: bool,
+    **asked: Any,
 ) -> None:
     """Run every model of a package or a list, and write a page that shows them.
 
@@ -82,23 +79,20 @@ def sweep(
     """
     from ..core import atomic
     from ..sweep import engine, page, store
-    from ..sweep.cells import Manner, request_of
+    from ..sweep.cells import manner_of, request_of
     from ..sweep.engine import Finished
     from .again import again
 
     paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
-    manner = Manner(
-        convention, _texts(convention_files), _texts(formulas), counters, device, timeout, _formats(formats)
-    )
-    _check(manner, convention_files)
+    manner = manner_of(asked, _formats(formats))
+    _check(asked)
     cells = _cells(what, inputs, names, file, paths)
     requests = [request_of(cell, manner, paths) for cell in cells]
     atomic.prepare(out)
-    command = again(ctx, ("names", "file", "inputs", "convention", "convention_files", "counters", "formulas"))
-    words = f"{command.replace('reconcile sweep', ' '.join(['reconcile sweep', *what]), 1)}"
+    command = again(ctx).replace("reconcile sweep", shlex.join(["reconcile", "sweep", *what]), 1)
 
     def pages(finished: list[Finished]) -> None:
-        summary = page.to_markdown(finished, words, "md" in manner.formats)
+        summary = page.to_markdown(finished, command, "md" in manner.formats)
         store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
 
     with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
@@ -152,16 +146,6 @@ def _cells(
     return distinct(found)
 
 
-def _texts(files: tuple[Path, ...]) -> dict[str, str]:
-    """What stands in the user's files: it travels to wherever a cell is run."""
-    from ..core import user_files
-
-    found: dict[str, str] = {}
-    for number, path in enumerate(files):
-        found[f"{number}-{path.name}"] = user_files.text(path, "the file")
-    return found
-
-
 def _formats(text: str) -> tuple[str, ...]:
     allowed = (*TABLES, "html")
     chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
@@ -170,17 +154,17 @@ def _formats(text: str) -> tuple[str, ...]:
     return chosen
 
 
-def _check(manner: object, convention_files: tuple[Path, ...]) -> None:
+def _check(asked: Mapping[str, Any]) -> None:
     """Raise UsageError for names that no cell could use."""
     from ..adapters import COUNTERS
     from ..core.conventions import choose
     from ..core.errors import unknown
-    from ..launch.runner import RunRequest, conventions_of
-    from ..sweep.cells import Manner
+    from ..launch.request import run_request
+    from ..launch.runner import conventions_of
 
-    assert isinstance(manner, Manner)
-    choose(manner.convention, conventions_of(RunRequest("", {}, convention_files=convention_files)))
-    for name in manner.counters:
+    request = run_request(**asked)
+    choose(request.convention, conventions_of(request))
+    for name in request.counters:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
 

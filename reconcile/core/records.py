@@ -5,12 +5,9 @@ A worker writes a :class:`Trace` or a :class:`Ledger`; home reads it back.  Noth
 """
 
 from json import dumps, loads
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 SCHEMA = 1
-
-TITLES = {"tf": "TensorFlow", "torch": "PyTorch", "onnx": "ONNX"}
-"""Frameworks by their own names."""
 
 MAC = "MAC"
 FLOP = "FLOP"
@@ -59,15 +56,39 @@ CALLED_WITH = "called with "
 Shape = Optional[Tuple[Optional[int], ...]]
 
 
-class Layer(NamedTuple):
-    """One row of the per-layer table: the pair's name, and the layer's path on either side (dots between levels).
+Paths = Union[str, Sequence[str]]
+"""One layer's path in a framework, dots between levels, or several where the framework has several modules for it."""
 
-    Where one side has several modules for the layer (a convolution and its activation), give a tuple of paths.
+SUGAR = ("tf", "torch")
+"""Frameworks whose paths follow a layer's name by position."""
+
+_Layer = NamedTuple("_Layer", [("name", str), ("paths", Dict[str, Paths])])
+
+
+class Layer(_Layer):
+    """One row of the per-layer table: the pair's name for it, and its paths in each framework.
+
+    ``Layer("gru", "gru", ("rnn", "act"))`` and ``Layer("gru", tf="gru", torch=("rnn", "act"))`` say the same; the paths in any
+    other framework go by its name.
     """
 
-    name: str
-    tf: Union[str, Tuple[str, ...]]
-    torch: Union[str, Tuple[str, ...]]
+    __slots__ = ()
+
+    def __new__(cls, name, tf=(), torch=(), **others):
+        # type: (Any, str, Paths, Paths, **Paths) -> Any
+        return _Layer.__new__(cls, name, dict(zip(SUGAR, (tf, torch)), **others))
+
+    def to_list(self):
+        # type: () -> List[Any]
+        """``[name, tf, torch]``, and a dict of the others if there are any: how it travels and how a baseline keeps it."""
+        others = {name: paths for name, paths in self.paths.items() if name not in SUGAR}
+        return [self.name] + [self.paths[name] for name in SUGAR] + ([others] if others else [])
+
+    @classmethod
+    def from_list(cls, data):
+        # type: (Sequence[Any]) -> Any
+        """Read :meth:`to_list` back."""
+        return cls(*data[:3], **(data[3] if len(data) > 3 else {}))
 
 
 class Tensor(NamedTuple):
@@ -195,9 +216,12 @@ def op_from(data):
 
 def to_json(record):
     # type: (Any) -> str
-    """Serialise a trace or a ledger, with the schema version."""
+    """Serialise a trace or a ledger, with the schema version.
+
+    By its fields, not by its class: an outside adapter may have its records from another copy of this module.
+    """
     data = dict(record._asdict())
-    if isinstance(record, Trace):
+    if "sightings" not in data:
         data["kind"] = "trace"
         data["ops"] = [_op_to(op) for op in record.ops]
         data["problems"] = [dict(p._asdict()) for p in record.problems]

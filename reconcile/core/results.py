@@ -195,14 +195,14 @@ class LayerRow:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One row of two models that were aligned by themselves: the layers of either that belong together, by their paths.
+    """One row of two models that were aligned automatically: the layers that belong together, as paths by framework.
 
-    ``by`` is the evidence, '' for a layer that stays without a partner; ``comment`` then says why.
+    ``paths`` has both frameworks, in the order of the registry, the one without a layer with (). ``by`` is the evidence, ''
+    for a layer that stays without a partner; ``comment`` then says why.
     """
 
     layer: str
-    tf: tuple[str, ...]
-    torch: tuple[str, ...]
+    paths: Mapping[str, tuple[str, ...]]
     by: str
     comment: str = ""
 

@@ -39,7 +39,7 @@ class Source:
     @property
     def align(self) -> Alignment:
         """Layer names of the pair, as that data has them."""
-        return Alignment([Layer(*layer) for layer in self.found.meta["layers"]])
+        return Alignment(list(map(Layer.from_list, self.found.meta["layers"])))
 
     @property
     def batch(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..adapters import COUNTERS
 from ..core.conventions import BUILT_IN, Convention
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError, short, unknown
 from ..core.records import Ledger
@@ -17,7 +18,8 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.environments import CURRENT, EnvironmentError_, ensure
 from ..launch.environments import load as load_environments
-from ..launch.runner import RunRequest, collect, pair_file
+from ..launch.request import RunRequest, run_request
+from ..launch.runner import collect, pair_file
 from ..launch.supervisor import Event
 from .grammar import Candidate, Source, candidates
 
@@ -180,7 +182,7 @@ def _stem(source: Source) -> str:
 
 def claims(model: str, found: Collected, folder: Path) -> tuple[Claim, ...]:
     """What the pair lists as published, each looked up in this run and in the saved baselines of the model."""
-    sources = [Source("current", found), *saved(RunRequest(model, {}), folder)]
+    sources = [Source("current", found), *saved(run_request(model=model), folder)]
     told = []
     for text, claim, where in found.meta["published"]:
         matches = search(model, figure(text), sources).matches
@@ -229,7 +231,9 @@ def _run(
     lost = [r for r in (*found.traces, *found.ledgers) if isinstance(r, Missing)]
     notes += [f"{name}: {m.name} ({m.framework}): {m.reason}." for m in lost]
     sources = [Source(name, found)]
-    if name == CURRENT and recipe and "tf" in found.meta["frameworks"] and not any(m.framework == "tf" for m in lost):
+    asked_of = COUNTERS[SESSION].framework
+    there = asked_of in found.meta["frameworks"] and asked_of not in {missing.framework for missing in lost}
+    if name == CURRENT and recipe and there:
         more = take(replace(request, counters=(SESSION,)), progress)
         if any(isinstance(r, Ledger) for r in more.ledgers):
             sources.append(Source(name, more))

@@ -10,7 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ..core.causes import State
 from ..core.errors import short
-from ..core.records import TITLES, Entry, Ledger, Op, Problem, Sighting, Trace
+from ..core.records import Entry, Ledger, Op, Problem, Sighting, Trace
+from ..core.registry import frameworks
 
 
 class Malformed(Exception):
@@ -95,8 +96,8 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
     for index, sighting in enumerate(data.get("sightings", ())):
         _fields(sighting, _SIGHTING, f"{where}.sightings[{index}]")
         _op(sighting["op"], f"{where}.sightings[{index}].op")
-    if data["framework"] not in TITLES:
-        raise Malformed(f"{where}.framework is {short(data['framework'])}, none of {', '.join(TITLES)}")
+    if data["framework"] not in frameworks():
+        raise Malformed(f"{where}.framework is {short(data['framework'])}, none of {', '.join(frameworks())}")
     if kind == "ledger" and data["unit"] not in ("MAC", "FLOP"):
         raise Malformed(f"{where}.unit is {short(data['unit'])}, neither MAC nor FLOP")
 

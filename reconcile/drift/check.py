@@ -13,7 +13,8 @@ from ..core.conventions import choose
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.runner import RunRequest, collect, conventions_of
+from ..launch.request import RunRequest
+from ..launch.runner import collect, conventions_of
 from ..launch.supervisor import Event
 from ..work import load as load_work
 from ..work import scoped
@@ -89,13 +90,10 @@ def check(
     return replace(done, written=True, kept=save(path, found, environment))
 
 
-def between(
-    older: Path, newer: Path, convention: str, convention_files: tuple[Path, ...] = (), formulas: tuple[Path, ...] = ()
-) -> Drift:
-    """What moved between two saved baselines, or two ledgers by themselves. Raises UsageError if they do not compare."""
-    request = RunRequest("", {}, convention, convention_files, formulas=formulas)
-    conventions = conventions_of(request)
-    chosen = choose(convention, conventions)
+def between(older: Path, newer: Path, request: RunRequest) -> Drift:
+    """What moved between two saved baselines, or two ledgers without traces, under the convention and with the formulas of
+    the request. Raises UsageError if they do not compare."""
+    chosen = choose(request.convention, conventions_of(request))
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two of the same model.")
@@ -111,7 +109,7 @@ def between(
         )
     load_work()
     with scoped():
-        load_formulas(formulas)
+        load_formulas(request.formulas)
         return compare(old.found, new.found, chosen)
 
 

@@ -53,7 +53,7 @@ def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> 
 
 
 def _align(found: Collected) -> Alignment:
-    return Alignment([Layer(*layer) for layer in found.meta["layers"]])
+    return Alignment(list(map(Layer.from_list, found.meta["layers"])))
 
 
 def _traces(found: Collected) -> dict[str, Trace]:

@@ -28,8 +28,7 @@ class Reconciled:
 
 def build(seen: View, trace: Trace) -> Bridge:
     """The items of one ledger, by its counter's own bridge."""
-    folder = COUNTERS[seen.counter].folder
-    module = importlib.import_module(f"..adapters.counters.{folder}.bridge", __package__)
+    module = importlib.import_module(f"{COUNTERS[seen.counter].module}.bridge")
     bridge: Bridge = module.bridge(seen, trace)
     return bridge
 

@@ -11,6 +11,7 @@ from ..adapters.counters.rulebook import NotCounted, RuleBook
 from ..core.causes import Cause
 from ..core.conventions import Convention
 from ..core.records import Op
+from ..core.registry import frameworks
 from ..core.results import Adjustment, Evidence
 from ..work import ZERO, Work, work_of
 from .booking import book
@@ -47,7 +48,7 @@ def _amount(
 
 def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
     counter = COUNTERS[proof.counter]
-    module = importlib.import_module(f"..adapters.counters.{counter.folder}.rules", __package__)
+    module = importlib.import_module(f"{counter.module}.rules")
     counted = _counted(module.BOOK, proof, versions)
     if not proof.times:
         total = ZERO
@@ -95,9 +96,11 @@ def _per_call(total: Work, times: int) -> Work:
 
 
 def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:
-    """Between traces: the component's sum over PyTorch's ops, less that over TensorFlow's."""
+    """Between traces: the component's sum over the second one's ops, less that over the first one's, in the registry's order."""
+    present = {id.partition(":")[0] for id in ops}
+    first = next(name for name in frameworks() if name in present)
     delta = 0
     for id in proof.ops:
         count = getattr(work_of(ops[id]) * ops[id].calls, proof.component)
-        delta += -count if id.startswith("tf:") else count
+        delta += -count if id.startswith(f"{first}:") else count
     return convention.weight(proof.component) * delta

@@ -46,7 +46,7 @@ def settle(
 def _aligned(found: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: no convention has a say in that, and no more of a training step than the model's call."""
     traces = [_called(trace) for trace in found.traces if isinstance(trace, Trace)]
-    return alignment([Layer(*layer) for layer in found.meta["layers"]], traces, mapping)
+    return alignment(list(map(Layer.from_list, found.meta["layers"])), traces, mapping)
 
 
 def _called(trace: Trace) -> Trace:

@@ -9,51 +9,30 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ..core.errors import UsageError, brief, reason
+from ..core.protocol import ModelFile
+from ..core.registry import frameworks
 from . import archive, members, wire
 
 LIMIT = 2 << 30
 """Bytes a file may hold, unpacked: also what one protobuf message can (protobuf.dev/programming-guides/encoding)."""
 
-KINDS = {
-    "graph_def": ("tf", "a frozen TensorFlow graph"),
-    "saved_model": ("tf", "a SavedModel"),
-    "keras": ("tf", "a Keras model"),
-    "keras_h5": ("tf", "a Keras model in HDF5"),
-    "exported_program": ("torch", "a torch.export archive"),
-    "torchscript": ("torch", "a TorchScript archive"),
-    "onnx": ("onnx", "an ONNX model"),
-}
+KINDS = {kind: (record.name, title) for record in frameworks().values() for kind, title in record.files}
 """Kind -> the option that takes it, and what it is called."""
 
-WAY_OUT = "Write a factory that loads it (--{0} MODULE:FUNCTION)"
+WAY_OUT = f"Write a factory that loads it (--{KINDS['torchscript'][0]} MODULE:FUNCTION)"
 PICKLE = (
     "it is a pickle, and a pickle runs whatever code it brings along: nothing is unpickled here. "
-    + WAY_OUT.format("torch")
+    + WAY_OUT
     + ", or save the model with torch.export.save (.pt2)"
 )
 EXPECTED = (
     "a frozen .pb, a SavedModel folder, .keras, .h5, .pt2, a TorchScript archive or .onnx, by their content, whatever the "
     "name ends in"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFile:
-    """A file or folder that holds a model: absolute path, kind (a key of KINDS) and bytes unpacked."""
-
-    path: str
-    kind: str
-    size: int
-
-    @property
-    def framework(self) -> str:
-        """The option that takes this kind: tf, torch or onnx."""
-        return KINDS[self.kind][0]
 
 
 def wrong(path: Path, why: str) -> UsageError:
@@ -73,7 +52,7 @@ ENDINGS = (".pb", ".keras", ".h5", ".hdf5", ".pt2", ".pt", ".pth", ".ts", ".onnx
 
 
 def read(framework: str, text: str, trusted: bool = False) -> ModelFile:
-    """The model file at this path, given as --tf, --torch or --onnx. Raises UsageError, with the way out."""
+    """The model file at this path, given by that framework's option. Raises UsageError, with the way out."""
     path = Path(text)
     try:
         found = _folder(path, trusted) if os.path.isdir(path) else _file(path, trusted)
@@ -81,8 +60,9 @@ def read(framework: str, text: str, trusted: bool = False) -> ModelFile:
         raise wrong(path, "there is no such file") from None
     except (OSError, ValueError) as error:
         raise wrong(path, f"it cannot be read: {reason(error)}") from error
-    if found.framework != framework:
-        raise wrong(path, f"it is {KINDS[found.kind][1]}: give it with --{found.framework}, not --{framework}")
+    option, title = KINDS[found.kind]
+    if option != framework:
+        raise wrong(path, f"it is {title}: give it with --{option}, not --{framework}")
     return found
 
 
@@ -122,7 +102,7 @@ def _no_model(head: bytes) -> str:
     if head[4:8] == b"TFL3":
         return "it is a TensorFlow Lite model; give the SavedModel or Keras file that it was converted from"
     if head[:4] == b"GGUF" or (head[8:9] == b"{" and head[:8].strip(b"\0") != head[:8]):
-        return f"it holds weights without a model. {WAY_OUT.format('torch')}"
+        return f"it holds weights without a model. {WAY_OUT}"
     return ""
 
 
@@ -147,7 +127,7 @@ def _archive_kind(path: Path, names: frozenset[str]) -> str:
             return "torchscript"
         raise wrong(path, PICKLE)
     if any(name.startswith("data/aotinductor/") and name.endswith((".so", ".cpp", ".pyd", ".dll")) for name in inside):
-        raise wrong(path, f"it holds compiled code (AOTInductor), no program to read. {WAY_OUT.format('torch')}")
+        raise wrong(path, f"it holds compiled code (AOTInductor), no program to read. {WAY_OUT}")
     weights = ("data/weights/", "data/constants/")
     older = any(name.startswith(weights) and name.endswith(".pt") for name in inside)
     if any(name.startswith("models/") and name.endswith(".json") for name in inside) and not older:
@@ -201,7 +181,7 @@ def _folder(path: Path, trusted: bool) -> ModelFile:
     inside = path / "saved_model.pb"
     if not inside.is_file():
         if (path / "config.json").is_file():
-            raise wrong(path, f"it holds weights and a configuration, no model. {WAY_OUT.format('torch')}")
+            raise wrong(path, f"it holds weights and a configuration, no model. {WAY_OUT}")
         raise wrong(path, "there is no saved_model.pb in this folder")
     root, total = Path(os.path.realpath(path)), 0
     for number, (folder, folders, files) in enumerate(os.walk(root, onerror=_raise)):
@@ -242,8 +222,3 @@ def _check_link(path: Path, root: Path, inside: Path) -> None:
         raise wrong(path, f"{inside.name} is a link that leads nowhere ({reason(error)})") from error
     if root not in target.parents:
         raise wrong(path, f"{inside.name} is a link that leads out of it")
-
-
-def request(found: ModelFile, *, trusted: bool, signature: str) -> dict[str, Any]:
-    """The part of a worker's request that says what to load."""
-    return {"path": found.path, "kind": found.kind, "size": found.size, "trusted": trusted, "signature": signature}

@@ -20,7 +20,7 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..model_zoo.pair import zoo_names
 from .environments import CURRENT, Environment, cache_root, folder_of
-from .runner import RunRequest
+from .request import RunRequest
 
 
 @cache

@@ -27,18 +27,17 @@ from packaging.utils import canonicalize_name
 from ..adapters import COUNTERS
 from ..core import toml
 from ..core.errors import UsageError, short, unknown
+from ..core.framework import Framework
+from ..core.registry import frameworks
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, theirs, uv_command
 
 __all__ = ["CURRENT", "Environment", "EnvironmentError_", "adhoc", "at", "cache_root", "ensure", "folder_of", "load"]
 
 CURRENT = "current"
-FRAMEWORKS = ("tf", "torch")
 STAMP = "reconcile-complete"
 INSTALL_LIMIT = 3600.0
 BUILT_IN_FILE = Path(__file__).with_name("environments.toml")
 
-_TF = {"tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "keras", "tensorflow-macos"}
-_TORCH = {"torch", "torchvision", "thop", "fvcore", "torchinfo", "ptflops"}
 _OPERATORS = {"==": "", "===": "", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "!=": "ne", "~=": "like"}
 
 
@@ -91,13 +90,13 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     parsed = [_requirement(where, text) for text in with_]
     _check_python("--python", python)
     names = {canonicalize_name(r.name) for r in parsed}
-    frameworks = tuple(f for f, known in zip(FRAMEWORKS, (_TF, _TORCH), strict=True) if names & known) or FRAMEWORKS
-    requirements = tuple(with_)
-    if "torch" in frameworks and "setuptools" not in names:
-        requirements += (_setuptools(python),)
+    installable = _installable()
+    there = [record for record in installable if names & set(record.distributions)] or installable
+    beside = {name for record in there for name in record.beside} - names
+    requirements = (*with_, *(_pinned(name, python) for name in sorted(beside)))
     label = "+".join(_label(r) for r in parsed) + ("" if python == CURRENT else f"-py{python}")
     title = f"{', '.join(with_)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
-    return Environment(label, title, python, frameworks, requirements)
+    return Environment(label, title, python, tuple(record.name for record in there), requirements)
 
 
 def at(python: str) -> Environment:
@@ -105,7 +104,7 @@ def at(python: str) -> Environment:
     path, version = theirs(python)
     folder = path.parents[1].name if path.parent.name == "bin" else path.name
     name = f"python-{re.sub(r'[^A-Za-z0-9._+-]', '-', folder).strip('.-') or path.name}"
-    return Environment(name, str(path), version, FRAMEWORKS, (), (), path)
+    return Environment(name, str(path), version, tuple(f.name for f in _installable()), (), (), path)
 
 
 def ensure(env: Environment, progress: Callable[[str], None] = lambda _message: None) -> Path:
@@ -274,11 +273,12 @@ def _environment(file: str, name: str, table: object) -> Environment:
         if not isinstance(table[key], list) or not all(isinstance(item, str) for item in table[key]):
             raise UsageError(f"{where}: {key} must be a list of texts, not {short(table[key])}.")
     _check_python(f"{where}: python", table["python"])
-    if not table["frameworks"] or set(table["frameworks"]) - set(FRAMEWORKS):
-        raise UsageError(f"{where}: frameworks must be one or both of {', '.join(FRAMEWORKS)}.")
+    installable = [record.name for record in _installable()]
+    if not table["frameworks"] or set(table["frameworks"]) - set(installable):
+        raise UsageError(f"{where}: frameworks must be some of {', '.join(installable)}.")
     for text in table["requirements"]:
         _requirement(f"{where}: requirements", text)
-    chosen = tuple(f for f in FRAMEWORKS if f in table["frameworks"])
+    chosen = tuple(f for f in installable if f in table["frameworks"])
     for counter in table["counters"]:
         if counter not in COUNTERS:
             raise UsageError(f"{where}: counters: {unknown('counter', counter, COUNTERS)}")
@@ -298,6 +298,16 @@ def _requirement(where: str, text: str) -> Requirement:
         return Requirement(text)
     except InvalidRequirement as error:
         raise UsageError(f"{where}: {short(text)} is no requirement such as tensorflow==2.15.1.") from error
+
+
+def _installable() -> list[Framework]:
+    """The frameworks that an environment can hold the sides of a pair of."""
+    return [record for record in frameworks().values() if record.factories]
+
+
+def _pinned(requirement: str, python: str) -> str:
+    """What a framework needs beside it, in the version that this Python can have."""
+    return _setuptools(python) if requirement == "setuptools" else requirement
 
 
 def _setuptools(python: str) -> str:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from ..adapters import COUNTERS
 from ..core.errors import UsageError
-from ..core.records import TITLES, Ledger, Trace
+from ..core.records import Ledger, Trace
+from ..core.registry import title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
-from .runner import RunRequest, collect
+from .request import RunRequest
+from .runner import collect
 from .supervisor import Event
 
 
@@ -28,7 +30,7 @@ def collect_in(
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
         elsewhere = [name for name in request.factories if name not in env.frameworks]
         if elsewhere:
-            raise UsageError(f"the environment {env.name} has no {TITLES[elsewhere[0]]} to make the model with.")
+            raise UsageError(f"the environment {env.name} has no {title(elsewhere[0])} to make the model with.")
         try:
             python = ensure(env, say)
         except EnvironmentError_ as error:
@@ -56,11 +58,11 @@ def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
 
 
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:
-    """The counters that an environment is for: its own list, else all of its frameworks but the recipes.
+    """The counters that an environment is for: its own list, else those of its frameworks that run unasked.
 
     A recipe takes a pair file: of a model of the user's own it is the others that are counted.
     """
-    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and not c.recipe)
+    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and c.default)
     listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or here
     return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
 
@@ -73,7 +75,7 @@ def traceless(found: Collected) -> list[str]:
 
 def lender(request: RunRequest, frameworks: list[str]) -> Collected:
     """The current environment's traces of these frameworks; a worker needs a counter, so one each goes along."""
-    first = {c.framework: name for name, c in reversed(COUNTERS.items()) if not c.recipe}
+    first = {c.framework: name for name, c in reversed(COUNTERS.items()) if c.default}
     return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
 
 

@@ -3,65 +3,55 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..adapters import COUNTERS
-from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
-from ..core.records import TITLES, Ledger, Trace
+from ..core.framework import Framework, adapter_of
+from ..core.protocol import TRACE, UserModel, WorkerRequest
+from ..core.records import Ledger, Trace
+from ..core.registry import frameworks
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..worker.capture import TRACE
-from ..worker.factory import Given, is_made, is_model, kind, said
-from ..worker.main import EMPTY, PACKAGES, Worker
+from ..worker.factory import Given, kind, said
+from ..worker.main import EMPTY, Worker
 from . import user_models
-from .runner import unseeing
+from .runner import counters_of_request, unseeing
 from .supervisor import Event
 
 
 class Live(Given):
     """One framework's model, or a function that makes one, in the caller's hands.
 
-    A PyTorch module is copied for every counter, since some leave things behind; a TensorFlow model is only read.
+    The adapter copies a model for every counter that may leave something behind in it.
     """
 
-    def __init__(self, framework: str, model: Any, inputs: Any) -> None:
-        name = getattr(model, "__name__", None) or type(model).__name__
-        specs = [inputs] if isinstance(inputs, str) else inputs
-        textual = isinstance(specs, Sequence) and specs and all(isinstance(item, str) for item in specs)
-        request = {
-            "factories": {framework: name},
-            "name": name,
-            "said": {framework: name},
-            "inputs": [[i.name, i.shape, i.dtype] for i in user_models.read_inputs(specs)] if textual else [],
-        }
-        super().__init__(framework, request)
+    def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
+        super().__init__(request, adapter)
         self.model = model
-        self.inputs = None if textual or inputs is None else (inputs,)
+        self.example = None if self.given is not None or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
-        if not is_made(self.framework, self.model) and callable(self.model) and self._makes_one():
+        has_inputs = self.example is not None or self.given is not None
+        if (
+            not self.adapter.is_made(self.model)
+            and callable(self.model)
+            and self.adapter.makes_one(self.model, has_inputs)
+        ):
             model = super()._build(_params)
-        elif is_model(self.framework, self.model):
-            torch = self.framework == "torch"
-            model = self._calling(lambda: _copied(self.model) if torch else self.model, f"copying {self.where}")
-            self._arguments = self._arguments_of(model, self.inputs, "")
+        elif self.adapter.is_model(self.model):
+            model = self._calling(lambda: self.adapter.copy(self.model), f"copying {self.where}")
+            self._arguments = self._arguments_of(model, self.example, "")
         else:
-            raise FactoryError(
-                f"{self.framework}= is {kind(self.model)}; give a {TITLES[self.framework]} model or a function that makes one."
-            )
-        if self.inputs is not None:
-            self._arguments = self._arguments_of(model, self.inputs, "")
+            name, title = self.framework.name, self.framework.title
+            raise FactoryError(f"{name}= is {kind(self.model)}; give a {title} model or a function that makes one.")
+        if self.example is not None:
+            self._arguments = self._arguments_of(model, self.example, "")
         return model
-
-    def _makes_one(self) -> bool:
-        """Whether a plain function is a factory: TensorFlow functions that take inputs are models themselves."""
-        return self.framework == "torch" or (self.inputs is None and self.given is None)
 
     def _factory(self) -> Any:
         return self.model
@@ -73,19 +63,28 @@ class Live(Given):
             raise declined(f"{what} {said(error)}.") from error
 
 
-def _copied(module: Any) -> Any:
-    """A copy of a PyTorch module; where new tensors are made on meta, without a copy of its weights."""
-    import torch
-
-    if not torch.empty(()).is_meta:
-        return copy.deepcopy(module)
-    twins: dict[int, Any] = {}
-    for tensor in (*module.parameters(), *module.buffers()):
-        if type(tensor) is torch.nn.Parameter:
-            twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
-        elif type(tensor) is torch.Tensor:
-            twins[id(tensor)] = tensor.to("meta")
-    return copy.deepcopy(module, twins)
+def _request(
+    framework: Framework, model: Any, inputs: Any, counters: Sequence[str], device: str, training: str
+) -> WorkerRequest:
+    name = getattr(model, "__name__", None) or type(model).__name__
+    specs = [inputs] if isinstance(inputs, str) else inputs
+    textual = isinstance(specs, Sequence) and specs and all(isinstance(item, str) for item in specs)
+    given = user_models.read_inputs(specs) if textual else ()
+    return WorkerRequest(
+        framework=framework,
+        tasks=(TRACE, *counters),
+        out="",
+        counters=counters_of_request(counters),
+        model=UserModel(
+            factory=name,
+            name=name,
+            params={framework.name: name},
+            frameworks=(framework.name,),
+            inputs=tuple((i.name, i.shape, i.dtype) for i in given),
+        ),
+        device=device,
+        training=training,
+    )
 
 
 def collect_live(
@@ -103,21 +102,25 @@ def collect_live(
     counters = user_models.counters_of(dict.fromkeys(models, ""), asked)
     traces: list[Trace | Missing] = []
     ledgers: list[Ledger | Missing] = []
-    pairs = {name: Live(name, models[name], inputs) for name in PACKAGES if name in models}
-    for framework, pair in pairs.items():
-        worker = Worker({"framework": framework, "out": "", "device": device, "recipe": "", "training": training}, pair)
-        with _untouched(framework):
-            trace = _taken(worker, TRACE, framework, device, progress)
+    names = {}
+    for framework in (record for name, record in frameworks().items() if name in models):
+        mine = [name for name in counters if COUNTERS[name].framework == framework.name]
+        request = _request(framework, models[framework.name], inputs, mine, device, training)
+        adapter = adapter_of(framework)
+        pair = Live(request, adapter, models[framework.name], inputs)
+        names[framework.name] = pair.where
+        worker = Worker(request, pair)
+        with _quietly(), adapter.untouched():
+            trace = _taken(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
-            for counter in (name for name in counters if COUNTERS[name].framework == framework):
+            for counter in mine:
                 if training and COUNTERS[counter].blind:
                     ledgers.append(unseeing(counter))
                     continue
-                ledger = _taken(worker, counter, framework, device, progress)
+                ledger = _taken(worker, counter, progress)
                 assert not isinstance(ledger, Trace)
                 ledgers.append(ledger)
-    names = {name: pair.where for name, pair in pairs.items()}
     meta = {
         **EMPTY,
         "name": user_models.name_of(names),
@@ -128,36 +131,28 @@ def collect_live(
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 
-def _taken(
-    worker: Worker, task: str, framework: str, device: str, progress: Callable[[Event], None]
-) -> Trace | Ledger | Missing:
-    progress(Event(framework, task, "started"))
+def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trace | Ledger | Missing:
+    framework, device = worker.framework, worker.request.device
+    progress(Event(framework.name, task, "started"))
     try:
         record: Trace | Ledger = worker.take(task, {})
     except FactoryError as error:
         raise UsageError(str(error)) from error
     except Exception as error:
-        unit = "" if task == TRACE else COUNTERS[task].unit
-        lost = isinstance(error, ModuleNotFoundError) and error.name == PACKAGES[framework]
+        progress(Event(framework.name, task, "failed"))
+        lost = isinstance(error, ModuleNotFoundError) and error.name == framework.package
         state = State.SKIPPED if lost else State.FAILED
-        name = "trace" if task == TRACE else task
-        progress(Event(framework, task, "failed"))
-        return Missing(
-            name, framework, state, said(error).removeprefix("raised "), unit, "" if task == TRACE else device
-        )
-    progress(Event(framework, task, "done"))
+        reason = said(error).removeprefix("raised ")
+        if task == TRACE:
+            return Missing("trace", framework.name, state, reason, "", "")
+        return Missing(task, framework.name, state, reason, COUNTERS[task].unit, device)
+    progress(Event(framework.name, task, "done"))
     return record
 
 
 @contextlib.contextmanager
-def _untouched(framework: str) -> Iterator[None]:
-    """The caller's random numbers go on as if nothing had run in between, and what old counters warn of stays here."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+def _quietly() -> Iterator[None]:
+    """What old counters warn of stays here."""
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if framework == "torch":
-            import torch
-
-            stack.enter_context(torch.random.fork_rng())
-            stack.callback(keras_model.place, "")
         yield

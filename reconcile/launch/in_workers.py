@@ -13,31 +13,20 @@ import sysconfig
 from collections.abc import Mapping
 from typing import Any
 
-from .. import files
 from ..core.errors import UsageError
-from ..core.records import TITLES
-from ..model_zoo.pair import Input
-from . import user_models
+from ..core.registry import title
 
 
-def factories_of(models: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """``module:function`` or a model file's path per framework, and what the files are (``files.request``).
-
-    Raises UsageError for what cannot be named so.
-    """
-    names = {framework: _named(framework, model) for framework, model in models.items()}
-    found = {framework: user_models.given(framework, name) for framework, name in names.items()}
-    held = {name: file for name, file in found.items() if isinstance(file, files.ModelFile)}
-    return names, {name: files.request(file, trusted=False, signature="") for name, file in held.items()}
+def named(models: Mapping[str, Any]) -> dict[str, str]:
+    """``module:function``, or a model file's path, per framework. Raises UsageError for a model that has no such name."""
+    return {framework: _named(framework, model) for framework, model in models.items()}
 
 
-def inputs_of(inputs: Any) -> tuple[Input, ...]:
+def shapes(inputs: Any) -> tuple[str, ...]:
     """Shapes as the command line takes them: one text or several. Raises UsageError for tensors."""
-    if inputs is None:
-        return ()
-    texts = [inputs] if isinstance(inputs, str) else inputs
+    texts = (inputs,) if isinstance(inputs, str) else () if inputs is None else inputs
     if isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts):
-        return user_models.read_inputs(texts)
+        return tuple(texts)
     raise UsageError(
         "inputs= are values at hand, which do not travel to a worker process: give shapes such as '1,3,224,224', or let the "
         "function return (model, inputs)."
@@ -61,7 +50,7 @@ def _named(framework: str, model: Any) -> str:
         return model
     what = f"{framework}= is "
     if not (inspect.isroutine(model) or inspect.isclass(model)) or inspect.ismethod(model):
-        kind = TITLES[framework]
+        kind = title(framework)
         raise UsageError(
             f"{what}an object of the class {type(model).__name__}, and a model at hand does not travel to another process "
             f"without being pickled: give the function or class that makes the {kind} model, or leave isolated=True out."

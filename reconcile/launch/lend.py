@@ -19,9 +19,9 @@ from ..adapters import COUNTERS
 def lend(folder: Path, python: str) -> Path:
     """Make ``folder`` hold the counters' packages of this environment that a Python of that version (``3.11``) can run."""
     folder.mkdir()
-    for package in dict.fromkeys(counter.folder for counter in COUNTERS.values()):
+    for name in dict.fromkeys(counter.distribution for counter in COUNTERS.values() if counter.distribution):
         found: dict[str, Distribution] = {}
-        _gather(package, found)
+        _gather(name, found)
         if all(_runs_on(python, dist) for dist in found.values()):
             for dist in found.values():
                 _link(dist, folder)

@@ -21,7 +21,8 @@ from ..work.formula_files import load_formulas
 from . import cache as kept
 from .environments import CURRENT, Environment, EnvironmentError_, ensure
 from .in_environment import counters_of, lender, traceless, with_trace, within
-from .runner import RunRequest, collect, conventions_of
+from .request import RunRequest
+from .runner import collect, conventions_of
 from .supervisor import Event, abandon
 
 WORKERS = 2
@@ -145,12 +146,12 @@ def _neighbours(kept: Sequence[tuple[Environment, Collected]], convention: Conve
     chains: dict[str, list[End]] = {}
     align = Alignment([])
     for environment, collected in kept:
-        align = Alignment([Layer(*layer) for layer in collected.meta["layers"]])
+        align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
         traces = {t.framework: t for t in collected.traces if isinstance(t, Trace)}
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:
                 end = End(f"{environment.name}: {ledger.counter}", ledger, traces[ledger.framework])
-                chains.setdefault(COUNTERS[ledger.counter].folder, []).append(end)
+                chains.setdefault(COUNTERS[ledger.counter].family, []).append(end)
     return tuple(
         between_runs(a, b, align, convention) for chain in chains.values() for a, b in itertools.pairwise(chain)
     )

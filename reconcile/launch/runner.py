@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,10 @@ from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, unknown
-from ..core.numbers import seconds
-from ..core.records import TITLES, Ledger, Trace
+from ..core.framework import Framework, relative
+from ..core.protocol import TRACE, WorkerRequest
+from ..core.records import Ledger, Trace
+from ..core.registry import frameworks, title
 from ..core.results import RunResult
 from ..core.signals import passed_on
 from ..engine.reconcile import Missing
@@ -23,66 +24,11 @@ from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import pair as pairs
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
-from ..worker.capture import TRACE
-from ..worker.main import PACKAGES
 from . import user_models, zipapp
 from .interpreters import Interpreter
 from .lend import lend
+from .request import RunRequest
 from .supervisor import Event, Outcome, Supervisor
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
-    per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own, and ``files`` (framework -> what files.request says) where that is a file; ``mapping`` is a file that says
-    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name;
-    ``formulas`` are Python files that register work formulas;
-    ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
-    ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
-    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
-
-    model: str
-    overrides: Mapping[str, str]
-    convention: str = "matmul"
-    convention_files: tuple[Path, ...] = ()
-    counters: tuple[str, ...] = ()
-    device: str = "cpu"
-    timeout: float = 600.0
-    formulas: tuple[Path, ...] = ()
-    python: str = ""
-    theirs: str = ""
-    trace: bool = True
-    training: str = ""
-    factories: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    inputs: tuple[pairs.Input, ...] = ()
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    paths: tuple[str, ...] = ()
-    every_convention: bool = False
-    mapping: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Raises UsageError for a time limit that is none."""
-        seconds(self.timeout)
-
-
-PASSES = ("forward", "training")
-OPTIMIZERS = ("sgd", "adam")
-
-
-def training(pass_: str, optimizer: str | None) -> str:
-    """The optimiser of a training step, '' for a call of the model. Raises UsageError for names that are none."""
-    if pass_ not in PASSES:
-        raise unknown("pass", pass_, PASSES)
-    if optimizer is not None and optimizer not in OPTIMIZERS:
-        raise unknown("optimizer", optimizer, OPTIMIZERS)
-    if optimizer and pass_ != "training":
-        raise UsageError(
-            'an optimizer is that of a training step: give --pass training (pass_="training" in Python), too.'
-        )
-    return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
-
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
@@ -107,7 +53,7 @@ def run(
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
     """Run the workers and read what they leave. Raises UsageError as ``run`` does."""
     counters = _counters(request)
-    what = _what(request)
+    what = _model(request)
     with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
         meta, found = _collect(request, what, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, found, request)
@@ -122,24 +68,25 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
     return found
 
 
-def _what(request: RunRequest) -> dict[str, Any]:
-    """The part of a worker's request that names the model: a pair file with its parameters, or factories with inputs."""
+def _model(request: RunRequest) -> dict[str, dict[str, Any]]:
+    """The fields of each framework's request that name the model: a pair file with its parameters, or a model of the user's."""
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if request.factories:
-        said = user_models.body(request.factories, request.inputs, request.files, request.arguments)
-        return {**said, "paths": [*request.paths, *paths]}
+        models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
+        return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
     ours = request.model in pairs.zoo_names()
-    paths = [] if ours else [os.path.dirname(file), *paths]
-    return {"pair": file, "overrides": dict(request.overrides), "paths": paths}
+    own = () if ours else (os.path.dirname(file), *paths)
+    return {name: {"pair": file, "overrides": dict(request.overrides), "paths": own} for name in frameworks()}
 
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
     found = _counters_of(request)
     if not request.training:
         return found
-    if "onnx" in request.factories:
-        raise UsageError("--pass training is for PyTorch and TensorFlow: a model in ONNX is not trained.")
+    untrained = next((title(name) for name in request.factories if not frameworks()[name].trains), "")
+    if untrained:
+        raise UsageError(f"--pass training does not go with {untrained}: no training step of such a model is traced.")
     other = next((name for name in found if COUNTERS[name].recipe), "")
     if other:
         raise UsageError(f"{other} builds the model another way, and that one's training step is not traced.")
@@ -157,7 +104,7 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
         if name not in COUNTERS:
             raise unknown("counter", name, COUNTERS)
     if not request.counters:
-        return tuple(name for name, counter in COUNTERS.items() if not counter.recipe)
+        return tuple(name for name, counter in COUNTERS.items() if counter.default)
     chosen = tuple(name for name in COUNTERS if name in request.counters)
     recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
@@ -178,7 +125,7 @@ def pair_file(model: str) -> str:
 
 def _collect(
     request: RunRequest,
-    what: Mapping[str, Any],
+    what: Mapping[str, Mapping[str, Any]],
     counters: tuple[str, ...],
     folder: Path,
     progress: Callable[[Event], None],
@@ -188,24 +135,29 @@ def _collect(
     tool = zipapp.pack(folder)
     lent = str(lend(folder / "lent", request.theirs)) if request.theirs else ""
     python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
-    for framework in PACKAGES:
-        mine = [c for c in counters if COUNTERS[c].framework == framework]
-        counted = any(counter.framework == framework for counter in COUNTERS.values())
-        if not mine and (counted or framework not in request.factories):
+    known = {record.name: record.package for record in frameworks().values()}
+    for framework in frameworks().values():
+        mine = [c for c in counters if COUNTERS[c].framework == framework.name]
+        counted = any(counter.framework == framework.name and counter.default for counter in COUNTERS.values())
+        if not mine and (counted or framework.name not in request.factories):
             continue  # nobody asked for a counter there
         seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
-        tasks = [TRACE, *seeing] if request.trace else seeing
-        body = {
-            **what,
-            "framework": framework,
-            "device": request.device,
-            "recipe": "" if request.factories else COUNTERS[mine[0]].recipe,
-            "lacking": lacking(framework, request),
-            "lent": lent,
-            "training": request.training,
-        }
-        supervisors[framework] = Supervisor(
-            framework, body, tasks, folder / framework, request.timeout, progress, tool, python, folder
+        body = WorkerRequest(
+            framework=framework,
+            tasks=(TRACE, *seeing) if request.trace else tuple(seeing),
+            out="",
+            counters=counters_of_request(seeing),
+            known=known,
+            lent=lent,
+            brought=_brought(framework),
+            device=request.device,
+            recipe=COUNTERS[mine[0]].recipe if mine and not request.factories else "",
+            training=request.training,
+            lacking=lacking(framework, request),
+            **what[framework.name],
+        )
+        supervisors[framework.name] = Supervisor(
+            body, folder / framework.name, request.timeout, progress, tool, python, folder
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:
@@ -259,26 +211,36 @@ def unseeing(name: str) -> Missing:
     return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
 
 
-def lacking(framework: str, request: RunRequest) -> str:
+def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Where each counter's capture is, and what one imports of the counter: the field of a worker's request."""
+    return {name: (relative(COUNTERS[name].module), COUNTERS[name].package) for name in counters}
+
+
+def _brought(framework: Framework) -> dict[str, str]:
+    """The package of an outside adapter, with the folder that holds it: a worker finds it there."""
+    return {framework.adapter.partition(".")[0]: framework.folder} if framework.folder else {}
+
+
+def lacking(framework: Framework, request: RunRequest) -> str:
     """What to say, and to do, where a framework is not installed."""
+    name = framework.title
     if request.theirs:
-        return f"{TITLES[framework]} is not installed for {request.python}; install it there, or name another with --python."
-    return (
-        f"{TITLES[framework]} is not installed in this environment; "
-        f"install it with: pip install 'flop-reconcile[{framework}]'"
-    )
+        return f"{name} is not installed for {request.python}; install it there, or name another with --python."
+    package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
+    return f"{name} is not installed in this environment; install it with: pip install {package}"
 
 
 def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
     unit, device = (COUNTERS[name].unit, request.device) if name in COUNTERS else ("", "")
-    if outcome.missing == PACKAGES[framework]:
-        return Missing(name, framework, State.SKIPPED, lacking(framework, request), unit, device)
+    record = frameworks()[framework]
+    if outcome.missing == record.package:
+        return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
-    if name in COUNTERS and package == COUNTERS[name].folder:
+    if package and name in COUNTERS and package == COUNTERS[name].package:
         where = f"for {request.python}" if request.theirs else "in this environment"
         reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
-    if package == PACKAGES[framework]:
-        reason = f"it needs {outcome.missing}, which the {TITLES[framework]} of this environment does not have"
+    if package == record.package:
+        reason = f"it needs {outcome.missing}, which the {record.title} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
     return Missing(name, framework, State.FAILED, outcome.reason, unit, device)

@@ -9,15 +9,15 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError
+from ..core.protocol import TRACE, WorkerRequest, to_text
 from ..core.records import Ledger, Trace, from_json
-from ..worker.capture import TRACE
 from . import confine, reaper
 from .exits import MARK, Log, death_of, refused, sweep
 from .interpreters import Interpreter
@@ -57,9 +57,7 @@ class Supervisor:
 
     def __init__(
         self,
-        framework: str,
-        request: dict[str, Any],
-        tasks: Sequence[str],
+        request: WorkerRequest,
         folder: Path,
         timeout: float,
         progress: Callable[[Event], None],
@@ -67,9 +65,9 @@ class Supervisor:
         python: Interpreter,
         run: Path | None = None,
     ) -> None:
-        self.framework = framework
+        self.framework = request.framework.name
         self.request = request
-        self.tasks = list(tasks)
+        self.tasks = list(request.tasks)
         self.folder = folder
         self.timeout = timeout
         self.progress = progress
@@ -77,9 +75,8 @@ class Supervisor:
         self.run_folder = run or folder
         self.python = python
         self.meta: dict[str, Any] | None = None
-        file = request.get("files", {}).get(framework)
-        self._own = "factories" in request and file is None
-        self._confined = file is not None and not file.get("trusted")
+        self._own = request.model is not None and request.file is None
+        self._confined = request.file is not None and not request.file.trusted
         self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
         self._succeeded = False
         self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
@@ -166,7 +163,7 @@ class Supervisor:
                 raise refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
             self._trial = self._trial or ("due" if self._own and not theirs else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
-            if current == TRACE and self.framework == "torch" and not self._died:
+            if current == TRACE and self.request.framework.retraced and not self._died:
                 self._died = death
             else:
                 done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
@@ -177,14 +174,14 @@ class Supervisor:
         request = folder / "request.json"
         temporary = folder / "tmp"
         temporary.mkdir()
-        body = {**self.request, "tasks": tasks, "out": str(folder), "trial": self._trial == "due", "died": self._died}
-        request.write_text(json.dumps(body), encoding="utf-8")
+        body = self.request._replace(tasks=tuple(tasks), out=str(folder), trial=self._trial == "due", died=self._died)
+        request.write_text(to_text(body), encoding="utf-8")
         worker = [str(self.python.path), "-u", str(self.tool), str(request)]
         caches = {name: str(temporary) for name in CACHES} if self._confined else {}
         confined = folder if self._confined else None
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
-                reaper.command(worker, self.run_folder, confined, self.request.get("device", "cpu") != "cpu"),
+                reaper.command(worker, self.run_folder, confined, self.request.device != "cpu"),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -227,8 +224,9 @@ class Supervisor:
 
     def _blame_file(self, reason: str) -> None:
         """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
-        if self.framework in self.request.get("files", {}) and not self._stopped.is_set():
-            raise UsageError(f"{self.request['factories'][self.framework]} cannot be loaded: {reason}.")
+        model = self.request.model
+        if model is not None and model.file is not None and not self._stopped.is_set():
+            raise UsageError(f"{model.factory} cannot be loaded: {reason}.")
 
     def _kill(self) -> None:
         """Have the reaper end the worker and what it has started."""

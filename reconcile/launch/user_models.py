@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import files
-from ..adapters import COUNTERS, Counter
+from ..adapters import COUNTERS
+from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, whole
-from ..core.records import TITLES
+from ..core.protocol import ModelFile, UserModel
+from ..core.registry import frameworks, title
 from ..model_zoo.pair import Input
-from ..worker.main import PACKAGES
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
@@ -22,7 +23,7 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def factory(framework: str, text: str, option: str = "") -> str:
-    """``package.module:function`` as it was given, by ``option`` or --tf or --torch. Raises UsageError for anything else."""
+    """``package.module:function`` as it was given, by ``option`` or the framework's own. Raises UsageError for anything else."""
     option = f"{option or f'--{framework}'} {short(text)}"
     module, colon, function = text.partition(":")
     if not colon:
@@ -39,9 +40,9 @@ def factory(framework: str, text: str, option: str = "") -> str:
     return text
 
 
-def given(framework: str, text: str, *, trusted: bool = False) -> str | files.ModelFile:
-    """What --tf, --torch or --onnx names: a file that holds a model, else a factory. Raises UsageError."""
-    if framework == "onnx" or (files.looks_like_path(text) and not text.endswith(".py")):
+def given(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
+    """What a framework's option names: a file that holds a model, else a factory. Raises UsageError."""
+    if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
         return files.read(framework, text, trusted)
     return factory(framework, text)
 
@@ -95,19 +96,26 @@ def one_model(
     """
     if model is None and not factories:
         raise UsageError(
-            "name a model: --model NAME (see `reconcile list models`), or --torch MODULE:FUNCTION or --tf MODULE:FUNCTION "
-            "for one of your own."
+            "name a model: --model NAME (see `reconcile list models`), or MODULE:FUNCTION with "
+            f"{_options(' or ')} for one of your own."
         )
     if model is not None and factories:
-        raise UsageError("--model names a pair and --torch and --tf a model of your own; give one or the other.")
+        raise UsageError(f"--model names a pair and {_options()} a model of your own; give one or the other.")
     if model is not None and inputs:
-        raise UsageError("--input is for --torch and --tf; a pair says itself what its inputs are (see --set).")
-    if mapped and set(factories) != {"tf", "torch"}:
-        raise UsageError(f"{mapped} is for two models of your own: give both --torch and --tf.")
+        raise UsageError(f"--input is for {_options()}; a pair says itself what its inputs are (see --set).")
+    if mapped and len([name for name in factories if frameworks()[name].aligned]) != 2:
+        raise UsageError(f"{mapped} is for two models of your own: give both {_options()}.")
     if len(factories) > 2:
-        raise UsageError("--torch, --tf and --onnx are compared two at a time; leave one out.")
+        given = ", ".join(f"--{name}" for name in factories)
+        raise UsageError(f"models are compared two at a time, and these are {len(factories)}: {given}. Leave one out.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
+
+
+def _options(between: str = " and ") -> str:
+    """The options of the frameworks whose models functions make: ``--torch and --tf``."""
+    records = sorted(frameworks().values(), key=lambda record: record.place)
+    return between.join(f"--{f.name}" for f in records if f.factories)
 
 
 def name_of(factories: Mapping[str, str]) -> str:
@@ -117,16 +125,17 @@ def name_of(factories: Mapping[str, str]) -> str:
 
 
 def counters_of(
-    factories: Mapping[str, str], asked: Sequence[str], held: Mapping[str, Mapping[str, Any]] | None = None
+    factories: Mapping[str, str], asked: Sequence[str], held: Mapping[str, ModelFile] | None = None
 ) -> tuple[str, ...]:
-    """The counters that go with these frameworks, all or those asked for. Raises UsageError for others.
+    """The counters that go with these frameworks: those asked for, else those that run unasked. Raises UsageError for others.
 
     A recipe builds a model another way, which takes a pair; but a frozen graph in a file (``held``) is what one of them
-    makes, and that one reads it back as it is.
+    makes, and that one reads it back as it is, unasked.
     """
-    frozen = (held or {}).get("tf", {}).get("kind") == "graph_def"
+    kinds = {name: file.kind for name, file in (held or {}).items()}
 
     def goes(counter: Counter) -> bool:
+        frozen = kinds.get(counter.framework) == "graph_def"
         return not counter.recipe or (frozen and counter.recipe == "frozen_pb")
 
     for name in asked:
@@ -135,33 +144,40 @@ def counters_of(
         counter = COUNTERS[name]
         if counter.framework not in factories:
             raise UsageError(
-                f"{name} counts {TITLES[counter.framework]} models: give one with --{counter.framework} MODULE:FUNCTION."
+                f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
         if not goes(counter):
             raise UsageError(f"{name} builds the model another way, which takes a pair file: see `reconcile new`.")
     return tuple(
-        name for name, c in COUNTERS.items() if c.framework in factories and goes(c) and (not asked or name in asked)
+        name
+        for name, c in COUNTERS.items()
+        if c.framework in factories and goes(c) and (name in asked if asked else c.default or c.recipe)
     )
 
 
-def body(
+def models(
     factories: Mapping[str, str],
     inputs: Sequence[Input],
-    held: Mapping[str, Mapping[str, Any]] | None = None,
+    held: Mapping[str, ModelFile] | None = None,
     arguments: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The part of a worker's request that says what to run; ``held`` are those of the models that are files, ``arguments``
-    what the others' factories are called with."""
-    said = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
+) -> dict[str, UserModel]:
+    """The part of each framework's request that says which model to run; ``held`` are the models that are files, and
+    ``arguments`` what the others' factories are called with."""
+    params = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
     if inputs:
-        said["inputs"] = "; ".join(text_of(i) for i in inputs)
+        params["inputs"] = "; ".join(text_of(i) for i in inputs)
+    names = tuple(name for name in frameworks() if name in factories)
     return {
-        "factories": {name: factories[name] for name in PACKAGES if name in factories},
-        "arguments": dict(arguments or {}),
-        "inputs": [[i.name, list(i.shape), i.dtype] for i in inputs],
-        "name": name_of(factories),
-        "said": said,
-        "files": dict(held or {}),
+        name: UserModel(
+            factory=factories[name],
+            name=name_of(factories),
+            params=params,
+            frameworks=names,
+            inputs=tuple((i.name, tuple(i.shape), i.dtype) for i in inputs),
+            arguments=dict(arguments or {}),
+            file=(held or {}).get(name),
+        )
+        for name in names
     }
 
 

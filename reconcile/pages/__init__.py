@@ -15,6 +15,7 @@ from pathlib import Path
 from ..adapters import COUNTERS
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
+from ..core.registry import title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -22,7 +23,6 @@ LETTERS = (
     "N and O are the elements of the first input and of the output, K the positions of a kernel, B a batch, T its steps, "
     "H the units of a cell and I its inputs."
 )
-FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Page:
 @cache
 def names() -> dict[str, str]:
     """The name of every page and its kind; a family of counters (``tf.profiler``) has a page of its own."""
-    counters = [name for counter in COUNTERS for name in dict.fromkeys((counter.partition("@")[0], counter))]
+    counters = [name for c in COUNTERS.values() for name in dict.fromkeys((c.family, c.name))]
     by_kind = {"causes": [c.value for c in Cause], "conventions": list(BUILT_IN), "counters": counters}
     return {name: kind for kind, found in by_kind.items() for name in found}
 
@@ -83,20 +83,22 @@ def _convention(name: str) -> tuple[str, str]:
 
 def _counter(name: str) -> tuple[str, str]:
     if name not in COUNTERS:
-        family = [c for c in COUNTERS if c.partition("@")[0] == name]
+        family = [c.name for c in COUNTERS.values() if c.family == name]
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
     counter = COUNTERS[name]
-    asked = "Runs when asked for (--counter), alone." if counter.recipe else "Runs unless others are asked for."
+    asked = "Runs unless others are asked for." if counter.default else "Runs when asked for (--counter)."
+    if counter.recipe:
+        asked = "Runs when asked for (--counter), alone."
     return (
         counter.summary + ".",
-        f"{FRAMEWORKS[counter.framework]}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
+        f"{title(counter.framework)}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
     )
 
 
 def _rules(name: str) -> tuple[Rule, ...]:
     """The rules of a counter's family, operations with the same formula in one."""
-    folder = next(c.folder for c in COUNTERS.values() if c.name.partition("@")[0] == name)
-    book = importlib.import_module(f"reconcile.adapters.counters.{folder}.rules").BOOK
+    module = next(c.module for c in COUNTERS.values() if c.family == name)
+    book = importlib.import_module(f"{module}.rules").BOOK
     found: dict[tuple[str, str, str], list[str]] = {}
     for rule in book.rules():
         found.setdefault((rule.formula, str(rule.versions), rule.source), []).append(rule.op)

@@ -211,7 +211,12 @@ def _row(row: TraceRow) -> dict[str, Any]:
 
 
 def _match(row: Match) -> dict[str, Any]:
-    return {"layer": row.layer, "tf": list(row.tf), "torch": list(row.torch), "by": row.by, "comment": row.comment}
+    return {
+        "layer": row.layer,
+        **{name: list(paths) for name, paths in row.paths.items()},
+        "by": row.by,
+        "comment": row.comment,
+    }
 
 
 def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from ..core.causes import State
 from ..core.conventions import ALL, MATMUL
-from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, TITLES, WEIGHT_GRADIENT
+from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.registry import title
 from ..core.results import RunResult, Statement
 from ..core.text import markdown, multiple, number
 from ..zoo.rows import Cell, reconciled
@@ -54,8 +55,8 @@ def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
         *_unseeing(rows),
     ]
     seeing = _seeing(rows)
-    for title, group in grouped(rows):
-        lines += ["", f"## {title}", "", *_table(list(group), seeing)]
+    for heading, group in grouped(rows):
+        lines += ["", f"## {heading}", "", *_table(list(group), seeing)]
     lines += ["", *not_closed(rows, missing)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -76,7 +77,7 @@ def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
             numbers = [number(work[MATMUL.name].get(phase, 0)) for phase in columns]
             numbers += [_over(row, group[0], name) for name in (MATMUL.name, ALL.name)]
             numbers.append(number(work[ALL.name].get(OPTIMIZER, 0)))
-            yield f"| {first} | {', '.join(TITLES[x] for x in group)} | " + " | ".join([*numbers, *cells]) + " |"
+            yield f"| {first} | {', '.join(map(title, group))} | " + " | ".join([*numbers, *cells]) + " |"
             first, cells = "", [""] * len(counters)
         if not row.work:
             yield f"| {first} | unknown | " + " | ".join([*[""] * (len(columns) + 3), *cells]) + " |"

@@ -21,7 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..core.conventions import MATMUL
 from ..core.defects import what
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
@@ -30,7 +29,8 @@ from ..launch.cache import source_digest
 from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
 from ..launch.interpreters import clean_environ
-from ..launch.runner import RunRequest, run
+from ..launch.request import RunRequest, by_parameter, run_request, words
+from ..launch.runner import run
 from ..report import reports
 from . import cells
 from .outcome import outcome_of, refused
@@ -160,17 +160,20 @@ def _fault(error: Exception) -> tuple[str, int]:
 
 def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
     """What somebody types to get this cell again; '' where a line of ``reconcile run`` cannot say it."""
-    if cell.arguments or manner.convention_texts or manner.formula_texts or cell.model.endswith(".py"):
+    if cell.arguments or manner.texts or cell.model.endswith(".py"):
         return ""
-    words = ["reconcile", "run", *(["--model", cell.model] if cell.model else [])]
-    words += [word for name, where in cell.factories.items() for word in (f"--{name}", where)]
-    words += [word for given in cells.inputs_of(cell) for word in ("--input", user_models.text_of(given))]
-    words += [word for name, value in cell.overrides.items() for word in ("--set", f"{name}={value}")]
-    words += ["--environment", cell.environment["name"]] if cell.environment else []
-    words += ["--convention", manner.convention] if manner.convention != MATMUL.name else []
-    words += [word for name in manner.counters for word in ("--counter", name)]
-    words += ["--device", manner.device] if manner.device != "cpu" else []
-    return shlex.join(words)
+    given = {
+        "model": cell.model,
+        **cell.factories,
+        "inputs": list(map(user_models.text_of, cells.inputs_of(cell))),
+        "overrides": cell.overrides,
+        "environment": cell.environment.get("name"),
+        **manner.deciding,
+    }
+    known = by_parameter().items()
+    return shlex.join(
+        ["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))]
+    )
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
@@ -188,29 +191,17 @@ def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
 
 
 def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: Path) -> RunRequest:
-    def laid(texts: Mapping[str, str], kind: str) -> tuple[Path, ...]:
-        place = folder / kind
+    def laid(option: str) -> tuple[Path, ...]:
+        place = folder / option
         place.mkdir(exist_ok=True)
-        files = {place / name: text for name, text in texts.items()}
+        files = {place / name: text for name, text in manner.texts[option].items()}
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
         return tuple(files)
 
-    return RunRequest(
-        model=cell.model,
-        overrides=cell.overrides,
-        convention=manner.convention,
-        convention_files=laid(manner.convention_texts, "conventions"),
-        counters=manner.counters,
-        device=manner.device,
-        timeout=manner.timeout,
-        formulas=laid(manner.formula_texts, "formulas"),
-        factories=cell.factories,
-        arguments=cell.arguments,
-        inputs=cells.inputs_of(cell),
-        paths=tuple(paths),
-        every_convention="html" in manner.formats,
-    )
+    asked = {**cell.factories, **manner.options, **{option: laid(option) for option in manner.texts}}
+    request = run_request(model=cell.model, overrides=cell.overrides, formats=manner.formats, **asked)
+    return replace(request, arguments=cell.arguments, inputs=cells.inputs_of(cell), paths=tuple(paths))
 
 
 def _either(cell: cells.Cell, request: RunRequest) -> tuple[RunResult | None, dict[str, str]]:

@@ -17,12 +17,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..adapters import COUNTERS
+from ..core import user_files
 from ..core.atomic import safe
 from ..core.errors import UsageError
+from ..core.registry import frameworks
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment, folder_of
+from ..launch.request import Kind, by_parameter
 from ..model_zoo.pair import Input, pair_path, zoo_names
-from ..worker.main import PACKAGES
 
 SCHEMA = 1
 RESERVED = ("readme", "sweep", "costs")
@@ -53,16 +55,32 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How every cell is run: as the options of ``reconcile run`` say. ``texts`` are users' files (name -> text) that travel
-    along, of conventions and of formulas; ``formats`` are those of a cell's own report."""
+    """How every cell is run: ``options`` of ``reconcile run`` that are not at their defaults, by what functions call them
+    (launch/request.py), as JSON has them. ``texts`` (option -> name -> text) are users' files, which travel along;
+    ``formats`` are those of a cell's own report."""
 
-    convention: str = "matmul"
-    convention_texts: Mapping[str, str] = field(default_factory=dict)
-    formula_texts: Mapping[str, str] = field(default_factory=dict)
-    counters: tuple[str, ...] = ()
-    device: str = "cpu"
-    timeout: float = 600.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     formats: tuple[str, ...] = ("md",)
+
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """The options that determine what is found: how long a counter may take does not."""
+        known = by_parameter()
+        return {name: value for name, value in self.options.items() if known[name].kind is not Kind.LIMIT}
+
+
+def manner_of(asked: Mapping[str, Any], formats: tuple[str, ...]) -> Manner:
+    """The manner that the options of a command ask for. Raises UsageError for a file that cannot be read."""
+    known = by_parameter()
+    given = {name: value for name, value in asked.items() if value not in ((), known[name].default)}
+    texts = {name: _texts(paths) for name, paths in given.items() if known[name].kind is Kind.FILE}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return Manner({name: value for name, value in plain.items() if name not in texts}, texts, formats)
+
+
+def _texts(paths: Sequence[Path]) -> dict[str, str]:
+    return {f"{number}-{path.name}": user_files.text(path, "the file") for number, path in enumerate(paths)}
 
 
 def in_environments(cell: Cell, environments: Sequence[Environment]) -> list[Cell]:
@@ -114,7 +132,7 @@ def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, An
     meets = versions(cell) if cell.place is None else {}
     place = "" if cell.place is None else folder_of(cell.place).name
     what = {**body, "tool": source_digest(), "meets": meets, "place": place, "theirs": sources(cell, paths)}
-    what["manner"] = {name: value for name, value in asdict(manner).items() if name != "timeout"}
+    what["manner"] = asdict(replace(manner, options=manner.deciding))
     key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     return {**body, "key": key, "tool": source_digest(), "meets": meets, "folder": os.getcwd(), "paths": list(paths)}
 
@@ -123,9 +141,8 @@ def read(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
     """The cell and the manner of such an object, as JSON brings it back."""
     fields = dict(request["cell"])
     fields["inputs"] = tuple((name, tuple(shape), dtype) for name, shape, dtype in fields["inputs"])
-    manner = dict(request["manner"])
-    manner |= {name: tuple(manner[name]) for name in ("counters", "formats")}
-    return Cell(**fields), Manner(**manner)
+    manner = Manner(**request["manner"])
+    return Cell(**fields), replace(manner, formats=tuple(manner.formats))
 
 
 def inputs_of(cell: Cell) -> tuple[Input, ...]:
@@ -137,7 +154,8 @@ def versions(cell: Cell) -> dict[str, str]:
     """Versions of the installed distributions that the frameworks, the counters and the cell's own models are made of, and
     of all that these require."""
     tops = [where.partition(":")[0].partition(".")[0] for where in cell.factories.values()]
-    packages = [*PACKAGES.values(), *(counter.folder for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
+    packages = [record.package for record in frameworks().values()]
+    packages += [*(counter.package for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
     waiting = [name for package in packages for name in _providers().get(package, ())]
     found: dict[str, str] = {}
     while waiting:

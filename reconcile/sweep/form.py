@@ -16,7 +16,8 @@ from jsonschema.validators import extend
 
 from ..core.causes import Cause, State
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE
-from ..core.records import FLOP, MAC, TITLES
+from ..core.records import FLOP, MAC
+from ..core.registry import frameworks
 from ..engine.booking import scale
 from ..report.reports import FORMATS
 
@@ -56,7 +57,7 @@ _AMOUNT = {"type": "integer", "minimum": -LARGEST, "maximum": LARGEST}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": LARGEST}
 _MAYBE = {"type": ["integer", "null"], "minimum": -LARGEST, "maximum": LARGEST}
 _WORK = {"type": ["integer", "null"], "minimum": 0, "maximum": LARGEST}
-_FRAMEWORK = {"enum": list(TITLES)}
+_FRAMEWORK = {"enum": list(frameworks())}
 _SETTLED = {
     "state": {"enum": [state.value for state in State]},
     "reason": _TEXT,
@@ -73,7 +74,7 @@ _COUNTER = _record({
     **_SETTLED,
 })  # fmt: skip
 _BETWEEN = _record({"from": _TEXT, "to": _TEXT, **_SETTLED})
-_REFUSED = _table(_TEXT, ("", *TITLES))
+_REFUSED = _table(_TEXT, ("", *frameworks()))
 _SAID = {"refused": _REFUSED, "open": _list(_TEXT)}
 _RAN = _record({
     "name": _TEXT, **_SAID, "exit_code": {"enum": [EXIT_OK, EXIT_UNEXPLAINED, EXIT_FAILED]}, "convention": _TEXT,

@@ -15,16 +15,18 @@ from ..core import toml
 from ..core.errors import UsageError, short, unknown
 from ..launch import user_models
 from ..launch.environments import Environment
+from ..launch.request import TOGETHER
 from . import listing
 from .cells import Cell, in_environments
 
+MADE = ("arguments", "inputs", "name", "environments")
+"""What goes with one model that a factory makes."""
 KINDS: Mapping[str, tuple[str, ...]] = {
     "zoo": ("set", "name", "environments"),
     "package": ("frameworks", "without", "arguments", "inputs", "environments"),
-    "factory": ("frameworks", "arguments", "inputs", "name", "environments"),
-    "tf": ("torch", "arguments", "inputs", "name", "environments"),
-    "torch": ("tf", "arguments", "inputs", "name", "environments"),
+    "factory": ("frameworks", *MADE),
 }
+"""What goes with an entry of each kind; with a factory for one framework go those for the others and ``MADE``."""
 TEXT, LIST, TABLE = "a text", "a list of texts", "a table"
 SHAPES = {"set": TABLE, "arguments": TABLE, "environments": LIST, "inputs": LIST, "without": LIST, "frameworks": LIST}
 
@@ -56,14 +58,19 @@ def read(
     return found
 
 
+def _kinds() -> dict[str, tuple[str, ...]]:
+    makers = listing.makers()
+    return {**KINDS, **{name: (*(other for other in makers if other != name), *MADE) for name in makers}}
+
+
 def _check(where: str, entry: Mapping[str, Any]) -> None:
-    kinds = [kind for kind in KINDS if kind in entry]
-    if not kinds:
-        raise UsageError(f"{where}: it names no model: give one of {', '.join(KINDS)}.")
-    kind = kinds[0]
+    kinds = _kinds()
+    kind = next((kind for kind in kinds if kind in entry), None)
+    if kind is None:
+        raise UsageError(f"{where}: it names no model: give one of {', '.join(kinds)}.")
     for key, value in entry.items():
-        if key != kind and key not in KINDS[kind]:
-            raise UsageError(f"{where}: {short(key)} does not go with {kind}; what does is {', '.join(KINDS[kind])}.")
+        if key != kind and key not in kinds[kind]:
+            raise UsageError(f"{where}: {short(key)} does not go with {kind}; what does is {', '.join(kinds[kind])}.")
         shape = SHAPES.get(key, TEXT)
         texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not {TEXT: isinstance(value, str), LIST: texts, TABLE: isinstance(value, dict)}[shape]:
@@ -84,13 +91,15 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
     inputs = user_models.read_inputs(entry.get("inputs", ()))
     arguments = entry.get("arguments", {})
-    frameworks = entry.get("frameworks", listing.BOTH)
-    if not frameworks or set(frameworks) - set(listing.BOTH):
-        raise UsageError(f"frameworks are one or both of {', '.join(listing.BOTH)}, not {short(frameworks)}.")
+    makers = listing.makers()
+    chosen = entry.get("frameworks", listing.both())
+    if not chosen or set(chosen) - set(makers):
+        which = "both" if len(makers) == TOGETHER else "two"
+        raise UsageError(f"frameworks are one or {which} of {', '.join(makers)}, not {short(chosen)}.")
     if "package" in entry:
-        return listing.package(entry["package"], frameworks, arguments, inputs, entry.get("without", ()), paths)
-    one = dict.fromkeys(frameworks, entry["factory"]) if "factory" in entry else {}
-    factories = one or {name: entry[name] for name in listing.BOTH if name in entry}
+        return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths)
+    one = dict.fromkeys(chosen, entry["factory"]) if "factory" in entry else {}
+    factories = one or {name: entry[name] for name in makers if name in entry}
     return [listing.factory(factories, arguments, inputs, entry.get("name", ""))]
 
 

@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, unknown
+from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.interpreters import clean_environ
+from ..launch.request import TOGETHER, at_most_two
 from ..model_zoo.pair import Input, PairError, load_pair, pair_path, resolve, zoo_names
 from .cells import Cell, is_there
 
 ZOO = "zoo"
-BOTH = ("tf", "torch")
 LIMIT = 300.0
 """Seconds that importing a package may take."""
 PUBLIC = """
 import importlib, inspect, json, os, sys
 sys.path[:] = [p for p in sys.path if p] + json.loads(sys.argv[2])
-os.environ.setdefault("KERAS_BACKEND", sys.argv[3])
+if sys.argv[3]:
+    os.environ.setdefault("KERAS_BACKEND", sys.argv[3])
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.dont_write_bytecode = True
 try:
@@ -48,21 +50,32 @@ sys.stdout.write("\\n" + json.dumps(sorted(found)))
 """Prints the public functions of a module that can be called without arguments."""
 
 
+def both() -> tuple[str, ...]:
+    """The frameworks in which one definition makes the same model: the first two that Keras runs on."""
+    return tuple(record.name for record in frameworks().values() if record.backend)[:TOGETHER]
+
+
+def makers() -> tuple[str, ...]:
+    """The frameworks of which a function can make a model."""
+    return tuple(record.name for record in frameworks().values() if record.factories)
+
+
 def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ()) -> list[Cell]:
     """The cells that one word of the command line names. Raises UsageError for one that names nothing."""
     framework, equals, rest = text.partition("=")
-    if equals and framework not in BOTH:
-        raise UsageError(f"{text!r} cannot be read: before = comes tf or torch, for a model in that framework alone.")
-    frameworks, where = ((framework,), rest) if equals else (BOTH, text)
+    if equals and framework not in makers():
+        known = " or ".join(makers())
+        raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
+    chosen, where = ((framework,), rest) if equals else (both(), text)
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
         if inputs:
             raise UsageError(f"--input is for factories; {text} says itself what its inputs are.")
         return [pair(name) for name in (zoo_names() if text == ZOO else [text])]
     if ":" in where:
-        return [factory(dict.fromkeys(frameworks, where), inputs=inputs)]
+        return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
     if "." not in where and not is_there(where, paths):
         raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications"])
-    return package(where, frameworks, inputs=inputs, paths=paths)
+    return package(where, chosen, inputs=inputs, paths=paths)
 
 
 def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
@@ -72,7 +85,7 @@ def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "")
         raise unknown("model", model, zoo_names())
     if model in zoo_names():
         try:
-            resolve(load_pair(path).PAIR, dict(overrides or {}))
+            resolve(load_pair(path), dict(overrides or {}))
         except PairError as error:
             raise UsageError(str(error)) from error
     return Cell(name or Path(path).stem, model=model if model in zoo_names() else path, overrides=dict(overrides or {}))
@@ -84,7 +97,8 @@ def factory(
     inputs: Sequence[Input] = (),
     name: str = "",
 ) -> Cell:
-    """Factories by framework. Raises UsageError for what is no ``module:function``."""
+    """Factories by framework. Raises UsageError for what is no ``module:function``, and for more than two of them."""
+    at_most_two(factories)
     held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
     given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
     return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
@@ -92,33 +106,32 @@ def factory(
 
 def package(
     module: str,
-    frameworks: Sequence[str] = BOTH,
+    chosen: Sequence[str],
     arguments: Mapping[str, Any] | None = None,
     inputs: Sequence[Input] = (),
     without: Sequence[str] = (),
     paths: Sequence[str] = (),
 ) -> list[Cell]:
-    """Every model of a package: its public functions that can be called without arguments, but those in ``without``.
+    """Every model of a package in the ``chosen`` frameworks: its public functions that can be called without arguments, but
+    those in ``without``.
 
     The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
     """
-    names = public(module, frameworks, paths)
+    names = public(module, chosen, paths)
     for name in without:
         if name not in names:
             raise unknown(f"model of {module}", name, names)
     if not names:
         raise UsageError(f"{module} has no public function that could make a model without being given anything.")
     return [
-        factory(dict.fromkeys(frameworks, f"{module}:{name}"), arguments, inputs)
-        for name in names
-        if name not in without
+        factory(dict.fromkeys(chosen, f"{module}:{name}"), arguments, inputs) for name in names if name not in without
     ]
 
 
-def public(module: str, frameworks: Sequence[str], paths: Sequence[str]) -> list[str]:
+def public(module: str, chosen: Sequence[str], paths: Sequence[str]) -> list[str]:
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
-    user_models.factory(frameworks[0], f"{module}:make", "the factories in")  # raises for what is no module's name
-    backend = "tensorflow" if "tf" in frameworks else "torch"
+    user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
+    backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
     command = [sys.executable, "-c", PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend]
     with tempfile.TemporaryDirectory(
         prefix="reconcile-"

@@ -14,7 +14,7 @@ from typing import Any
 from ..core import table
 from ..core.atomic import safe
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.records import TITLES
+from ..core.registry import title
 from ..core.text import markdown, number, percent, ratio
 from .engine import Finished
 
@@ -38,7 +38,7 @@ def verdict(one: Finished) -> str:
 
 def _refusals(one: Finished) -> Iterator[str]:
     for framework, why in one.outcome["refused"].items():
-        yield f"refused in {TITLES[framework]}: {why}" if framework else f"not run: {why}"
+        yield f"refused in {title(framework)}: {why}" if framework else f"not run: {why}"
 
 
 def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool = True) -> str:
@@ -155,7 +155,7 @@ def _work(traces: Sequence[Mapping[str, Any]]) -> str:
     if len(known) == 1 and None not in known:
         return number(known.pop())
     return "<br>".join(
-        f"{TITLES[t['framework']]} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
+        f"{title(t['framework'])} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..adapters import COUNTERS
 from ..core.conventions import Convention
-from ..core.records import MAC, TITLES, TRAINING
+from ..core.records import MAC, TRAINING
+from ..core.registry import title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, si, signed
 from ..core.work import COMPONENTS
@@ -48,13 +49,13 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
     texts = {f: given[f] for f in frameworks if given.get(f)}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    return together([f"{text} ({TITLES[f]})" for f, text in texts.items()])
+    return together([f"{text} ({title(f)})" for f, text in texts.items()])
 
 
 def what(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
     """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
     counted = "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
-    text = f"{counted} of {subject} in {together([TITLES[f] for f in frameworks])}"
+    text = f"{counted} of {subject} in {together([title(f) for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
 
@@ -101,7 +102,7 @@ def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
     """``The two models differ: PyTorch does 80 FLOPs less than TensorFlow: implementation-differs -80 at loop (...).``"""
     if between.from_total is None or between.to_total is None:
         return ""
-    titles = {trace.name: TITLES[trace.framework] for trace in traces}
+    titles = {trace.name: title(trace.framework) for trace in traces}
     apart = between.to_total - between.from_total
     first, second = titles[between.from_], titles[between.to]
     more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"

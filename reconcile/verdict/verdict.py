@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ..adapters import COUNTERS
 from ..core.causes import State
-from ..core.records import CALLED_WITH, TITLES
+from ..core.records import CALLED_WITH
+from ..core.registry import title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
 from . import citation
@@ -115,7 +116,7 @@ class Withheld:
     @property
     def sentence(self) -> str:
         """``No number to publish for PyTorch: ... Do this.``"""
-        where = f" for {TITLES[self.framework]}" if self.framework else ""
+        where = f" for {title(self.framework)}" if self.framework else ""
         return f"No number to publish{where}: {self.reason.rstrip('.')}. {self.remedy}"
 
 

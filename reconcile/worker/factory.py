@@ -20,10 +20,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import FactoryError
+from ..core.protocol import WorkerRequest
+from ..core.records import CALLED_WITH
 from ..model_zoo import pair as pairs
 from . import import_path, introspect, process_guard
-
-TITLES = {"tf": "TensorFlow model", "torch": "torch.nn.Module"}
 
 MACHINE = (ImportError, MemoryError, OSError)
 """Errors that say nothing of a model: a package that is missing, memory, a file or a connection."""
@@ -35,53 +35,63 @@ class Declined(FactoryError):
     """Their code itself raised an error, making the model or called with no counter near: so it would do without us."""
 
 
-class Given(object):
-    """One framework's factory and the inputs given on the command line. ``PAIR`` is what a pair says of itself."""
+class Given(pairs.Pair):
+    """One framework's factory and the inputs given on the command line, as a pair with this side alone."""
 
-    def __init__(self, framework, request):
-        # type: (str, Dict[str, Any]) -> None
-        self.framework = framework
-        self.where = request["factories"][framework]
-        self.PAIR = pairs.Pair(request["name"], request["said"])
-        given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in request["inputs"]]
+    user_model = True
+
+    def __init__(self, request, adapter):
+        # type: (WorkerRequest, Any) -> None
+        model = request.model
+        assert model is not None
+        super(Given, self).__init__(model.name, model.params)
+        self.framework = request.framework
+        self.adapter = adapter
+        self.where = model.factory
+        self.known = request.known
+        given = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in model.inputs]
         self.given = given or None  # type: Optional[List[pairs.Input]]
-        self.named = request.get("arguments", {})  # type: Dict[str, Any]
+        self.named = model.arguments
         self.folder = os.getcwd()
-        self.paths = request.get("paths", [])  # type: List[str]
+        self.paths = request.paths
         self.doing = lambda _what: None  # type: Callable[[str], None]
-        self.notes = ()  # type: Tuple[str, ...]
+        self._weightless = ()  # type: Tuple[str, ...]
         self._before = None  # type: Optional[process_guard.Surroundings]
         self._names = None  # type: Optional[Dict[str, int]]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
-        setattr(self, "build_" + framework, self._build)
+        setattr(self, "build_" + self.framework.name, self._build)
 
-    def ready(self, package, lacking):
-        # type: (str, str) -> None
+    def ready(self, lacking, doing):
+        # type: (str, Callable[[str], None]) -> None
         """Import the framework, before any folder of theirs can stand in its way, and their module, before any model is
         made: what it makes itself is made on no other device. Raises FactoryError, ``lacking`` without the framework.
         """
-        framework = self._framework(package, lacking)
-        if self.framework == "tf" and not hasattr(framework, "function"):
-            raise FactoryError(
-                "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
-                "with --counter tf.profiler@session." % framework.__version__
-            )
-        import_path.welcome(self.folder, self.paths, self.where.partition(":")[0])
+        self.doing = doing
+        why = self.adapter.unusable(self._imported_framework(lacking))
+        if why:
+            raise FactoryError(why)
+        import_path.welcome(self.folder, self.paths, self.where.partition(":")[0], self.known)
         self._factory()
-        self._before = process_guard.Surroundings()
+        self._before = process_guard.Surroundings(self.adapter)
 
-    def _framework(self, package, lacking):
-        # type: (str, str) -> Any
+    def _imported_framework(self, lacking):
+        # type: (str) -> Any
         """The framework's package, imported; Keras will make its models of it. Raises FactoryError."""
-        os.environ[keras_model.VARIABLE] = keras_model.BACKENDS.get(self.framework, "")
+        package = self.framework.package
+        os.environ[keras_model.VARIABLE] = self.framework.backend
         if importlib.util.find_spec(package) is None:
             raise FactoryError(lacking)
         return self._calling(lambda: importlib.import_module(package), "importing %s" % package)
 
-    def arguments(self):
-        # type: () -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+    def arguments(self, p):
+        # type: (Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         """Positional and named arguments of the model made last."""
         return self._arguments
+
+    def called_notes(self, inputs):
+        # type: (Callable[[], str]) -> Tuple[str, ...]
+        """The model's inputs, and which weights its factory was told not to load."""
+        return (CALLED_WITH + inputs(),) + self._weightless
 
     def _build(self, _params):
         # type: (Any) -> Any
@@ -93,22 +103,22 @@ class Given(object):
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
-        if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework, model):
+        if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
             raise FactoryError(
                 "the factory %s made a Keras model on the backend %s, not on %s: leave %s as it is where Keras is imported, and "
                 "it runs on the framework that is asked for."
                 % (
                     self.where,
                     keras_model.backend() or "tensorflow",
-                    keras_model.BACKENDS[self.framework],
+                    self.framework.backend or "none that %s has" % self.framework.title,
                     keras_model.VARIABLE,
                 )
             )
-        if not is_model(self.framework, model):
+        if not self.adapter.is_model(model):
             what = "a tuple that starts with %s" % kind(model) if inputs is not None else kind(made)
             raise FactoryError(
                 "the factory %s returned %s; it must return a %s, or (model, example inputs)."
-                % (self.where, what, TITLES[self.framework])
+                % (self.where, what, self.framework.model)
             )
         self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
         return model
@@ -117,7 +127,7 @@ class Given(object):
         # type: (Any) -> Dict[str, Any]
         """What the factory is called with; none of an installed package fetches weights for a model that is only counted."""
         unloaded = {name: default for name, default in introspect.weightless(factory).items() if name not in self.named}
-        self.notes = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
+        self._weightless = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
         return dict(dict.fromkeys(unloaded), **self.named)
 
     def _from_the_start(self):
@@ -146,7 +156,7 @@ class Given(object):
                 hint = "Did you mean %s?" % near[0] if near else "Name a function that returns the model."
                 raise FactoryError("%s has no %r (%s). %s" % (name, part, self.where, hint))
             found = getattr(found, part)
-        if is_made(self.framework, found):
+        if self.adapter.is_made(found):
             raise FactoryError(
                 "%s is a model, not a function that makes one; every counter gets a fresh one: write a function that "
                 "returns it, and name that." % self.where
@@ -205,7 +215,7 @@ class Given(object):
     def _arguments_of(self, model, inputs, doc=""):
         # type: (Any, Any, str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
         if self.given is not None:
-            told = [i._replace(dtype=i.dtype or default_dtype(self.framework)) for i in self.given]
+            told = [i._replace(dtype=i.dtype or self.adapter.default_dtype()) for i in self.given]
             return tuple(i for i in told if not i.name), {i.name: i for i in told if i.name}
         if inputs is not None and len(inputs) == 2:
             positional, named = inputs
@@ -223,7 +233,7 @@ class Given(object):
         itself = introspect.inputs_of(model, doc)
         if itself is not None:
             return itself, {}
-        if needed(self.framework, model):
+        if needs_arguments(self.adapter.entry(model)):
             raise FactoryError(
                 "the factory %s returned a model without example inputs: give them with --input, such as "
                 "--input 1,3,224,224, or return (model, inputs)." % self.where
@@ -231,50 +241,14 @@ class Given(object):
         return (), {}
 
     def tried(self, call, inputs):
-        # type: (Any, str) -> None
+        # type: (Callable[[], Any], Callable[[], str]) -> None
         """Call the model as its own code would, with no counter near. Raises FactoryError if that fails, too."""
-        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs), Declined)
+        self._calling(call, "the model of %s, called with (%s)," % (self.where, inputs()), Declined)
 
 
-def is_model(framework, value):
-    # type: (str, Any) -> bool
-    """Whether a value is a model of that framework."""
-    if framework == "torch":
-        import torch
-
-        return isinstance(value, torch.nn.Module)
-    import tensorflow as tf
-
-    return is_made("tf", value) or (callable(value) and not inspect.isclass(value))
-
-
-def is_made(framework, value):
-    # type: (str, Any) -> bool
-    """Whether a value can be nothing but a model, where a function that makes one is wanted."""
-    if framework == "torch":
-        return is_model(framework, value)
-    import tensorflow as tf
-
-    return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
-
-
-def default_dtype(framework):
-    # type: (str) -> str
-    """The floating-point dtype that a model is made in where nothing is said, as its factory has left it."""
-    if framework == "torch":
-        import torch
-
-        return str(torch.get_default_dtype()).replace("torch.", "")
-    import tensorflow as tf
-
-    return str(tf.keras.backend.floatx())
-
-
-def needed(framework, model):
-    # type: (str, Any) -> bool
-    """Whether a model cannot be called without arguments."""
-    hidden = framework == "torch" and not keras_model.keras_of(model, "Layer")
-    function = model.forward if hidden else getattr(model, "call", model)
+def needs_arguments(function):
+    # type: (Any) -> bool
+    """Whether a model's function cannot be called without arguments."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

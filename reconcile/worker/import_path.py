@@ -6,14 +6,21 @@ the counters, it comes last, so that a file of theirs named like a package is no
 Python 3.6 and standard library only.
 """
 
+import importlib
+import importlib.abc
 import importlib.machinery
 import os
 import sys
 import traceback
-from typing import Any, List, Sequence
+from typing import Any, List, Mapping, Sequence
 
-NEVER = ("tensorflow", "keras", "torch", "numpy")
-"""Packages that every model means by their names, whatever lies beside it."""
+from ..core.framework import ROOT
+
+NEVER = ("keras", "numpy")
+"""Packages that every model means by their names, whatever lies beside it; the frameworks are others."""
+
+LENT = "not installed in that environment; lent, as it is here, by the one that reconcile runs in"
+"""Note of a ledger whose counter came from another environment."""
 
 INSTALLED = ("site-packages", "dist-packages")
 """Folders that hold what somebody has installed."""
@@ -24,16 +31,17 @@ OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 class Theirs(object):
     """Finder of the modules of a user's folder, for imports from that folder; for those of the counters it is not there."""
 
-    def __init__(self, folder, asked, lent):
-        # type: (str, str, List[str]) -> None
+    def __init__(self, folder, asked, lent, never):
+        # type: (str, str, List[str], Sequence[str]) -> None
         self.folder = folder
         self.asked = asked
         self.lent = lent
+        self.never = never
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
         """The spec of a module that the folder has: this one for their own files, another one for this package's."""
-        if path is not None or name in NEVER or (name == "reconcile" and not self.asked):
+        if path is not None or name in self.never or (name == "reconcile" and not self.asked):
             return None
         find = importlib.machinery.PathFinder.find_spec
         spec = find(name, [self.folder])
@@ -73,6 +81,54 @@ class Lent(object):
         return MetadataPathFinder.find_distributions(where)
 
 
+class Brought(object):
+    """Finder of one package that an outside adapter lies in, and of this package for the imports that stand in that one.
+
+    The adapter says ``reconcile`` and gets the modules that serve it, whatever those are called here.
+    """
+
+    def __init__(self, package, folder):
+        # type: (str, str) -> None
+        self.package = package
+        self.folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        # type: (str, Any, Any) -> Any
+        """The spec of that package, or of a module of this one under its public name."""
+        if path is None and name == self.package:
+            return importlib.machinery.PathFinder.find_spec(name, [self.folder])
+        top, _, rest = name.partition(".")
+        if top != "reconcile" or top == ROOT or not _importer().startswith(os.path.join(self.folder, self.package)):
+            return None
+        module = importlib.import_module(ROOT + ("." + rest if rest else ""))
+        return importlib.machinery.ModuleSpec(name, _Same(module), is_package=hasattr(module, "__path__"))
+
+
+class _Same(importlib.abc.Loader):
+    """Loader that hands out a module which is loaded already."""
+
+    def __init__(self, module):
+        # type: (Any) -> None
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec):
+        # type: (Any) -> Any
+        """The module."""
+        return self.module
+
+    def exec_module(self, module):
+        # type: (Any) -> None
+        """Nothing runs again; the import system has written a new spec into the module, whose own comes back."""
+        module.__spec__ = self.spec
+
+
+def bring(package, folder):
+    # type: (str, str) -> None
+    """Make the package of an outside adapter importable, out of the folder that holds it."""
+    sys.meta_path.insert(0, Brought(package, folder))
+
+
 def borrow(folder):
     # type: (str) -> None
     """Let the counters in that folder stand in for those that are not installed."""
@@ -108,9 +164,10 @@ def is_theirs(file, folder):
     return inside and not any(part in path for part in INSTALLED + (OURS,))
 
 
-def welcome(folder, paths, module):
-    # type: (str, Sequence[str], str) -> None
-    """Make the modules of that folder importable, and those of ``paths`` behind it; ``module`` is the one asked for.
+def welcome(folder, paths, module, known):
+    # type: (str, Sequence[str], str, Mapping[str, str]) -> None
+    """Make the modules of that folder importable, and those of ``paths`` behind it; ``module`` is the one asked for,
+    and ``known`` are the frameworks' packages, which the folder cannot hide.
 
     This package gives its own name to whatever they have by it; where they have nothing, it is there as well. To a pair file,
     for which no module is asked, the name means this package.
@@ -120,7 +177,7 @@ def welcome(folder, paths, module):
         behind.append(sys.path.pop(0))
     sys.path.extend(path for path in behind if path not in sys.path)
     lent = [finder.folder for finder in sys.meta_path if isinstance(finder, Lent)]
-    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0], lent))
+    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0], lent, NEVER + tuple(known.values())))
     sys.dont_write_bytecode = True
 
 

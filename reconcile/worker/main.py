@@ -1,32 +1,28 @@
-"""The worker: runs beside a framework, one process per environment, and writes what it finds as JSON files.
+"""The worker: runs beside a framework, one process per environment, and writes what it learns as JSON files.
 
-Started by runner.py with a request file: {framework, pair, overrides, tasks, device, out, training} (the optimiser of a
-training step, '' for a call); where somebody gives a model by
-a function of their own (factory.py), {factories, inputs, name, said} stand in place of the pair and its overrides, and
-{files} where by a file (model_file.py).  For every
-task it appends {"task", "phase"} to ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or
-``<task>.error.json``.  Before any framework is loaded it leaves ``meta.json`` with what the pair says of itself, or why it
-cannot be used; a factory is called only then, and what is wrong with it goes to ``refused.json``.  {"theirs"} among the
-events says what of the user's own runs from here on; with ``trial`` in the request their model is called by itself first.
+Home starts it with a file that holds a request (core/protocol.py).  For every task it appends {"task", "phase"} to
+``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or ``<task>.error.json``.  Before any framework is loaded it
+leaves ``meta.json`` with what the pair says of itself, or why it cannot be used; a factory is called only then, and what is
+wrong with it goes to ``refused.json``.  {"theirs"} among the events says what of the user's own code runs from here on.
 
 Python 3.6 and standard library, plus the framework it serves.
 """
 
+import importlib
 import sys
 from io import open  # as it is now: what their code makes of these later is their business
-from json import dumps, load
+from json import dumps
 from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
 from ..adapters.shared.refusal import FactoryError
+from ..core.framework import absolute, adapter_of
+from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
-from . import factory, introspect, process_guard
-from . import import_path as theirs
-from .capture import TRACE, Taker
+from . import factory, import_path, introspect, process_guard
 
-PACKAGES = {"tf": "tensorflow", "torch": "torch", "onnx": "onnx"}
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """What a pair file says of itself and a factory does not."""
 
@@ -43,12 +39,12 @@ class Worker(object):
     """One request, task by task."""
 
     def __init__(self, request, pair=None):
-        # type: (Dict[str, Any], Any) -> None
+        # type: (WorkerRequest, Any) -> None
         self.request = request
         self.pair = pair
-        self.out = request["out"]
-        self.framework = request["framework"]
-        self.taker = None  # type: Any
+        self.framework = request.framework
+        self.adapter = None  # type: Any
+        self.capture = None  # type: Any
         self.done = 0
 
     def event(self, task, phase):
@@ -63,30 +59,29 @@ class Worker(object):
 
     def _tell(self, said):
         # type: (Dict[str, str]) -> None
-        with open(paths.join(self.out, "events.jsonl"), "a") as file:
+        with open(paths.join(self.request.out, "events.jsonl"), "a") as file:
             file.write(dumps(said) + "\n")
 
     def _leave(self, name, data):
         # type: (str, Dict[str, Any]) -> None
-        write(paths.join(self.out, name), dumps(data))
+        write(paths.join(self.request.out, name), dumps(data))
 
     def run(self):
         # type: () -> int
         """Serve the request. Returns the exit status: 0, also where single tasks failed."""
-        if self.request["lent"]:
-            theirs.borrow(self.request["lent"])
-        meta = self._meta()
-        self._leave("meta.json", meta)
-        if "error" in meta:
-            return 0
-        self.event("", "loading")
-        if self.framework == "tf":
-            from ..adapters.tensorflow import model as tf_model
-
-            tf_model.quiet()
+        if self.request.lent:
+            import_path.borrow(self.request.lent)
+        for package, folder in self.request.brought.items():
+            import_path.bring(package, folder)
         try:
+            meta = self._meta()
+            self._leave("meta.json", meta)
+            if "error" in meta:
+                return 0
+            self.event("", "loading")
+            self._adapter().before_import()
             self._prepare(meta["params"])
-            for task in self.request["tasks"]:
+            for task in self.request.tasks:
                 self._task(task, meta["params"])
         except FactoryError as error:
             self._refuse(str(error), isinstance(error, factory.Declined))
@@ -95,24 +90,40 @@ class Worker(object):
     def _prepare(self, params):
         # type: (Dict[str, Any]) -> None
         """What comes before any counter where the model is the user's own. Raises FactoryError."""
-        if not isinstance(self.pair, factory.Given):
-            return
-        self.pair.doing = self.theirs
-        self.pair.ready(PACKAGES[self.framework], self.request["lacking"])
-        if self.request["trial"]:
-            call, inputs = self._taker().plain_call(pairs.Params(params))
-            self.pair.tried(call, inputs)
+        self.pair.ready(self.request.lacking, self.theirs)
+        if self.request.trial:
+            call, called_with = self._capture().plain_call(pairs.Params(params))
+            self.pair.tried(call, lambda: called_with)
 
-    def _taker(self):
-        # type: () -> Taker
-        if self.taker is None:  # only now is it known what pair it is
-            self.taker = Taker(self.request, self.pair)
-        return self.taker
+    def _adapter(self):
+        # type: () -> Any
+        """Raises FactoryError where it cannot be imported, which the framework's absence is the usual reason for."""
+        if self.adapter is None:
+            try:
+                self.adapter = adapter_of(self.framework)
+            except ImportError as error:
+                process_guard.note(error)
+                lacks = (error.name or "").partition(".")[0] == self.framework.package
+                why = "the adapter %s cannot be imported: %s." % (self.framework.adapter, first_line(error))
+                raise FactoryError(self.request.lacking if lacks else why) from error
+        return self.adapter
+
+    def _capture(self):
+        # type: () -> Any
+        if self.capture is None:  # only now is it known what pair it is
+            self.capture = self._adapter().capture(self.request, self.pair)
+        return self.capture
 
     def take(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
         """The trace or ledger of one task. Raises whatever building and running the model raises."""
-        return self._taker().take(task, pairs.Params(params))
+        if task == TRACE:
+            return self._capture().trace(pairs.Params(params))
+        module, package = self.request.counters[task]
+        counter = importlib.import_module(absolute(module) + ".capture")
+        ledger = self._capture().ledger(lambda model: counter.capture(task, model), pairs.Params(params))
+        lent = (import_path.LENT,) if import_path.is_lent(package) else ()
+        return ledger._replace(notes=ledger.notes + lent)
 
     def _task(self, task, params):
         # type: (str, Dict[str, Any]) -> None
@@ -130,13 +141,13 @@ class Worker(object):
             self._failed(task, error)
         else:
             process_guard.only(process)
-            write(paths.join(self.out, task + ".json"), text)
+            write(paths.join(self.request.out, task + ".json"), text)
             self.event(task, "done")
             self.done += 1
 
     def _taken(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
-        if task == TRACE and hasattr(self.pair, "impatiently"):
+        if task == TRACE:
             with self.pair.impatiently(self._refuse):
                 return self.take(task, params)
         return self.take(task, params)
@@ -161,23 +172,18 @@ class Worker(object):
 
     def _meta(self):
         # type: () -> Dict[str, Any]
-        if "factories" in self.request:
-            if self.framework in self.request.get("files", {}):
-                from . import model_file
-
-                self.pair = model_file.FromFile(self.framework, self.request)
-            else:
-                self.pair = factory.Given(self.framework, self.request)
-            said = self.pair.PAIR
-            return dict(EMPTY, name=said.name, params=said.params, frameworks=list(self.request["factories"]))
-        path = self.request["pair"]
-        if self.request["paths"]:
-            theirs.welcome(getcwd(), self.request["paths"], "")
+        model = self.request.model
+        if model is not None:
+            self.pair = self._given()
+            return dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(model.frameworks))
+        path = self.request.pair
+        if self.request.paths:
+            import_path.welcome(getcwd(), self.request.paths, "", self.request.known)
         try:
             self.pair = pairs.load_pair(path)
-            said = self.pair.PAIR
-            params = pairs.resolve(said, self.request["overrides"])
-            layers = pairs.layers_of(self.pair, params)
+            pairs.check_names(self.pair, self.request.known)
+            params = pairs.resolve(self.pair, self.request.overrides)
+            layers = tuple(self.pair.layers_for(pairs.Params(params)))
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -186,16 +192,25 @@ class Worker(object):
                 "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
             }
         return {
-            "name": said.name,
+            "name": self.pair.name,
             "params": params,
             "inputs": _inputs(self.pair, params),
-            "layers": [list(layer) for layer in layers],
-            "notes": list(said.notes),
-            "published": [list(p) for p in said.published],
-            "doc": introspect.documentation(self.pair),
+            "layers": [layer.to_list() for layer in layers],
+            "notes": list(self.pair.notes),
+            "published": [list(p) for p in self.pair.published],
+            "doc": introspect.documentation(self.pair.module),
             "source": pairs.source_hash(path),
-            "frameworks": [name for name in PACKAGES if hasattr(self.pair, "build_" + name)],
+            "frameworks": list(self.pair.frameworks(tuple(self.request.known))),
         }
+
+    def _given(self):
+        # type: () -> Any
+        """The user's own model, in the place of a pair."""
+        if self.request.file is None:
+            return factory.Given(self.request, self._adapter())
+        from . import model_file
+
+        return model_file.FromFile(self.request, self._adapter())
 
 
 def _inputs(pair, params):
@@ -220,7 +235,7 @@ def main(path):
     """Entry point: serve the request in the file at ``path``, and end the process."""
     process_guard.stand_alone()
     with open(path) as file:
-        request = load(file)
+        request = from_text(file.read())
     try:
         process_guard.leave(Worker(request).run())
     except BaseException as error:

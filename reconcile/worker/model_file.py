@@ -13,15 +13,14 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..adapters.shared.model_file import LONGEST_RUN, FileError
 from ..adapters.shared.refusal import FactoryError
+from ..core.framework import absolute
+from ..core.protocol import ModelFile, WorkerRequest
 from .factory import Given, said
-
-FOLDERS = {"tf": "tensorflow", "torch": "pytorch", "onnx": "onnx"}
-"""Framework -> its folder among the adapters."""
 
 MEMORY = 4 << 30
 """Bytes that the worker may allocate beyond what its framework took to start, and beside ``COPIES`` of the file."""
@@ -45,21 +44,23 @@ PATIENCE = 120
 class FromFile(Given):
     """One framework's model file and the inputs given on the command line."""
 
-    def __init__(self, framework: str, request: dict[str, Any]) -> None:
-        super().__init__(framework, request)
-        self.file: dict[str, Any] = request["files"][framework]
-        self.tasks: list[str] = list(request["tasks"])
+    def __init__(self, request: WorkerRequest, adapter: Any) -> None:
+        super().__init__(request, adapter)
+        assert request.file is not None
+        self.file = request.file
+        self.tasks = request.tasks
 
-    def ready(self, package: str, lacking: str) -> None:
+    def ready(self, lacking: str, doing: Callable[[str], None]) -> None:
         """Import the framework; the file is loaded when a model is wanted. Raises FactoryError without the framework."""
-        self._framework(package, lacking)
+        self.doing = doing
+        self._imported_framework(lacking)
 
     def _build(self, _params: Any) -> Any:
-        loader = importlib.import_module(f"..adapters.{FOLDERS[self.framework]}.load", __package__)
+        loader = importlib.import_module(absolute(self.adapter.loader))
         loader.ready()
         with guarded(self.file):
             try:
-                model, self._arguments = loader.load(self.file, self.given)
+                model, self._arguments = loader.load(self.file._asdict(), self.given)
             except FileError as error:
                 raise FactoryError(str(error)) from error
             except FactoryError:
@@ -72,13 +73,13 @@ class FromFile(Given):
                 raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
-    def tried(self, call: Any, inputs: str) -> None:
+    def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model with no counter near. Raises FactoryError if that fails, too."""
         try:
             call()
         except Exception as error:
             traceback.print_exc()
-            text = f"{self.where}, called with ({inputs}), {_without_place(error)}."
+            text = f"{self.where}, called with ({inputs()}), {_without_place(error)}."
             raise FactoryError(text) from error
 
     @contextlib.contextmanager
@@ -94,7 +95,7 @@ class FromFile(Given):
 
         timer = threading.Timer(PATIENCE, give_up)
         timer.daemon = True
-        if not self.file["trusted"]:
+        if not self.file.trusted:
             timer.start()
         try:
             yield
@@ -119,12 +120,12 @@ def _without_place(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def guarded(file: Mapping[str, Any]) -> Iterator[None]:
+def guarded(file: ModelFile) -> Iterator[None]:
     """While a file is loaded: no pickle finds a class, nothing is started or connected to; memory is limited from then on."""
-    if file["trusted"]:
+    if file.trusted:
         yield
         return
-    limit_memory(file["size"])
+    limit_memory(file.size)
     _Audit.install()
     _Audit.watching += 1
     try:

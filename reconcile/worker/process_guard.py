@@ -12,7 +12,7 @@ import threading
 import traceback
 from io import open  # as they are now: what their code makes of these later is its business
 from os import getpid
-from typing import Any, Dict
+from typing import Any
 
 LOG = sys.stderr
 """Where tracebacks go; ``stand_alone`` puts a file in its place that nobody else closes or redirects."""
@@ -76,13 +76,14 @@ class Surroundings(object):
     What a call changes stays for as long as its model is used: a default dtype belongs to the model.
     """
 
-    def __init__(self):
-        # type: () -> None
+    def __init__(self, adapter):
+        # type: (Any) -> None
+        self.adapter = adapter
         self.folder = os.getcwd()
         self.path = list(sys.path)
         self.variables = dict(os.environ)
         self.depth = sys.getrecursionlimit()
-        self.torch = _torch_defaults()
+        self.defaults = adapter.defaults()
 
     def restore(self):
         # type: () -> None
@@ -96,13 +97,7 @@ class Surroundings(object):
         random.seed(0)
         if "numpy.random" in sys.modules:
             sys.modules["numpy.random"].seed(0)
-        if "torch" in sys.modules and _torch_defaults() != self.torch:
-            import torch
-
-            torch.set_default_dtype(self.torch["dtype"])
-            torch.set_grad_enabled(self.torch["grad"])
-            if self.torch["device"] != _torch_defaults()["device"]:
-                torch.set_default_device(self.torch["device"])
+        self.adapter.restore(self.defaults)
 
 
 def mend():
@@ -117,14 +112,3 @@ def mend():
     for name in ("stdout", "stderr"):
         if getattr(getattr(sys, name), "closed", True):
             setattr(sys, name, LOG)
-
-
-def _torch_defaults():
-    # type: () -> Dict[str, Any]
-    """PyTorch's process-wide defaults; the device is None where nobody has set one."""
-    if "torch" not in sys.modules:
-        return {}
-    import torch
-
-    device = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)
-    return {"dtype": torch.get_default_dtype(), "grad": torch.is_grad_enabled(), "device": device}

@@ -21,7 +21,8 @@ from ..decode.grammar import Source
 from ..decode.search import figure, saved, search
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
-from ..launch.runner import RunRequest, collect
+from ..launch.request import run_request
+from ..launch.runner import collect
 from ..model_zoo import pair as pairs
 from ..worker.introspect import documentation
 from .rows import Cell, cell, open_, source_of
@@ -78,12 +79,12 @@ def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
 
     What cannot be run is a row that says so. Raises UsageError for a model that is not there.
     """
-    module = pairs.load_pair(pairs.pair_path(model))
-    about = documentation(module).partition("\n")[0]
-    declared = getattr(module, "NOT_EQUIVALENT", "")
+    pair = pairs.load_pair(pairs.pair_path(model))
+    about = documentation(pair.module).partition("\n")[0]
+    declared = pair.not_equivalent
     both = _proof(model)
     try:
-        found = collect(RunRequest(model, {}))
+        found = collect(run_request(model=model))
     except UsageError as error:
         row = Row(model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
         return row, None
@@ -119,7 +120,7 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
 
 
 def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading]:
-    sources = [Source("current", found), *saved(RunRequest(model, {}), baselines)]
+    sources = [Source("current", found), *saved(run_request(model=model), baselines)]
     for text, claim, where in found.meta["published"]:
         try:
             wanted = figure(text)

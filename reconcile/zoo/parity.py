@@ -27,18 +27,18 @@ def proof(model: str) -> dict[str, Any]:
     quiet()
     from ..model_zoo.parity import Both
 
-    module = pairs.load_pair(pairs.pair_path(model))
+    pair = pairs.load_pair(pairs.pair_path(model))
 
     def compared(overrides: dict[str, str]) -> tuple[Both, Any]:
-        both = Both(module, pairs.Params(pairs.resolve(module.PAIR, overrides)))
+        both = Both(pair, pairs.Params(pairs.resolve(pair, overrides)))
         both.enliven()
         return both, both.compare()
 
     both, found = compared({})
     weights = sum(parameter.numel() for parameter in both.torch_model.parameters())
     at: dict[str, str] = {}
-    if (found.spread < VARIES or found.error < ROUNDING) and hasattr(module, "PROOF"):
-        at = module.PROOF
+    if (found.spread < VARIES or found.error < ROUNDING) and pair.proof:
+        at = dict(pair.proof)
         _, found = compared(at)
     return {"error": float(f"{found.error:.1g}"), "varies": found.spread >= VARIES, "weights": weights, "at": at}
 

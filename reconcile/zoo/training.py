@@ -17,7 +17,8 @@ from ..core.results import RunResult
 from ..decode.search import claims
 from ..engine.phases import PhaseRow, phases
 from ..engine.settle import settle
-from ..launch.runner import OPTIMIZERS, RunRequest, collect
+from ..launch.request import OPTIMIZERS, run_request
+from ..launch.runner import collect
 from ..model_zoo import pair as pairs
 from .rows import Cell, cell, open_, source_of
 from .rows import read as read_rows
@@ -62,7 +63,7 @@ def measure(model: str, baselines: Path) -> tuple[Step, RunResult | None]:
     source = source_of(model)
     at, device = settings_of(model)
     try:
-        found = collect(RunRequest(model, at, device=device, training=OPTIMIZER))
+        found = collect(run_request(model=model, overrides=at, device=device, pass_="training", optimizer=OPTIMIZER))
     except UsageError as error:
         return Step(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
     results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
@@ -89,7 +90,7 @@ def measure(model: str, baselines: Path) -> tuple[Step, RunResult | None]:
 def settings_of(model: str) -> tuple[dict[str, str], str]:
     """The settings that a pair says its training step needs, such as a second sample for a batch norm of vectors, and the
     device where its own words ask for another one than the CPU."""
-    at = dict(getattr(pairs.load_pair(pairs.pair_path(model)), "TRAINING", {}))
+    at = dict(pairs.load_pair(pairs.pair_path(model)).training)
     return at, at.pop(DEVICE, "cpu")
 
 

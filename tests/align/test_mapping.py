@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT
 from reconcile.align.automatic import aligned, alignment
-from reconcile.align.mapping import COLUMNS, read, written
+from reconcile.align.mapping import read, written
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Layer
 from tests.align.models import pair
@@ -37,7 +37,7 @@ def test_what_is_written_says_what_matched_and_what_did_not() -> None:
         "# Which layer of nets.tf is which of nets.torch. Lines with the same name in the first column are one row of the report;"
     )
     assert text.splitlines()[3:] == [
-        ",".join(COLUMNS),
+        "layer,tf,torch,by,comment",
         "stem,stem,stem,name+work,",
         "mha,mha.query,mha,name+together+work,",
         "mha,mha.value,,,",
@@ -53,7 +53,7 @@ def test_read_back_it_is_the_same_alignment(tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text(written(rows, "a+b"), encoding="utf-8")
     again = aligned(*TRACES, read(path, TRACES))
-    assert [(row.layer, row.tf, row.torch) for row in again] == [(row.layer, row.tf, row.torch) for row in rows]
+    assert [(row.layer, row.paths) for row in again] == [(row.layer, row.paths) for row in rows]
     assert {row.by for row in again if row.by} == {"mapping"}
 
 
@@ -61,11 +61,11 @@ def test_what_it_lists_is_settled_and_the_rest_is_aligned_by_itself(file: Callab
     rows = aligned(*TRACES, read(file("extra,block", "stem,"), TRACES))
     by = {row.layer: row.by for row in rows}
     assert by["block"] == "mapping"
-    assert next((row.tf, row.torch) for row in rows if row.layer == "block") == (("extra",), ("block",))
+    assert next(tuple(row.paths.values()) for row in rows if row.layer == "block") == (("extra",), ("block",))
     assert by["tf:stem"] == ""
     assert by["mha"] == "name+together+work"
     assert by["torch:stem"] == ""
-    assert not any("block.0.fc" in row.torch for row in rows)
+    assert [row for row in rows if "block.0.fc" in row.paths["torch"]] == []
 
 
 WRONG = [

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
+from reconcile.core.errors import EXIT_USAGE
 from reconcile.core.results import RunResult
 from reconcile.launch import runner
-from reconcile.launch.runner import Collect, RunRequest
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import Collect
 from reconcile.launch.supervisor import Event
 from tests.report import samples
 
@@ -49,3 +55,29 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
     made = Stub(tmp_path / "reports")
     monkeypatch.setattr(runner, "run", made)
     return made
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files, so that no test leaves one elsewhere."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def sentence(result: Result) -> str:
+    """What a fault of the user's or the system's is told in: one line on stderr, exit code 2, nothing on stdout."""
+    assert (result.exit_code, result.stdout) == (EXIT_USAGE, ""), result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert len(line) < 900
+    return line
+
+
+def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell: {python}, {folder}."""
+    return subprocess.run(
+        ["/bin/sh", "-c", line.format(python=sys.executable, folder=folder)],
+        capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "TMPDIR": str(folder)},
+    )  # fmt: skip

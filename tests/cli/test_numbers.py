@@ -12,7 +12,7 @@ from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.numbers import seconds, whole
 from reconcile.decode.search import figure
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.pair import Pair, PairError, resolve
 

@@ -75,9 +75,8 @@ def test_a_pair_keeps_its_description(name: str) -> None:
     """What a worker says of the pair before it loads a framework: its Python drops docstrings as the one that starts it."""
     path = pair_path(name)
     code = (
-        "import json; from reconcile.worker.main import Worker\n"
-        f"request = {{'pair': {path!r}, 'overrides': {{}}, 'paths': [], 'out': '', 'framework': 'tf'}}\n"
-        "print(json.dumps(Worker(request)._meta()['doc']))"
+        "import json; from reconcile.worker.main import Worker; from tests.workers import request\n"
+        f"print(json.dumps(Worker(request('tf', pair={path!r}))._meta()['doc']))"
     )
     doc = ast.get_docstring(ast.parse(Path(path).read_text()), clean=False)
     assert doc

@@ -9,8 +9,8 @@ from reconcile.core.records import DEAD, FLOP, INITIALIZER, LIVE, Entry, Ledger,
 from reconcile.decode.grammar import Source
 from reconcile.drift import baselines
 from reconcile.engine.settle import Collected
-from reconcile.launch.runner import RunRequest
-from tests.check import takes
+from reconcile.launch.request import RunRequest
+from tests.drift import takes
 
 SAVED = Path(__file__).resolve().parents[2] / "reports/baselines"
 

@@ -16,7 +16,7 @@ from reconcile.decode.search import Decoded, figure, gather, search
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from tests.decode import data
 
 

@@ -13,8 +13,8 @@ from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE
 from reconcile.decode.grammar import Source, candidates
 from reconcile.decode.search import figure, search
-from tests.check import takes
 from tests.decode import data
+from tests.drift import takes
 
 DOC = (Path(__file__).resolve().parents[2] / "docs/decode.md").read_text()
 BATCH, STEPS = 4, 97

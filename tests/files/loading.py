@@ -9,15 +9,15 @@ import json
 import sys
 from typing import Any
 
-from reconcile import files
 from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import UsageError
+from reconcile.core.protocol import TRACE, ModelFile
 from reconcile.core.records import Trace
 from reconcile.launch import user_models
 from reconcile.work import work_of
-from reconcile.worker.capture import TRACE
 from reconcile.worker.main import Worker
+from tests.workers import request
 
 
 def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[str, ...] = ()) -> Any:
@@ -28,12 +28,11 @@ def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[st
         name, counters = name[:-1], ("tf.profiler@function", "tf.profiler@frozen")
     try:
         file = user_models.given(framework, name, trusted=trusted)
-        assert isinstance(file, files.ModelFile)
-        held = {framework: files.request(file, trusted=trusted, signature=signature)}
-        body = user_models.body({framework: name}, user_models.read_inputs(given.split() if given else ()), held)
-        tasks = [TRACE, *(counters or user_models.counters_of({framework: name}, (), held))]
-        request = {**body, "framework": framework, "device": "cpu", "recipe": "", "out": "", "tasks": tasks}
-        worker = Worker(request)
+        assert isinstance(file, ModelFile)
+        held = {framework: file._replace(trusted=trusted, signature=signature)}
+        models = user_models.models({framework: name}, user_models.read_inputs(given.split() if given else ()), held)
+        tasks = counters or user_models.counters_of({framework: name}, (), held)
+        worker = Worker(request(framework, *tasks, model=models[framework]))
         return worker.take(TRACE, worker._meta()["params"])
     except (UsageError, FactoryError) as error:
         return str(error)

@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
     """A zoo model in every kind of file: Keras' two, a SavedModel and one with an open batch, frozen graphs."""
     module = pairs.load_pair(pairs.pair_path(name))
-    params = pairs.Params(pairs.resolve(module.PAIR, settings))
+    params = pairs.Params(pairs.resolve(module, settings))
     model = module.build_tf(params)
     model.save(folder / f"{name}.keras")
     model.save(folder / f"{name}.h5")

@@ -18,7 +18,7 @@ from tests.files.hostile import ZOO, Bomb
 def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
     """A zoo model exported, traced for TorchScript, and for ONNX."""
     module = pairs.load_pair(pairs.pair_path(name))
-    params = pairs.Params(pairs.resolve(module.PAIR, settings))
+    params = pairs.Params(pairs.resolve(module, settings))
     model = module.build_torch(params).eval()
     inputs = tuple(torch.ones(i.shape, dtype=getattr(torch, i.dtype)) for i in module.inputs(params))
     torch.export.save(torch.export.export(model, inputs), folder / f"{name}.pt2")

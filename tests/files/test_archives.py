@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from reconcile import files
 from reconcile.adapters.shared.model_file import FileError
 from reconcile.adapters.shared.repacked import fresh
 from reconcile.core.errors import UsageError
+from reconcile.core.protocol import ModelFile
 from reconcile.launch import user_models
 from tests.files.hostile import Stream, archive, end64, long_end, two_ends
 
@@ -123,7 +123,7 @@ def test_the_archive_that_is_changed_is_read(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(PLAIN)
     found = user_models.given("torch", str(path))
-    assert isinstance(found, files.ModelFile)
+    assert isinstance(found, ModelFile)
     assert (found.kind, found.size) == ("torchscript", sum(map(len, SCRIPT.values())))
 
 
@@ -138,8 +138,8 @@ def test_an_archive_with_two_readings(tmp_path: Path, name: str) -> None:
         fresh(request(tmp_path / "net.pt"), lambda _, data: data)
 
 
-def request(path: Path, kind: str = "torchscript") -> dict[str, Any]:
-    return {"path": str(path), "kind": kind, "size": 1 << 20, "trusted": False}
+def request(path: Path, kind: str = "torchscript") -> ModelFile:
+    return ModelFile(str(path), kind, 1 << 20)
 
 
 SPELLED = (
@@ -275,6 +275,6 @@ def test_what_a_framework_is_handed(tmp_path: Path, name: str) -> None:
 def test_a_trusted_file_is_handed_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(AMBIGUOUS["bytes after the end"])
-    assert isinstance(user_models.given("torch", str(path), trusted=True), files.ModelFile)
-    with fresh({**request(path), "trusted": True}, lambda _, data: b"") as made:
+    assert isinstance(user_models.given("torch", str(path), trusted=True), ModelFile)
+    with fresh(request(path)._replace(trusted=True), lambda _, data: b"") as made:
         assert made.read() == path.read_bytes()

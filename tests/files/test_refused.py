@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import files
 from reconcile.core.errors import UsageError
+from reconcile.core.protocol import ModelFile
 from reconcile.launch import user_models
 from tests.files import hostile
 from tests.files.hostile import BIG, part
@@ -155,7 +155,7 @@ def test_a_kind_is_known_by_its_content(tmp_path: Path) -> None:
     ):
         path = make(tmp_path / name)
         found = user_models.given("tf", str(path))
-        assert isinstance(found, files.ModelFile)
+        assert isinstance(found, ModelFile)
         assert (found.kind, found.path) == (kind, str(path))
 
 

@@ -14,13 +14,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from reconcile.adapters import COUNTERS
 from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
-from reconcile.launch.runner import RunRequest, _missing
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import _missing
 from reconcile.launch.supervisor import Outcome
-from reconcile.worker.capture import LENT
+from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = pytest.mark.frameworks
@@ -47,7 +49,7 @@ NET = """
         ours = [name for name in sys.modules if name.startswith("reconcile")]
         assert ours == ["reconcile"] and reconcile.STALE, ours
         assert click.MINE and datasets.MINE and records.MINE and worker.MINE
-        assert all("site-packages" in module.__file__ for module in (numpy, torch))
+        assert [module for module in (numpy, torch) if "site-packages" not in module.__file__] == []
         assert json.dumps and typing.Any and sys.modules["sitecustomize"].THERE
         assert sys.prefix.endswith("linked"), sys.prefix
         return nn.Sequential(Centred(), nn.Conv2d(DEPTH, WIDTH, SIZE), nn.ReLU()), torch.ones(1, DEPTH, 9, 8)
@@ -165,6 +167,14 @@ def test_what_is_missing_there_is_named_with_what_to_do() -> None:
     assert (iopath.state.value, iopath.reason) == ("failed", "the package iopath is not installed")
     torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
     assert torch.reason.startswith("PyTorch is not installed for /venv/bin/python; install it there")
+
+
+def test_a_part_of_a_framework_that_failed_is_not_taken_for_missing() -> None:
+    """It has no package of its own, and a failure that misses no module has no name of one."""
+    outcome = Outcome(None, "RuntimeError: it broke", "")
+    assert COUNTERS["flop_counter"].package == outcome.missing == ""
+    failed = _missing("flop_counter", "torch", outcome, RunRequest("", {}))
+    assert (failed.state.value, failed.reason) == ("failed", "RuntimeError: it broke")
 
 
 def test_what_is_lent_is_python_alone_and_runs_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

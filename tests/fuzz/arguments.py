@@ -119,7 +119,7 @@ def check_options(data: bytes, folder: Path) -> None:
         if arg.startswith("--set="):
             name, _, text = arg.removeprefix("--set=").partition("=")
             with contextlib.suppress(pair.PairError):
-                pair.resolve(module.PAIR, {name.strip(): text.strip()})
+                pair.resolve(module, {name.strip(): text.strip()})
     commands.check(data, folder)
 
 

@@ -123,11 +123,12 @@ def _work(data: bytes, path: Path, inputs: Any) -> None:
     from reconcile.adapters.onnx import load as load_onnx
     from reconcile.adapters.onnx import trace as trace_onnx
     from reconcile.core.conventions import BUILT_IN
+    from reconcile.core.protocol import ModelFile
     from reconcile.core.records import from_json, to_json
     from reconcile.work import UnknownWork, work_of
 
     path.write_bytes(data)
-    file = {"path": str(path), "kind": "onnx", "size": len(data), "trusted": False, "signature": ""}
+    file = ModelFile(str(path), "onnx", len(data))
     try:
         model, _ = load_onnx.load(file, inputs or None)
     except (onnx.checker.ValidationError, RuntimeError):  # ONNX' own words, of which model_file.py makes a sentence

@@ -199,10 +199,11 @@ def check_graph(data: bytes, folder: Path) -> None:
     from tensorflow.core.framework import graph_pb2
 
     from reconcile.adapters.tensorflow import load_graph
+    from reconcile.core.protocol import ModelFile
 
     path = folder / "net.pb"
     path.write_bytes(data)
-    file = {"path": str(path), "kind": "graph_def", "size": len(data), "trusted": False, "signature": ""}
+    file = ModelFile(str(path), "graph_def", len(data))
     handed = _accepted(lambda: load_graph.graph_def(file, None), "tensorflow.import_graph_def")
     if handed is not None:
         graph = graph_pb2.GraphDef.FromString(handed)
@@ -214,9 +215,10 @@ def check_saved(data: bytes, folder: Path) -> None:
     from tensorflow.core.protobuf import saved_model_pb2
 
     from reconcile.adapters.tensorflow import load_saved
+    from reconcile.core.protocol import ModelFile
 
     (folder / "saved_model.pb").write_bytes(data)
-    file = {"path": str(folder), "kind": "saved_model", "size": len(data), "trusted": False, "signature": ""}
+    file = ModelFile(str(folder), "saved_model", len(data))
     handed = _accepted(lambda: load_saved.saved_model(file, None), "tensorflow.saved_model.load")
     for meta in saved_model_pb2.SavedModel.FromString(handed).meta_graphs if handed is not None else ():
         graph, saver = meta.graph_def, meta.saver_def

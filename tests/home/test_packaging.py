@@ -93,7 +93,7 @@ def test_the_wheel_runs_from_anywhere(wheel: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first, *rest = done.stdout.splitlines()
     assert first.count(str(tmp_path / "site")) == 3
-    assert any("Usage" in line for line in rest)
+    assert [line for line in rest if "Usage" in line], rest
 
 
 def test_an_editable_install_exposes_reconcile_alone(tree: Path, tmp_path: Path) -> None:

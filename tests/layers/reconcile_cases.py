@@ -63,7 +63,7 @@ def _ledgers(framework, make):
     for counter in COUNTERS.values():
         if counter.framework != framework or counter.recipe:
             continue
-        module = importlib.import_module(f"reconcile.adapters.counters.{counter.folder}.capture")
+        module = importlib.import_module(f"{counter.module}.capture")
         try:
             found.append(module.capture(counter.name, make()))
         except Exception as error:

@@ -13,6 +13,46 @@ from pathlib import Path
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (\w+\.py)\n")
+CONSOLE = re.compile(r"^```console\n\$ (.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TYPED = re.compile(r"^```(sh|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LEFT_OUT = "[...]"
+
+
+def files(text: str) -> dict[str, str]:
+    """The Python files of a document: blocks that start with ``# name.py``."""
+    return {named[1]: block for block in BLOCK.findall(text) if (named := FILE.match(block))}
+
+
+def commands(text: str) -> list[str]:
+    """Every command line in the ``sh`` and ``console`` blocks of a document, without its comment."""
+    lines = [
+        line if kind == "sh" else line.removeprefix("$ ")
+        for kind, block in TYPED.findall(text)
+        for line in block.splitlines()
+        if kind == "sh" or line.startswith("$ ")
+    ]
+    return [command for line in lines if (command := re.split(r"(?:^|\s)#", line)[0].strip())]
+
+
+def consoles(text: str) -> list[tuple[str, list[str]]]:
+    """The ``console`` blocks of a document: a command, and the parts of its output that are shown."""
+    return [
+        (command, [part.strip("\n") for part in shown.split(LEFT_OUT) if part.strip("\n")])
+        for command, shown in CONSOLE.findall(text)
+    ]
+
+
+def not_printed(parts: list[str], printed: str) -> list[str]:
+    """The parts that the output does not have in this order; spaces at the ends of its lines do not count."""
+    rest = "\n".join(line.rstrip() for line in printed.splitlines())
+    missing = []
+    for part in parts:
+        _, there, after = rest.partition(part)
+        if there:
+            rest = after
+        else:
+            missing.append(part)
+    return missing
 
 
 def main(path: str) -> None:

@@ -35,7 +35,7 @@ def test_a_module_is_left_as_it_is() -> None:
     assert found.exit_code == 0
     assert torch.equal(torch.rand(2), expected)
     assert list(net.state_dict()) == list(before)
-    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert [name for name, value in net.state_dict().items() if not torch.equal(value, before[name])] == []
     assert net.training
     assert "forward" not in vars(net)
     assert [m for m in net.modules() if m._forward_hooks or m._forward_pre_hooks] == []

@@ -82,14 +82,14 @@ def test_a_keras_factory_for_both(repository: Repository, monkeypatch: pytest.Mo
     work = sum(WORK.values())
     assert {t["name"]: t["totals"]["matmul"] for t in data["traces"]} == {"trace@tf": work, "trace@torch": work}
     assert {t["device"] for t in data["traces"]} == {"graph", "meta"}
-    assert all("keras" in item["versions"] for item in (*data["traces"], *data["ledgers"]))
+    assert [item for item in (*data["traces"], *data["ledgers"]) if "keras" not in item["versions"]] == []
     layers = {row["layer"]: row for row in data["layers"] if row["layer"] in WORK}
     assert {name: row["work_by_framework"] for name, row in layers.items()} == {
         n: {"tf": w, "torch": w} for n, w in WORK.items()
     }
     for counter in ("fvcore", "flop_counter"):
         assert {name: row["counters"][counter] for name, row in layers.items()} == WORK
-    assert all(row["tf"] == row["torch"] for row in data["alignment"])
+    assert [row for row in data["alignment"] if row["tf"] != row["torch"]] == []
     assert {row["by"].partition("+")[0] for row in data["alignment"]} == {"name"}
     causes = {c["counter"]: {x["cause"]: x["amount"] for x in c["causes"]} for c in data["verdict"]["counters"]}
     assert causes["thop"] == {"call-not-seen": work}

@@ -1,4 +1,4 @@
-"""The README's first screen: its ten lines, its command and its output are what the tool prints today."""
+"""The README: its first screen is what the tool prints today, and every command line in it is run or checked."""
 
 from __future__ import annotations
 
@@ -12,36 +12,120 @@ from pathlib import Path
 import pytest
 
 from tests.own.conftest import Repository
+from tests.own.documents import BLOCK, commands, consoles, not_printed
 
-pytestmark = pytest.mark.frameworks
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PICTURE = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
-LEFT_OUT = "[...]"
+COMMANDS = commands(README)
+MODULE, PROGRAM = BLOCK.findall(README)
+((FIRST, SHOWN),) = consoles(README)
+START = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[0] = 'reconcile'; from reconcile.cli import main; main()"
+)
+KINDS = (r"^make ", r"^pip install ", r"^reconcile ")
+"""How a command line begins that a test below runs or checks; for each there is one test."""
 
 
+def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command line that begins with ``reconcile``, typed in a folder."""
+    words = [sys.executable, "-c", START, *shlex.split(command)[1:]]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_every_command_line_is_of_a_kind_that_a_test_runs_or_checks() -> None:
+    assert [command for command in COMMANDS if not any(re.match(kind, command) for kind in KINDS)] == []
+    assert [kind for kind in KINDS if not any(re.match(kind, command) for command in COMMANDS)] == []
+
+
+@pytest.mark.frameworks
 def test_the_first_screen_is_what_the_tool_prints(repository: Repository) -> None:
-    found = re.search(r"```python\n(.*?)```\n\n```console\n\$ reconcile (.*?)\n(.*?)```", README, re.DOTALL)
-    assert found
-    module, command, shown = found.groups()
-    assert README[: found.end()].count("\n## ") == 0
-    assert sum(1 for line in module.splitlines() if line.strip()) == 10
-    repository.write(net=module)
-    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from reconcile.cli import main; main()"
-    words = [sys.executable, "-c", start, *shlex.split(command)]
-    done = subprocess.run(words, cwd=repository.folder, capture_output=True, text=True, check=False)
+    assert README[: README.index(SHOWN[-1])].count("\n## ") == 0
+    assert sum(1 for line in MODULE.splitlines() if line.strip()) == 10
+    repository.write(net=MODULE)
+    done = typed(FIRST, repository.folder)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not_printed(SHOWN, done.stdout) == []
+    assert sum(len(part.splitlines()) for part in SHOWN) > 15
     printed = "\n".join(line.rstrip() for line in done.stdout.splitlines())
-    parts = [part.strip("\n") for part in shown.split(LEFT_OUT)]
-    assert [part for part in parts if part not in printed] == []
-    assert sum(len(part.splitlines()) for part in parts) > 15
     drawn = "".join(html.unescape(t).replace("\xa0", " ") for t in re.findall(r"<text [^>]*>(.*?)</text>", PICTURE))
     said = printed.partition("\nwrote ")[0].splitlines()
     missing = [line for line in said if "".join(line.split()) not in "".join(drawn.split())]
     assert missing == [], "docs/pictures/terminal.svg is stale: `make pictures`"
 
 
+@pytest.mark.frameworks
+def test_every_other_command_of_the_tool_runs(repository: Repository) -> None:
+    """One after the other, as a reader types them, beside the README's own ``net.py``."""
+    repository.write(net=MODULE)
+    failed = {}
+    others = [command for command in COMMANDS if command.startswith("reconcile ") and command != FIRST]
+    for command in others:
+        done = typed(command, repository.folder)
+        if done.returncode:
+            failed[command] = done.stdout + done.stderr
+    assert failed == {}
+    assert len(others) > 4
+    written = {path.name for path in repository.folder.glob("reports/*.html")}
+    assert written == {"net.Net.html", "net.Net-training.html", "my_pair.html"}
+
+
+@pytest.mark.frameworks
+def test_the_python_program_prints_the_same_number(repository: Repository) -> None:
+    repository.write(net=MODULE, program=f"import sys\n\nsys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}")
+    words = [sys.executable, "program.py"]
+    done = subprocess.run(words, cwd=repository.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    macs = 8 * 30 * 30 * 9 + 30 * 3 * 64 * (240 + 64) + 64 * 10
+    assert f"{2 * macs:,} FLOPs" in done.stdout
+    assert f"{2 * macs:,}" in "".join(SHOWN)
+
+
+def test_make_has_the_targets_and_they_do_what_the_comments_say() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE))
+    targets = [command.removeprefix("make ") for command in COMMANDS if command.startswith("make ")]
+    assert targets == ["demo", "test"]
+    assert "then runs: reconcile run --model gru_demo\n" in README
+    assert recipes["demo"] == "\t$(BIN)/reconcile run --model gru_demo\n"
+    assert "-m pytest" in recipes["test"]
+    rules = re.findall(rf"^({'|'.join(targets)}): (.*)$", makefile, re.MULTILINE)
+    assert rules == [(target, "$(VENV)/.installed") for target in targets]
+
+
+def test_pip_installs_what_the_project_is_called_with_extras_that_it_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (line,) = (command for command in COMMANDS if command.startswith("pip "))
+    (_, _, requirement) = shlex.split(line)
+    name, extra = re.fullmatch(r"([\w-]+)\[(\w+)\]", requirement).groups()
+    others = re.findall(r"\[(\w+)\]", README.partition(line)[2].partition("\n")[0])
+    assert name == project["name"]
+    assert [extra, *others] == ["all", "tf", "torch", "onnx"]
+    assert [e for e in [extra, *others] if e not in project["optional-dependencies"]] == []
+
+
 def test_what_it_says_of_the_gru() -> None:
     """30 steps of 240 columns: 3 gates of 64 x (240 + 64) multiply-adds each; thop's doubled rest is biases and gates."""
     assert f"{2 * 30 * 3 * 64 * (240 + 64):,}" in README
+
+
+def test_what_it_says_of_the_demo() -> None:
+    """Its steps and its work in closed form; what the counters say of it stands in the committed report."""
+    steps, columns = 100 - 4 + 1, 32 * ((256 - 4) // 2 + 1)
+    macs = 32 * steps * (columns // 32) * 16 + steps * 3 * 96 * (columns + 96) + steps * 96 * 256
+    text = " ".join(README.split())
+    assert f"{2 * macs:,} ran." in text
+    assert f"once instead of {steps} times" in text
+    report = (ROOT / "reports" / "gru_demo.md").read_text()
+    said = re.search(r"tf\.profiler reports ([\d,]+) FLOPs for it and thop, doubled, ([\d,]+);", text)
+    assert said
+    assert f"tf.profiler@frozen {said[1]} FLOP (as reported) → thop {said[2]} FLOP" in report

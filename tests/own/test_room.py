@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reconcile.adapters.pytorch import memory as torch_room
+from reconcile.adapters.shared.refusal import OutOfMemory
+from reconcile.model_zoo.pair import Input, Pair
 from tests.own.conftest import Repository
 
 pytestmark = pytest.mark.frameworks
@@ -60,6 +62,19 @@ def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:
     )
 
 
+class Built(Pair):
+    """A pair of one model, which this function builds, and on which devices it was made."""
+
+    def __init__(self, build: Callable[[object], Any], size: int, made: list[str]) -> None:
+        super().__init__("built")
+        self.build_torch = build
+        self.size = size
+        self.made = made
+
+    def inputs(self, p: object) -> list[Input]:
+        return [Input("x", (1, self.size))]
+
+
 def linear(size: int) -> Any:
     """A model of (size + 1) * size weights that says on which device it was made."""
     made: list[str] = []
@@ -69,8 +84,7 @@ def linear(size: int) -> Any:
         made.append(module.weight.device.type)
         return module
 
-    inputs = [SimpleNamespace(shape=(1, size), dtype="float32")]
-    return SimpleNamespace(build_torch=build, inputs=lambda _params: inputs, made=made)
+    return Built(build, size, made)
 
 
 def of(pair: Any, training: str = "") -> Any:
@@ -110,7 +124,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
         assert model.device == device
         assert pair.made == ["meta"], "nothing is allocated to find out"
         if device == "meta":
-            with pytest.raises(torch_room.NoRoom, match="takes at least"):
+            with pytest.raises(OutOfMemory, match="takes at least"):
                 model.build("cpu")
             assert pair.made == ["meta"]
 
@@ -134,7 +148,7 @@ def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> 
     left["bytes"] = 4 * 3000 * 3000 + (1 << 28)
     assert trace(of(pair)).device == "cpu"
     left["bytes"] = 4 * 3000 * 3000 + (1 << 28) - 1
-    with pytest.raises(torch_room.NoRoom, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
+    with pytest.raises(OutOfMemory, match=r"it asks for 0\.0 GiB more .* cannot be made on meta.*TypeError"):
         trace(of(pair))
 
 
@@ -158,8 +172,8 @@ class Looked(torch.nn.Module):
 def test_what_is_watched_is_made_as_elsewhere() -> None:
     from reconcile.adapters.pytorch.trace import trace
 
-    inputs = [SimpleNamespace(shape=(2, 3, 8), dtype="float32")]
-    pair = SimpleNamespace(build_torch=lambda _params: Looked(), inputs=lambda _params: inputs)
+    pair = Built(lambda _params: Looked(), 0, [])
+    pair.inputs = lambda _params: [Input("x", (2, 3, 8))]  # type: ignore[method-assign]
     taken = trace(of(pair))
     assert taken.device == "cpu"
     assert [op.op for op in taken.ops if "convolution" in op.op] == ["aten._convolution"]  # as TorchScript calls it
@@ -181,7 +195,7 @@ def test_what_is_asked_for_is_by_sizes_or_by_what_goes_in(left: dict[str, int | 
         left["bytes"] = RESERVE + takes
         make(parts)
         left["bytes"] = RESERVE + takes - 1
-        with pytest.raises(torch_room.NoRoom, match="it asks for"):
+        with pytest.raises(OutOfMemory, match="it asks for"):
             make(parts)
 
 

@@ -6,12 +6,12 @@ import importlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reconcile.core.records import Ledger, Trace
+from reconcile.model_zoo.pair import Input, Pair
 from reconcile.work import UnknownWork, work_of
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's and thop's own
@@ -19,12 +19,22 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 
+class Built(Pair):
+    """A pair of one model, which this function builds, called with float32 tensors of these shapes."""
+
+    def __init__(self, build: Callable[[], Any], shapes: tuple[tuple[int, ...], ...]) -> None:
+        super().__init__("built")
+        self.build_torch = lambda _params: build()
+        self.shapes = shapes
+
+    def inputs(self, p: object) -> list[Input]:
+        return [Input(f"x{i}", shape) for i, shape in enumerate(self.shapes)]
+
+
 def model_of(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Any:
-    """A model that is called with float32 tensors of these shapes."""
     from reconcile.adapters.pytorch.model import TorchModel
 
-    inputs = [SimpleNamespace(shape=shape, dtype="float32") for shape in shapes]
-    return TorchModel(SimpleNamespace(build_torch=lambda _params: build(), inputs=lambda _params: inputs), None)
+    return TorchModel(Built(build, shapes), None)
 
 
 def traced(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Trace:

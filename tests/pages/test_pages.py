@@ -68,7 +68,7 @@ def test_the_rules_of_every_counter_are_on_its_familys_page() -> None:
     for counter in COUNTERS:
         rules = page(counter.partition("@")[0]).rules
         assert rules
-        assert all(re.search(r":\d+", rule.source) for rule in rules)
+        assert [rule.source for rule in rules if not re.search(r":\d+", rule.source)] == []
 
 
 def test_docs_are_what_make_docs_writes() -> None:
@@ -88,4 +88,4 @@ def test_explain_prints_the_page_with_its_program_as_it_is(stub: Stub, name: str
         assert "\n".join(f"    {line}".rstrip() for line in code.splitlines()) in done.stdout
     assert "\x1b" not in done.stdout
     assert "](" not in done.stdout
-    assert all(rule.source in folded for rule in page(name).rules)
+    assert [rule.source for rule in page(name).rules if rule.source not in folded] == []

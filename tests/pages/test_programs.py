@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
 NO_MODEL = {
-    "initializer": "a v1 graph: tests/environments/test_seed_s4.py books it",
-    "duplicate-graph": "a v1 graph: tests/environments/test_seed_s4.py books it",
+    "initializer": "a v1 graph: tests/matrix/test_seed_s4.py books it",
+    "duplicate-graph": "a v1 graph: tests/matrix/test_seed_s4.py books it",
     "shape-unknown": "an open batch, while a run has inputs: tests/run/test_gru_demo.py books it in a loop",
     "weight-differs": "a convention of one's own: tests/pages/test_pages.py books it",
-    "run-stats-truncated": "2^20 records take a minute: tests/layers/test_truncated.py books it in make zoo",
+    "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make zoo",
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
 }

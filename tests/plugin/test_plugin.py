@@ -17,8 +17,8 @@ from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import runner
-from reconcile.launch.runner import RunRequest
-from tests.check.takes import DENSE, GRU, NEW, OLD, take, trace
+from reconcile.launch.request import RunRequest
+from tests.drift.takes import DENSE, GRU, NEW, OLD, take, trace
 
 pytest_plugins = ["pytester"]
 
@@ -51,6 +51,7 @@ class Inner:
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
     made = Inner(pytester)
     monkeypatch.setattr(runner, "collect", made.collect)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # every run would load Hypothesis and others anew
     return made
 
 

@@ -82,7 +82,7 @@ def test_frameworks_that_differ_have_one_each_and_recomputation_has_a_column_whe
 def test_a_pair_says_what_its_step_needs() -> None:
     for model in _names():
         at, device = training.settings_of(model)
-        assert (set(at) <= set(pairs.load_pair(pairs.pair_path(model)).PAIR.params), device in ("cpu", "meta")) == (
+        assert (set(at) <= set(pairs.load_pair(pairs.pair_path(model)).params), device in ("cpu", "meta")) == (
             True,
         ) * 2
     assert command("pointnet", *training.settings_of("pointnet")) == (

@@ -49,8 +49,8 @@ def test_reports_say_nothing_of_this_machine(written):
             assert private not in text
 
 
-def test_readme_shows_the_statement_as_it_is():
+def test_the_document_shows_the_statement_as_it_is():
     report = (COMMITTED / "gru_demo.md").read_text()
     table = report.split("## From tf.profiler@frozen to thop")[1].split("\n\n")[2].strip()
     assert table.startswith("| line |")
-    assert table in (ROOT / "README.md").read_text()
+    assert table in (ROOT / "docs" / "reports.md").read_text()

@@ -23,13 +23,13 @@ RUNS = [
 @pytest.mark.parametrize(("model", "overrides"), RUNS)
 def test_reconciles_under_every_convention(collecting, model, overrides):
     collected = collecting(model, **overrides)
-    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
         result = settle(collected, convention, BUILT_IN)
         assert result.exit_code == 0
         assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
-        assert all((led.unchecked, led.mismatches) == (0, ()) for led in result.ledgers)
+        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
 
 
 def test_bilstm_work_is_its_closed_form(collecting):

@@ -74,7 +74,7 @@ def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) ->
     """What it prints at home does not get into the answer."""
     (tmp_path / "bad.py").write_text("PAIR = 3\n")
     formulas = {"0-loud.py": "print('{')"}
-    manner = Manner(formula_texts=formulas)
+    manner = Manner(texts={"formulas": formulas})
     said = json.loads(cell.run_cell(json.dumps(request_of(Cell("bad", model=str(tmp_path / "bad.py")), manner, ()))))
     assert "bad.py cannot be used" in said["outcome"]["refused"][""]
     assert not said["interrupted"]

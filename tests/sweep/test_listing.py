@@ -170,7 +170,7 @@ def test_what_travels_comes_back_as_it_was() -> None:
     import json
 
     (cell,) = in_environments(Cell("x", factories={"tf": "a:b"}, inputs=(("", (1, 2), ""),)), [THERE["tf-2.3.1"]])
-    manner = Manner(counters=("tf.profiler@frozen",), formats=("md", "csv"), formula_texts={"0-f.py": "x = 1"})
+    manner = Manner({"counters": ["tf.profiler@frozen"]}, {"formulas": {"0-f.py": "x = 1"}}, ("md", "csv"))
     assert read(json.loads(json.dumps(request_of(cell, manner, ())))) == (cell, manner)
 
 
@@ -183,16 +183,16 @@ def test_a_key_says_what_determines_a_result(folder: Path, monkeypatch: pytest.M
 
     first = key()
     assert key() == first
-    assert key(manner=Manner(timeout=3.0)) == first  # how long it may take says nothing of what it finds
+    assert key(manner=Manner({"timeout": 3.0})) == first  # how long it may take says nothing of what it finds
     others = [
         key(Cell("n", factories={"torch": "nets:made"})),
         key(Cell("n", factories={"torch": "nets:small"}, arguments={"width": 4})),
         key(Cell("n", factories={"torch": "nets:small"}, inputs=(("", (2,), ""),))),
         key(in_environments(cell, [THERE["torch-1.10.1"]])[0]),
-        key(manner=Manner(convention="all")),
-        key(manner=Manner(counters=("thop",))),
+        key(manner=Manner({"convention": "all"})),
+        key(manner=Manner({"counters": ["thop"]})),
         key(manner=Manner(formats=("md", "csv"))),
-        key(manner=Manner(formula_texts={"0-f.py": "x = 1"})),
+        key(manner=Manner(texts={"formulas": {"0-f.py": "x = 1"}})),
     ]
     for file in ("nets/inner.py", "breaks.py"):  # what its module may import lies in its package or beside it
         with (folder / file).open("a") as source:

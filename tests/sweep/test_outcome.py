@@ -12,7 +12,7 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.errors import Refused, UsageError
 from reconcile.core.results import RunResult
-from reconcile.launch.runner import RunRequest
+from reconcile.launch.request import RunRequest
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
 from reconcile.sweep.outcome import outcome_of
@@ -41,7 +41,7 @@ def test_every_counter_adds_up_to_the_work_that_ran(made: Callable[[], RunResult
 
 def test_what_has_no_number_says_why() -> None:
     found = outcome_of("x", samples.incomplete(), {})
-    assert any(trace["work"] is None and trace["reason"] for trace in found["traces"])
+    assert [trace for trace in found["traces"] if trace["work"] is None and trace["reason"]], found["traces"]
     assert found["open"]
     assert found["exit_code"] == 1
 
@@ -61,7 +61,9 @@ def test_a_framework_in_which_the_model_refuses_is_left_out(monkeypatch: pytest.
             raise Refused("it raised ValueError.", "torch", "printed", "/tmp/some.log")
         return samples.clean()
 
-    found = said(monkeypatch, tmp_path, run, Manner(counters=("tf.profiler@frozen", "thop"), formats=("md", "csv")))
+    found = said(
+        monkeypatch, tmp_path, run, Manner({"counters": ["tf.profiler@frozen", "thop"]}, formats=("md", "csv"))
+    )
     assert found["outcome"]["refused"] == {"torch": "it raised ValueError."}  # without where a log is: never the same
     assert found["outcome"]["exit_code"] == 0
     assert sorted(found["texts"]) == ["csv", "md"]

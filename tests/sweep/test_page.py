@@ -53,7 +53,7 @@ def test_a_row_per_model_and_sums_that_add_up() -> None:
     text = to_markdown(ALL, "reconcile sweep x")
     head, *rows = table(text)
     assert len(rows) == len(ALL)
-    assert all(len(row) == len(head) for row in rows)
+    assert [row for row in rows if len(row) != len(head)] == []
     total, *parts = map(int, re.findall(r"\d+", text[text.index("5 models") : text.index("totals of counters")])[:5])
     assert (total, sum(parts)) == (5, 5)
     assert parts == [2, 1, 1, 1]

@@ -181,7 +181,7 @@ def test_without_a_timer_the_formula_is_called_all_the_same(file: Path, monkeypa
 def test_a_user_sees_one_sentence_and_2(file: Path, tmp_path: Path) -> None:
     """Through the command line, where a formula is called long after its file was read."""
     from reconcile.drift import baselines
-    from tests.check.takes import take
+    from tests.drift.takes import take
 
     found = take()
     (trace,) = found.traces

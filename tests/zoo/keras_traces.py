@@ -14,14 +14,18 @@ import keras
 from reconcile.adapters.pytorch import model as torch_model
 from reconcile.adapters.pytorch import trace as trace_torch
 from reconcile.adapters.shared import keras_model
+from reconcile.model_zoo.pair import Pair
 from reconcile.work import UnknownWork, load, work_of
 from reconcile.worker.introspect import inputs_of
 
 
-class Application:
+class Application(Pair):
     """A pair's PyTorch side: one model of keras.applications."""
 
+    user_model = True
+
     def __init__(self, name):
+        super().__init__(name)
         self.factory = getattr(keras.applications, name)
         self.model = None
 
@@ -30,7 +34,7 @@ class Application:
         self.model = self.factory(weights=None)
         return self.model
 
-    def arguments(self):
+    def arguments(self, _params):
         return inputs_of(self.model, self.factory.__doc__), {}
 
 

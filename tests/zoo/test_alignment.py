@@ -23,7 +23,7 @@ MODELS = pairs.zoo_names()
 @pytest.fixture(params=chosen(MODELS))
 def taken(request: pytest.FixtureRequest, collecting: Callable[..., Collected]) -> Collected:
     module = pairs.load_pair(pairs.pair_path(request.param))
-    return collecting(request.param, **getattr(module, "PROOF", {}))
+    return collecting(request.param, **module.proof)
 
 
 def traces(taken: Collected) -> tuple[Trace, Trace]:
@@ -39,7 +39,8 @@ def wrong(rows: tuple[Match, ...], truth: Alignment, was: dict[str, str]) -> lis
         row
         for row in rows
         if row.by
-        and not {truth.layer("tf", p) for p in row.tf} & {truth.layer("torch", was.get(p, p)) for p in row.torch}
+        and not {truth.layer("tf", p) for p in row.paths["tf"]}
+        & {truth.layer("torch", was.get(p, p)) for p in row.paths["torch"]}
     ]
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.launch.runner import RunRequest, run
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
 from reconcile.verdict.verdict import verdict
 from tests.zoo import convolutional as conv
 
@@ -113,7 +114,7 @@ def test_every_counter_is_explained_layer_by_layer(name: str) -> None:
     assert result.exit_code == 0
     assert {statement.residual for statement in result.statements} == {0}
     assert {ledger.state for ledger in result.ledgers} <= {State.EQUAL, State.EXPLAINED}
-    assert all(row.tf and row.torch for row in result.alignment)
+    assert [row for row in result.alignment if not all(row.paths.values())] == []
     (figure,) = verdict(result).figures
     assert (figure.frameworks, figure.flops % 2) == (("tf", "torch"), 0)
     assert figure.macs == CLOSED.get(name, figure.macs)

@@ -10,7 +10,8 @@ import pytest
 from reconcile.core.conventions import BUILT_IN
 from reconcile.decode.search import figure, search
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from tests.decode import data
 from tests.zoo import convolutional as conv
@@ -105,7 +106,7 @@ def published():
     """Every figure of the zoo: (pair, digits as printed)."""
     found = []
     for name in pairs.zoo_names():
-        found += [(name, said.figure) for said in pairs.load_pair(pairs.pair_path(name)).PAIR.published]
+        found += [(name, said.figure) for said in pairs.load_pair(pairs.pair_path(name)).published]
     return found
 
 
@@ -125,7 +126,7 @@ def test_reading(which):
 @pytest.mark.parametrize("which", RECORDED, ids="-".join)
 def test_recorded_figure(which):
     matches = search(which[0], figure(which[1]), data.saved(which[0])).matches
-    assert any(RECORDED[which] in match.what for match in matches)
+    assert [match for match in matches if RECORDED[which] in match.what], matches
 
 
 def test_how_far_off_the_others_are():

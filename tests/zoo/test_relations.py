@@ -15,7 +15,8 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Layer, Ledger
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
-from reconcile.launch.runner import RunRequest, collect
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import ZERO, Work, work_of
 from tests.zoo.choice import chosen as of_pairs
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.frameworks
 
 def reconciles(collected):
     """Every counter's way to its trace, under every convention, without a rest."""
-    assert all(isinstance(ledger, Ledger) for ledger in collected.ledgers), collected.ledgers
+    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
         result = settle(collected, convention, BUILT_IN)
         assert [s.residuals for s in result.statements] == [()] * len(result.statements)
@@ -70,9 +71,9 @@ BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convol
 @pytest.mark.parametrize("model", of_pairs(BATCHES, ("family_norm", "lstm_lm")))
 def test_twice_the_batch_is_twice_the_work(collecting, model):
     module = pairs.load_pair(pairs.pair_path(model))
-    settings = getattr(module, "PROOF", {})
+    settings = module.proof
     once = reconciles(collecting(model, **settings))
-    twice = reconciles(collecting(model, **settings, batch=2 * module.PAIR.params["batch"]))
+    twice = reconciles(collecting(model, **settings, batch=2 * module.params["batch"]))
     for one, two in zip(once.traces, twice.traces, strict=True):
         (single, weights), (double, same) = without_common(one, two), without_common(two, one)
         assert single
@@ -86,9 +87,9 @@ def test_the_work_on_weights_is_found(collecting):
     once, twice = collecting("family_norm"), collecting("family_norm", batch=4)
     ours, theirs = once.traces
     _, weights = without_common(theirs, twice.traces[1])
-    assert any(weights.values())
+    assert [layer for layer, work in weights.items() if work], weights
     common = Counter(map(key, ours.ops)) & Counter(map(key, twice.traces[0].ops))
-    assert any(work_of(op) for op in ours.ops if common[key(op)])
+    assert [op for op in ours.ops if common[key(op)] and work_of(op)], common
 
 
 STEPS = {
@@ -125,7 +126,7 @@ CHAINS = [
 ]
 
 
-@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+@pytest.mark.parametrize("chain", of_pairs(CHAINS, CHAINS[:1]), ids="-".join)
 def test_the_way_round_is_as_long_as_the_way_straight_on(chain):
     """Each of the three ways from counters of its own run."""
     a, b, c = chain

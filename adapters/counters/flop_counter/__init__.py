@@ -1,0 +1,20 @@
+"""torch.utils.flop_counter: ops at the dispatcher. Python 3.6, as every folder's statement."""
+
+from ....core.counter import Counter
+from ....core.records import FLOP
+
+COUNTERS = (
+    Counter(
+        name="flop_counter",
+        module=__name__,
+        framework="torch",
+        unit=FLOP,
+        package="",
+        distribution="",
+        versions_key="torch",
+        summary="torch.utils.flop_counter: ops at the dispatcher",
+        default=True,
+        blind="",
+        title="torch.utils.flop_counter",
+    ),
+)

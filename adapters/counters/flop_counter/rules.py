@@ -8,8 +8,9 @@ from __future__ import annotations
 from ....core.records import Op
 from ....work import Work, prod
 from ..rulebook import RuleBook, dims
+from . import COUNTERS
 
-BOOK = RuleBook("flop_counter", "torch", {"T": "torch/utils/flop_counter.py"})
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": "torch/utils/flop_counter.py"})
 rule = BOOK.rule
 
 

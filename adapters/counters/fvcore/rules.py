@@ -8,8 +8,11 @@ from __future__ import annotations
 from ....core.records import Op
 from ....work import Work, prod
 from ..rulebook import RuleBook, dims, size
+from . import COUNTERS
 
-BOOK = RuleBook("fvcore", "fvcore", {"J": "fvcore/nn/jit_handles.py", "F": "fvcore/nn/flop_count.py"})
+BOOK = RuleBook(
+    COUNTERS[0].family, COUNTERS[0].versions_key, {"J": "fvcore/nn/jit_handles.py", "F": "fvcore/nn/flop_count.py"}
+)
 rule = BOOK.rule
 
 IGNORED = frozenset(

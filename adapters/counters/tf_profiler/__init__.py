@@ -1,0 +1,84 @@
+"""tf.profiler's float_operation count: three ways to call it on TensorFlow 2, and recipes in print. Python 3.6."""
+
+from ....core.counter import Counter
+from ....core.records import FLOP
+
+FORWARD_ONLY = "sees the forward pass only"
+
+
+def _counter(variant, summary, default, blind, recipe="", title=""):
+    # type: (str, str, bool, str, str, str) -> Counter
+    return Counter(
+        name="tf.profiler@" + variant,
+        module=__name__,
+        framework="tf",
+        unit=FLOP,
+        package="",
+        distribution="",
+        versions_key="tensorflow",
+        summary=summary,
+        default=default,
+        blind=blind,
+        recipe=recipe,
+        title=title,
+    )
+
+
+COUNTERS = (
+    _counter(
+        "function",
+        "tf.profiler on the concrete function's graph, not frozen",
+        default=True,
+        blind="",
+        title="tf.profiler on the concrete function",
+    ),
+    _counter(
+        "frozen",
+        "tf.profiler on the frozen function's graph, loops lowered",
+        default=True,
+        blind="needs a graph whose variables are constants, and a training step writes them",
+        title="tf.profiler on the frozen function",
+    ),
+    _counter(
+        "runmeta",
+        "tf.profiler on the frozen graph with one run's metadata",
+        default=True,
+        blind="",
+        title="tf.profiler on the frozen function with one run's metadata",
+    ),
+    _counter(
+        "session",
+        "tf.profiler on a v1 session's graph, initialisers and all",
+        default=False,
+        blind=FORWARD_ONLY,
+        recipe="session",
+    ),
+    _counter(
+        "batch_none",
+        "tf.profiler on a v1 session's graph of the model with its batch left open (None)",
+        default=False,
+        blind=FORWARD_ONLY,
+        recipe="batch_none",
+    ),
+    _counter(
+        "built_twice",
+        'the same with the model built a second time and its gradients: "backward" by subtraction',
+        default=False,
+        blind=FORWARD_ONLY,
+        recipe="built_twice",
+    ),
+    _counter(
+        "frozen_pb",
+        "tf.profiler on a v1 session's graph frozen into a .pb file and read back with import_graph_def",
+        default=False,
+        blind=FORWARD_ONLY,
+        recipe="frozen_pb",
+    ),
+    _counter(
+        "keras_flops",
+        "keras-flops: tf.profiler on the frozen function's graph, always of a batch of 1",
+        default=False,
+        blind=FORWARD_ONLY,
+        recipe="keras_flops",
+    ),
+)

@@ -12,10 +12,11 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..rulebook import NotCounted, RuleBook, dims, size
+from . import COUNTERS
 
 BOOK = RuleBook(
-    "tf.profiler",
-    "tensorflow",
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
     {"R": "tensorflow/python/profiler/internal/flops_registry.py", "NN": "tensorflow/python/ops/nn_ops.py"},
 )
 rule = BOOK.rule

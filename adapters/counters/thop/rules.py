@@ -10,10 +10,11 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..rulebook import NotCounted, RuleBook, dims, size
+from . import COUNTERS
 
 BOOK = RuleBook(
-    "thop",
-    "thop",
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
     {
         "P": "thop/profile.py",
         "H": "thop/vision/basic_hooks.py",

@@ -1,0 +1,35 @@
+"""ONNX's adapter: a model out of a file, whose trace is read and not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..shared import adapter
+from ..shared.model_file import FileError
+from ..shared.refusal import FactoryError
+
+
+class Adapter(adapter.Adapter):
+    """See adapters/shared/adapter.py."""
+
+    loader = ".adapters.onnx.load"
+
+    def capture(self, request: Any, pair: Any) -> Capture:
+        """See Adapter.capture."""
+        return Capture(request, pair)
+
+
+class Capture(adapter.Capture):
+    """See adapters/shared/adapter.py."""
+
+    def trace(self, params: Any) -> Any:
+        """See Capture.trace."""
+        from .trace import trace
+
+        model = self.pair.build_onnx(params)
+        positional = self.pair.arguments(params)[0]
+        inputs = ", ".join(f"{i.name}={i.dtype} {tuple(i.shape)}" for i in positional)
+        try:
+            return trace(model, (f"called with {inputs or 'no input'}",))
+        except FileError as error:
+            raise FactoryError(str(error)) from error

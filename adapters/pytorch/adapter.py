@@ -1,0 +1,153 @@
+"""PyTorch's adapter: what a module is, its process-wide defaults, its traces and ledgers.  Python 3.6, torch 1.x and later."""
+
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+from ..shared import adapter, keras_model
+from . import memory
+
+
+class Adapter(adapter.Adapter):
+    """See adapters/shared/adapter.py."""
+
+    loader = ".adapters.pytorch.load"
+
+    def is_model(self, value):
+        # type: (Any) -> bool
+        """See Adapter.is_model."""
+        import torch
+
+        return isinstance(value, torch.nn.Module)
+
+    def is_made(self, value):
+        # type: (Any) -> bool
+        """See Adapter.is_made."""
+        return self.is_model(value)
+
+    def makes_one(self, function, has_inputs):
+        # type: (Callable[..., Any], bool) -> bool
+        """A function is never a module."""
+        return True
+
+    def default_dtype(self):
+        # type: () -> str
+        """The floating-point dtype of a module that says none, as its factory has left it."""
+        import torch
+
+        return str(torch.get_default_dtype()).replace("torch.", "")
+
+    def entry(self, model):
+        # type: (Any) -> Any
+        """A module's ``forward``: its ``__call__`` takes anything."""
+        return getattr(model, "call", model) if keras_model.keras_of(model, "Layer") else model.forward
+
+    def copy(self, model):
+        # type: (Any) -> Any
+        """A copy of a module; where new tensors are made on meta, without a copy of its weights."""
+        import copy
+
+        import torch
+
+        if not torch.empty(()).is_meta:
+            return copy.deepcopy(model)
+        twins = {}  # type: Dict[int, Any]
+        for tensor in list(model.parameters()) + list(model.buffers()):
+            if type(tensor) is torch.nn.Parameter:
+                twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
+            elif type(tensor) is torch.Tensor:
+                twins[id(tensor)] = tensor.to("meta")
+        return copy.deepcopy(model, twins)
+
+    def defaults(self):
+        # type: () -> Dict[str, Any]
+        """Default dtype, whether gradients are on, and the default device, which is None where nobody has set one."""
+        if "torch" not in sys.modules:
+            return {}
+        import torch
+
+        device = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)
+        return {"dtype": torch.get_default_dtype(), "grad": torch.is_grad_enabled(), "device": device}
+
+    def restore(self, defaults):
+        # type: (Dict[str, Any]) -> None
+        """See Adapter.restore."""
+        if not defaults or self.defaults() == defaults:
+            return
+        import torch
+
+        torch.set_default_dtype(defaults["dtype"])
+        torch.set_grad_enabled(defaults["grad"])
+        if defaults["device"] != self.defaults()["device"]:
+            torch.set_default_device(defaults["device"])
+
+    @contextmanager
+    def untouched(self):
+        # type: () -> Iterator[None]
+        """The caller's random numbers go on as if nothing had run in between; Keras makes its tensors where it did."""
+        import torch
+
+        with ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng())
+            stack.callback(keras_model.place, "")
+            yield
+
+    def capture(self, request, pair):
+        # type: (Any, Any) -> Capture
+        """See Adapter.capture."""
+        return Capture(request, pair)
+
+
+class Capture(adapter.Capture):
+    """See adapters/shared/adapter.py. Every trace and every ledger is of a fresh module."""
+
+    _memory = None  # type: Any
+
+    def trace(self, params):
+        # type: (Any) -> Any
+        """See Capture.trace."""
+        from . import model as models
+
+        model = self._model(params)
+        if model.training:
+            from .training import trace
+        else:
+            from .trace import trace
+        with adapter.fitting(self.pair):
+            with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
+                found = trace(model, self.request.died)
+            return adapter.noted(found, self.pair, model.called_with)
+
+    def ledger(self, take, params):
+        # type: (Callable[[Any], Any], Any) -> Any
+        """See Capture.ledger."""
+        model = self._model(params)
+        with adapter.fitting(self.pair):
+            spared = model.spare()
+            ledger = take(model)
+            return ledger._replace(notes=ledger.notes + spared)
+
+    def plain_call(self, params):
+        # type: (Any) -> Tuple[Callable[[], Any], str]
+        """See Capture.plain_call."""
+        from . import model as models
+
+        plain = models.TorchModel(self.pair, params, room=self._room())
+        with adapter.fitting(self.pair):
+            module = plain.build("cpu")
+        return lambda: models.call(module, plain.example("cpu")), plain.called_with()
+
+    def _model(self, params):
+        # type: (Any) -> Any
+        from . import model as models
+
+        model = models.TorchModel(self.pair, params, self.request.device, self._room())
+        model.training = self.request.training
+        return model
+
+    def _room(self):
+        # type: () -> Any
+        """What is known of the model's need for memory; None for a file, whose memory is limited where it is loaded."""
+        if self._memory is None and self.request.file is None:
+            self._memory = memory.Room()
+        return self._memory

@@ -1,0 +1,125 @@
+"""TensorFlow's adapter: what a model is, its traces and ledgers, from functions and sessions.
+
+Python 3.6, TensorFlow 1.x and later.
+"""
+
+import sys
+from typing import Any, Callable, Tuple
+
+from ..shared import adapter, keras_model
+from . import model as models
+
+
+class Adapter(adapter.Adapter):
+    """See adapters/shared/adapter.py."""
+
+    loader = ".adapters.tensorflow.load"
+
+    def before_import(self):
+        # type: () -> None
+        """See Adapter.before_import."""
+        models.quiet()
+
+    def unusable(self, package):
+        # type: (Any) -> str
+        """See Adapter.unusable."""
+        if hasattr(package, "function"):
+            return ""
+        return (
+            "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
+            "with --counter tf.profiler@session." % package.__version__
+        )
+
+    def is_model(self, value):
+        # type: (Any) -> bool
+        """See Adapter.is_model."""
+        import inspect
+
+        return self.is_made(value) or (callable(value) and not inspect.isclass(value))
+
+    def is_made(self, value):
+        # type: (Any) -> bool
+        """See Adapter.is_made."""
+        import tensorflow as tf
+
+        return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
+
+    def default_dtype(self):
+        # type: () -> str
+        """Keras' floating-point dtype, as the factory has left it."""
+        import tensorflow as tf
+
+        return str(tf.keras.backend.floatx())
+
+    def entry(self, model):
+        # type: (Any) -> Any
+        """See Adapter.entry."""
+        return getattr(model, "call", model)
+
+    def capture(self, request, pair):
+        # type: (Any, Any) -> Capture
+        """See Adapter.capture."""
+        return Capture(request, pair)
+
+
+class Capture(adapter.Capture):
+    """See adapters/shared/adapter.py. One model is built for all: counters only read its graphs."""
+
+    model = None  # type: Any
+
+    def trace(self, params):
+        # type: (Any) -> Any
+        """See Capture.trace."""
+        model = self._model(params)
+        if self._by_session():
+            return model.trace()
+        if self.request.training:
+            from .training import trace
+
+            with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+                taken = trace(model)
+            return adapter.noted(taken, self.pair, model.called_with)
+        from .trace import trace_function
+
+        with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+            concrete = model.concrete
+        taken = trace_function(concrete, model.scopes, model.fetch, model.versions(), model.notes, model.observed)
+        self.pair.may_run(taken)
+        return adapter.noted(taken, self.pair, model.called_with)
+
+    def ledger(self, take, params):
+        # type: (Callable[[Any], Any], Any) -> Any
+        """See Capture.ledger."""
+        return take(self._model(params))
+
+    def plain_call(self, params):
+        # type: (Any) -> Tuple[Callable[[], Any], str]
+        """See Capture.plain_call."""
+        model = self.model = self._made(params)
+        model.build()
+        return lambda: model.invoke(model.example()), model.called_with()
+
+    def _by_session(self):
+        # type: () -> bool
+        """Whether a recipe asks for a session of TensorFlow 1 instead of a function."""
+        return self.request.recipe not in ("", models.BATCH_OF_ONE)
+
+    def _model(self, params):
+        # type: (Any) -> Any
+        if self.model is None:
+            self.model = self._made(params)
+        return self.model
+
+    def _made(self, params):
+        # type: (Any) -> Any
+        if self._by_session():
+            from .session import TfSession
+
+            return TfSession(self.pair, params, self.request.recipe)
+        if not self.request.training:
+            return models.TfModel(self.pair, params, self.request.recipe)
+        if sys.version_info < (3, 10):
+            raise RuntimeError("a training step of TensorFlow is traced in Python 3.10 or later alone")
+        from .training import TrainingModel
+
+        return TrainingModel(self.pair, params, self.request.training)

@@ -1,0 +1,125 @@
+"""What home asks of a worker: the request, as a record with a schema, and the names of its tasks.
+
+Home writes it with :func:`to_text`, a worker reads it with :func:`from_text`.  Python 3.6 and standard library only.
+"""
+
+from json import dumps, loads
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from .framework import Framework
+
+SCHEMA = 2
+
+TRACE = "trace"
+"""The task whose outcome is a trace; any other is the name of a counter, whose outcome is a ledger."""
+
+
+NONE = {}  # type: Dict[str, Any]  # the default of fields; nobody writes to it
+
+
+class ModelFile(NamedTuple):
+    """A model in a file: absolute path, kind (a name among a framework's ``files``), bytes unpacked, whether its user trusts
+    it, and which signature of a SavedModel to take ('' for the default one)."""
+
+    path: str
+    kind: str
+    size: int
+    trusted: bool = False
+    signature: str = ""
+
+
+class UserModel(NamedTuple):
+    """A model of the user's own. ``factory`` is ``module:function``, or the path of the file that ``file`` describes.
+
+    ``inputs`` are (name, shape, dtype), the name '' for an input by position and the dtype '' for the model's default one;
+    ``arguments`` are what the factory is called with.  ``name`` is what reports call the model, ``params`` what they say of it;
+    ``frameworks`` are those in which the run has a model.
+    """
+
+    factory: str
+    name: str
+    params: Dict[str, Any]
+    frameworks: Tuple[str, ...] = ()
+    inputs: Tuple[Tuple[str, Tuple[int, ...], str], ...] = ()
+    arguments: Dict[str, Any] = NONE
+    file: Optional[ModelFile] = None
+
+
+class WorkerRequest(NamedTuple):
+    """What one worker is to do.
+
+    ``tasks`` are ``trace`` and names of counters, and ``counters`` says in which package of adapters each of these is and what
+    one imports of the counter; ``out`` is the folder for what the worker leaves.  The model is a pair file with ``overrides``
+    of its parameters, or ``model``.  ``known`` are all frameworks that a pair may have a side for, and what to import of each.
+    ``paths`` are folders with modules of the user's own.  ``lent`` is a folder of counters that the worker's environment
+    lacks, and ``brought`` are packages of other people's adapters: top-level name -> the folder that holds it.
+
+    ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
+    step ('' for a call).  ``lacking`` is what to say where the framework is missing.  ``trial`` asks for a plain call
+    before anything else, and ``died`` says how the last process ended that traced on meta.
+    """
+
+    framework: Framework
+    tasks: Tuple[str, ...]
+    out: str
+    counters: Dict[str, Tuple[str, str]] = NONE
+    pair: str = ""
+    overrides: Dict[str, str] = NONE
+    model: Optional[UserModel] = None
+    known: Dict[str, str] = NONE
+    paths: Tuple[str, ...] = ()
+    lent: str = ""
+    brought: Dict[str, str] = NONE
+    device: str = "cpu"
+    recipe: str = ""
+    training: str = ""
+    lacking: str = ""
+    trial: bool = False
+    died: str = ""
+
+    @property
+    def file(self):
+        # type: () -> Optional[ModelFile]
+        """The model's file, None where a function makes it."""
+        return self.model.file if self.model is not None else None
+
+
+NESTED = {WorkerRequest: {"framework": Framework, "model": UserModel}, UserModel: {"file": ModelFile}}  # type: Dict[Any, Any]
+"""Fields that are records, by the record that has them."""
+
+
+def to_text(request):
+    # type: (WorkerRequest) -> str
+    """The request as JSON."""
+    return dumps(dict(_plain(request), schema=SCHEMA))
+
+
+def from_text(text):
+    # type: (str) -> Any
+    """The request of :func:`to_text`. Raises ValueError for another schema, and for fields that are missing or unknown."""
+    data = loads(text)
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise ValueError("a worker's request of this version has the schema %d" % SCHEMA)
+    return _record(WorkerRequest, data)
+
+
+def _plain(record):
+    # type: (Any) -> Dict[str, Any]
+    return {name: _plain(value) if hasattr(value, "_asdict") else value for name, value in record._asdict().items()}
+
+
+def _record(kind, data):
+    # type: (Any, Any) -> Any
+    wrong = sorted(set(data) ^ set(kind._fields)) if isinstance(data, dict) else [str(data)]
+    if wrong:
+        raise ValueError("%s: missing or unknown: %s" % (kind.__name__, ", ".join(wrong)))
+    values, nested = {}, NESTED.get(kind, {})
+    for name, value in data.items():
+        values[name] = _record(nested[name], value) if name in nested and value is not None else _frozen(value)
+    return kind(**values)
+
+
+def _frozen(value):
+    # type: (Any) -> Any
+    """Lists as the tuples that they were; what a mapping holds stays as JSON has it."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

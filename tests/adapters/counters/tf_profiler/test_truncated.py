@@ -1,0 +1,83 @@
+"""Run statistics that stopped before the run did: what they miss has a cause of its own, and no number is taken for whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.adapters.counters.tf_profiler import capture
+from reconcile.align.alignment import Alignment
+from reconcile.cli import cli
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.engine.reconcile import reconcile
+
+STEPS, UNITS = 100_000, 32
+ONE = 2 * UNITS * UNITS  # a row of as many times a square of as many
+
+
+def product(calls: int) -> Op:
+    row, square = Tensor((1, UNITS), "float32"), Tensor((UNITS, UNITS), "float32")
+    attrs = {"transpose_a": False, "transpose_b": False, "T": 1}
+    return Op("gru/while/body/MatMul", "MatMul", "gru", (row, square), (row,), attrs, calls)
+
+
+def held(recorded: int, *notes: str) -> tuple[Trace, Ledger]:
+    """A loop of ``STEPS`` products, and the ledger of statistics in which so many are recorded."""
+    trace = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (product(STEPS),), (), (), ("gru",), ())
+    op = product(recorded)
+    entry = Entry(op.id, "gru", "MatMul", ONE * recorded, recorded)
+    sighting = Sighting(op, op.id)
+    versions = {"tensorflow": "2.21.0"}
+    ledger = Ledger(
+        "tf.profiler@runmeta", "tf", "FLOP", "graph", versions, entry.value, (entry,), (sighting,), {}, notes
+    )
+    return trace, ledger
+
+
+@pytest.mark.parametrize("recorded", [1, 30_000])  # a node without a record keeps its static count: one
+def test_what_is_missing_has_its_cause(recorded: int) -> None:
+    trace, ledger = held(recorded, RUN_STATS_TRUNCATED)
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    assert statement.state is State.EXPLAINED
+    assert statement.residual == 0
+    assert statement.to_total == ONE * STEPS
+    assert statement.by_cause() == {Cause.RUN_STATS_TRUNCATED: ONE * (STEPS - recorded)}
+
+
+def test_it_is_that_cause_only_where_they_stopped() -> None:
+    trace, ledger = held(1)
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    assert statement.by_cause() == {Cause.LOOP_COUNTED_ONCE: ONE * (STEPS - 1)}
+
+
+def test_the_cap_is_that_of_the_collector() -> None:
+    """core/common_runtime/step_stats_collector.cc: static const uint64_t kMaxCollectedNodes = 1 << 20."""
+    assert capture.STEP_STATS_CAP == 2**20
+
+
+@pytest.mark.zoo
+@pytest.mark.frameworks
+def test_a_run_of_more_nodes_than_are_recorded(tmp_path: Path) -> None:
+    """A GRU whose loop TensorFlow runs to its end and records in part: a minute, most of it reading a million records."""
+    steps, width, units = 20_000, 32, 32
+    model = str(Path(__file__).parents[4] / "benchmarks" / "models" / "recurrent.py")
+    words = ["--set", f"steps={steps}", "--counter", "tf.profiler@runmeta", "--format", "json", "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli, ["run", "--model", model, *words], prog_name="reconcile")
+    assert result.exit_code == 0, result.output
+    data = json.loads((tmp_path / "recurrent.json").read_text())
+    (ledger,), (statement,) = data["ledgers"], data["statements"]
+    each = 2 * (width + units) * 3 * units  # by input and by state, three gates
+    assert ledger["notes"] == [RUN_STATS_TRUNCATED]
+    assert (statement["to_total"], statement["residual"]) == (steps * each, 0)
+    products = {e["id"]: e["calls"] for e in ledger["entries"] if e["op"] == "MatMul" and e["calls"] > 1}
+    assert len(products) == 2
+    cap = capture.STEP_STATS_CAP // len(ledger["entries"])
+    assert [node for node, calls in products.items() if calls >= cap] == []
+    missed = sum(each // 2 * (steps - calls) for calls in products.values())
+    booked = sum(a["amount"] for a in statement["adjustments"] if a["cause"] == Cause.RUN_STATS_TRUNCATED)
+    assert booked == missed > 0

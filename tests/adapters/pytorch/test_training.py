@@ -1,0 +1,243 @@
+"""The trace of a training step: what runs, in which phase and layer, against closed forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.shared.refusal import FactoryError  # noqa: E402
+from reconcile.align.alignment import Alignment  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.records import (  # noqa: E402
+    FORWARD,
+    INPUT_GRADIENT,
+    LOSS,
+    OPTIMIZER,
+    WEIGHT_GRADIENT,
+)
+from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
+from reconcile.work import ZERO, Work, work_of  # noqa: E402
+from tests.adapters.by_phase import macs, work  # noqa: E402
+from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran  # noqa: E402
+from tests.work.counting import Num, Tally  # noqa: E402
+from tests.work.torch_records import Recorder  # noqa: E402
+
+F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
+
+
+class Net(nn.Module):
+    """One of each: grouped, strided, dilated and transposed convolutions, a shared layer, a residual, a 3-D linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(4, 8, 3, stride=2, groups=2)
+        self.norm = nn.BatchNorm2d(8)
+        self.wide = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8)
+        self.up = nn.ConvTranspose2d(8, 6, 2, stride=2, groups=2)
+        self.pool = nn.MaxPool2d(2)
+        self.line = nn.LayerNorm(6)
+        self.twice = nn.Linear(6, 6)
+
+    def forward(self, x):
+        x = self.norm(self.first(x)).relu()
+        x = self.pool(self.up(x + self.wide(x)))
+        x = self.line(x.flatten(2).transpose(1, 2))
+        return self.twice(self.twice(x).relu())
+
+
+SHAPE = (2, 4, 11, 11)  # first: 5 x 5, up: 10 x 10, pool: 5 x 5
+
+
+def test_products_of_a_network():
+    first, wide, up = 2 * 8 * 25 * (2 * 9), 2 * 8 * 25 * 9, 2 * 8 * 25 * (3 * 4)
+    linear = 2 * (2 * 25) * 6 * 6
+    assert macs(ran(Net, *SHAPE)) == {
+        ("first", F): first,
+        ("wide", F): wide,
+        ("up", F): up,
+        ("twice", F): linear,
+        ("twice", I): linear,
+        ("twice", W): linear,
+        ("up", I): up,
+        ("up", W): up,
+        ("wide", I): wide,
+        ("wide", W): wide,
+        ("first", W): first,  # nothing asks for the gradient with respect to the model's input
+    }
+
+
+def test_sums_of_gradients():
+    found = work(ran(Net, *SHAPE))
+    rows, x = 50, 2 * 8 * 25
+    # bias gradients: a sum per use; the two uses' weight and bias gradients are added
+    assert found["twice", W].add == 2 * (rows * 6 - 6) + 36 + 6
+    assert found["first", W].add == x - 8
+    # the residual: relu's comparisons at the root, and both paths' gradients added where they meet
+    assert found["", I] == Work(cmp=x + rows * 6, add=x)
+    assert found["(loss)", LOSS] == Work(mul=rows * 6 * 3, add=rows * 6 - 1, div=rows * 6 + 1)
+
+
+def test_nothing_is_lost_or_counted_twice():
+    """The same step with nothing but a recorder: the same work, op by op, once parts of a call are one again."""
+    model = Model(Net, *SHAPE)
+    module, inputs = model.build("meta").train(), model.example("meta")
+    with Recorder() as plain:
+        module(*inputs).square().mean().backward()
+        for weight in module.parameters():
+            torch.optim.SGD([weight], foreach=False).step()
+    ops = ran(Net, *SHAPE)
+    plain.ops = [op for op in plain.ops if not op.op.startswith("profiler.")]
+    assert sum((work_of(op) for op in plain.ops), ZERO) == sum((work_of(op) * op.calls for op in ops), ZERO)
+    names = Counter(op.op for op in plain.ops)
+    for op in ops:
+        names[op.op] -= op.calls if op.attrs.get("part", 0) in (0, op.attrs.get("output_mask", [1]).index(1)) else 0
+    assert not {name: count for name, count in names.items() if count}
+
+
+def test_what_runs_on_the_cpu_runs_on_meta():
+    on_cpu = training.record(Model(Net, *SHAPE), "cpu").ops.values()
+    assert work(on_cpu) == work(ran(Net, *SHAPE))
+
+
+@pytest.mark.parametrize(("optimizer", "each"), [("sgd", {"mul": 1, "add": 1}), ("adam", {})])
+def test_optimizer(optimizer, each):
+    """SGD p -= lr * g; Adam by loops that compute what torch.optim.Adam computes."""
+    if optimizer == "adam":
+        tally = Tally()
+        g, p = Num(0.3, tally), Num(0.5, tally)
+        m, v = Num(0.0, tally), Num(0.0, tally)
+        m = m + (g - m) * 0.1
+        v = v * 0.999 + g * g * 0.001
+        bottom = v.special(lambda a: a**0.5) / (1 - 0.999) ** 0.5 + 1e-8
+        p = p + m * (-1e-3 / (1 - 0.9)) / bottom
+        weight = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+        weight.grad = torch.tensor([0.3], dtype=torch.float64)
+        torch.optim.Adam([weight]).step()
+        assert p.value == pytest.approx(weight.item(), rel=1e-12)
+        each = {name: count for name, count in tally.work().items() if count}
+    for op in (ops := ran(lambda: nn.Linear(3, 5), 2, 3, optimizer=optimizer)):
+        assert op.phase in (FORWARD, LOSS, INPUT_GRADIENT, WEIGHT_GRADIENT, OPTIMIZER)
+    steps = Work(add=2) if optimizer == "adam" else ZERO  # Adam counts the steps of each of two tensors in floats
+    assert work(ops)["", OPTIMIZER] == Work(**each) * 20 + steps
+
+
+class Attention(nn.Module):
+    """Products of activations: both gradients are with respect to inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(11, 4)
+        self.places = nn.Parameter(torch.zeros(5, 4))
+        self.q = nn.Linear(4, 4, bias=False)
+
+    def forward(self, ids):
+        x = self.words(ids) + self.places
+        q = self.q(x)
+        return (q @ x.transpose(1, 2)).softmax(-1) @ x
+
+
+def test_attention_by_hand():
+    ops = ran(Attention, 3, 5, dtype=torch.int64)
+    square = 3 * 5 * 5 * 4
+    assert macs(ops) == {
+        ("q", F): 3 * 5 * 16,
+        ("", F): 2 * square,
+        ("", I): 4 * square,
+        ("q", I): 3 * 5 * 16,
+        ("q", W): 3 * 5 * 16,
+    }
+    found = work(ops)
+    assert found["words", W] == Work(add=3 * 5 * 4)  # each row added to its word's
+    assert found["", W] == Work(add=(3 - 1) * 5 * 4)  # the places' gradient: summed over the batch
+
+
+class Masked(nn.Module):
+    """A weight that is computed from a parameter alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(5, 3))
+        self.register_buffer("mask", torch.ones(5, 3))
+        self.last = nn.Linear(5, 2, bias=False)
+
+    def forward(self, x):
+        return self.last(nn.functional.linear(x, self.weight * self.mask))
+
+
+def test_what_only_a_weight_goes_through_is_its_gradient():
+    found = work(ran(Masked, 4, 3))
+    assert found["", W] == Work(mac=4 * 15, accumulators=15, mul=15)
+    assert ("", I) not in found
+
+
+def frozen():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 5), nn.Linear(5, 2))
+    for parameter in net[:2].parameters():
+        parameter.requires_grad_(False)
+    return net
+
+
+def test_frozen_layers_have_no_gradients():
+    assert macs(ran(frozen, 7, 3)) == {("0", F): 84, ("1", F): 140, ("2", F): 70, ("2", W): 70}
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+@pytest.mark.parametrize(("kind", "name"), [(nn.GRU, "gru"), (nn.LSTM, "lstm"), (nn.RNN, "rnn_tanh")])
+def test_a_recurrent_layer_is_one_op_forward_and_two_back(kind, name, device):
+    ops = training.record(Model(lambda: Recurrent(kind), 3, 2, 4), device).ops.values()
+    inside = [op.op for op in ops if op.layer == "steps" and op.phase != OPTIMIZER]
+    inside = [name for name in inside if name not in ("aten.zeros", "aten.detach")]  # the first state; gradients arrive
+    assert inside == [f"aten.{name}", f"aten.{name}_backward", f"aten.{name}_backward"]
+    rest = macs([op for op in ops if op.layer != "steps"])
+    assert rest["before", W] == 3 * 2 * 16  # what is before it gets its gradients
+    assert rest["after", I] == rest["after", W] == 3 * 2 * 10
+
+
+def test_nothing_to_train_is_forward_and_loss():
+    trace = training.trace(Model(nn.ReLU, 2, 3))
+    assert work(trace.ops) == {("", F): Work(cmp=6), ("(loss)", LOSS): Work(mul=6, add=5, div=1)}
+    assert [note for note in trace.notes if note.startswith("nothing to train")], trace.notes
+    trained = training.trace(Model(Net, *SHAPE)).notes
+    assert [note for note in trained if note.startswith("nothing to train")] == []
+    assert explained(Model(nn.ReLU, 2, 3)) == set()
+
+
+def test_a_batch_norm_of_one_value_names_the_layer_and_the_way_out():
+    make = lambda: nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5))  # noqa: E731
+    said = r"1 normalises by its batch's statistics and gets one value per channel, \[1, 5\]: give a larger batch"
+    with pytest.raises(FactoryError, match=said):
+        training.record(Model(make, 1, 3), "meta")
+    assert macs(ran(make, 2, 3))["0", W] == 2 * 15
+
+
+def test_a_model_that_takes_gradients_itself_is_refused():
+    class Own(Saved):
+        def forward(self, x):
+            x = self.outer(x)
+            return torch.autograd.grad(self.inner(x).sum(), x, create_graph=True)[0]
+
+    with pytest.raises(FactoryError, match="gradients of gradients are not traced"):
+        training.record(Model(Own, 5, 4), "meta")
+    training.record(Model(Saved, 5, 4), "meta")  # and PyTorch's own engine is back in its place
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_flop_counter_is_explained(device):
+    """Its one error: a grouped convolution's weight gradient is counted as many times as there are groups."""
+    model = Model(Net, *SHAPE, device=device)
+    assert explained(model) == {Cause.FORMULA_DIFFERS}
+    done = reconcile_ledger(capture("flop_counter", model), training.trace(model), Alignment([]), BUILT_IN["matmul"])
+    first, wide, up = 2 * 8 * 25 * (2 * 9), 2 * 8 * 25 * 9, 2 * 8 * 25 * (3 * 4)
+    assert {line.layer: line.amount for line in done.adjustments} == {
+        "first": -2 * first * (2 - 1),
+        "wide": -2 * wide * (8 - 1),
+        "up": -2 * up * (2 - 1),
+    }

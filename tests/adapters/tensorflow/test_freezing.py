@@ -1,0 +1,83 @@
+"""A frozen graph is run without its weights where they decide nothing, and with them where they do."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections import Counter
+
+import pytest
+
+from reconcile.adapters.tensorflow.graph import undisturbed
+from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.model_zoo import pair as pairs
+
+quiet()
+
+import tensorflow as tf  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+WIDE = 80  # squared, more elements than a constant keeps
+
+
+class Pair(pairs.Pair):
+    """Stands for a pair of one model that takes a row."""
+
+    def __init__(self, make):
+        self.build_tf = lambda _params: make()
+
+    def inputs(self, _params):
+        return [pairs.Input("x", (1, WIDE))]
+
+
+class Product:
+    """A product with a wide weight."""
+
+    def __init__(self):
+        self.weight = tf.Variable(tf.ones((WIDE, WIDE)))
+
+    def __call__(self, x):
+        return x @ self.weight
+
+
+class Choice(Product):
+    """A product, but only if its weight is positive."""
+
+    def __call__(self, x):
+        return tf.cond(tf.reduce_sum(self.weight) > 0, lambda: x @ self.weight, lambda: x)
+
+
+def runs(model, **how):
+    stats = model.traced_run(**how)[2].step_stats
+    return Counter(node.node_name for device in stats.dev_stats for node in device.node_stats)
+
+
+def products(counts):
+    return sum(times for name, times in counts.items() if name.lower().endswith("matmul"))
+
+
+def test_where_weights_decide_nothing_the_run_is_the_same_without_them():
+    model = TfModel(Pair(Product), None)
+    assert (len(model.frozen.weights), model.frozen.decides) == (1, False)
+    assert runs(model) == runs(model, weights=True)
+    assert model.traced_run()[0].as_graph_def().ByteSize() < WIDE * WIDE
+
+
+def test_where_weights_decide_it_is_run_with_them():
+    model = TfModel(Pair(Choice), None)
+    assert (len(model.frozen.weights), model.frozen.decides) == (1, True)
+    assert products(runs(model)) == 1
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_looked_for_again_afterwards(collecting: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with contextlib.suppress(KeyError), undisturbed():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() == collecting
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -1,0 +1,160 @@
+"""The trace of a training step in TensorFlow: what runs, in which phase and layer, against closed forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
+from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.training import trace  # noqa: E402
+from reconcile.align.alignment import Alignment  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
+from reconcile.work import ZERO, Work, work_of  # noqa: E402
+from tests.adapters.by_phase import macs, work  # noqa: E402
+from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran  # noqa: E402
+from tests.work.counting import Num, Tally  # noqa: E402
+
+F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
+
+
+SHAPE = (2, 11, 11, 4)  # first: 5 x 5, same: 3 x 3, up: 6 x 6, depth: 6 x 6, pools: 3 x 3, 2 x 2
+
+
+def net():
+    """One of each: grouped, strided, padded, transposed and depthwise convolutions, pools, norms, a residual, a shared layer."""
+    x = start = L.Input(batch_shape=SHAPE)
+    x = L.Conv2D(8, 3, strides=2, groups=2, name="first")(x)
+    x = L.BatchNormalization(name="norm")(x)
+    x = L.ReLU(name="relu")(x)
+    x = L.Conv2D(6, 3, strides=2, padding="same", name="same")(x)
+    x = L.Conv2DTranspose(6, 2, strides=2, name="up")(x)
+    y = L.DepthwiseConv2D(3, padding="same", name="depth")(x)
+    x = L.Add(name="sum")([x, y])
+    x = L.MaxPooling2D(2, name="largest")(x)
+    x = L.AveragePooling2D(2, strides=1, name="average")(x)
+    twice = L.Dense(6, name="twice")
+    return tf.keras.Model(start, twice(twice(x)))
+
+
+@pytest.fixture(scope="module")
+def step():
+    model = model_of(net, *SHAPE)
+    return model, trace(model)
+
+
+def test_products_of_a_network(step):
+    first, same, up, depth = 2 * 25 * 8 * (9 * 2), 2 * 9 * 6 * (9 * 8), 2 * 9 * 6 * (4 * 6), 2 * 36 * 6 * 9
+    dense = 2 * (2 * 4) * 6 * 6
+    each = {"same": same, "up": up, "depth": depth, "twice": dense}
+    assert macs(step[1].ops) == {
+        **{(layer, phase): amount for layer, amount in each.items() for phase in (F, I, W)},
+        ("first", F): first,
+        ("first", W): first,
+        ("first", I): first,  # nobody asks for it: Keras runs groups in a function, whose gradient has both
+    }
+
+
+def test_sums_of_gradients(step):
+    found = work(step[1].ops)
+    rows, x = 8, 2 * 25 * 8
+    # bias gradients: a sum per use; the two uses' weight and bias gradients are added where they are needed
+    assert found["twice", W].add == 2 * (rows * 6 - 6) + 36 + 6
+    assert found["twice", I] == Work(mac=2 * rows * 36, accumulators=2 * rows * 6)
+    assert found["relu", I] == Work(cmp=x)
+    assert found["up", I].add == 2 * 36 * 6  # both paths of the residual arrive at what made it
+    assert ("sum", I) not in found
+    assert found["largest", I] == Work(cmp=2 * 9 * 6 * 3, add=2 * 9 * 6)
+    assert found["average", I] == Work(div=2 * 4 * 6, add=2 * 4 * 6 * 4)
+    assert found["(loss)", LOSS] == Work(mul=rows * 6 * 3, add=rows * 6 - 1, div=rows * 6 + 1)
+
+
+def test_batch_norm(step):
+    """Keras composes it of elementary ops, statistics and their gradients included; C channels, N elements."""
+    n, c = 2 * 25 * 8, 8
+    found = work(step[1].ops)
+    moments = Work(add=(n - c) + n + (n - c), mul=n, div=2 * c)  # mean, squared difference, variance
+    moving = Work(mul=2, add=1) * (2 * c)
+    scale = Work(add=2 * c, special=c, mul=2 * c)
+    assert found["norm", F] == moments + moving + scale + Work(mul=n, add=n)
+    shift = Work(add=n - c)  # of the last addition
+    into = Work(mul=2 * n, add=n - c)  # x * scale: to x, and to the scale
+    small = Work(add=c, mul=2 * c) + Work(add=c) + Work(mul=c) + Work(mul=4 * c)  # -mean * scale; gamma; 1 / root
+    spread = Work(div=2 * n, mul=2 * n, add=n)  # both means handed back; 2 (x - mean)
+    # what reaches x by the product, by the mean and by the variance is added where x was made
+    assert found["norm", I] == shift + into + small + spread
+    assert found["norm", W] == Work(mul=c)  # gamma's, of what reaches the scale
+    assert found["first", I].add == 2 * n
+
+
+def test_the_step_is_what_it_is_unwatched(step):
+    """The same step, built with nothing watching: the same ops."""
+    model = net()
+    optimizer = tf.keras.optimizers.SGD()
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(autograph=False)
+    def plain(x):
+        with tf.GradientTape() as tape:
+            out = model(x, training=True)
+            loss = tf.reduce_mean(tf.square(out))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        return loss, out
+
+    graph = plain.get_concrete_function(tf.TensorSpec(SHAPE)).graph
+    live = tf_graph.live_operations(tf_graph.graph_outputs(graph))
+    kinds = Counter(op.type for op in graph.get_operations() if op.name in live)
+    assert kinds == Counter(op.op for op in step[1].ops if not op.within)
+
+
+@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
+@pytest.mark.parametrize("counter", ["tf.profiler@function", "tf.profiler@runmeta"])
+def test_the_profiler_is_explained(step, counter, convention):
+    model, found = step
+    ledger = capture(counter, model)
+    done = reconcile_ledger(ledger, found, Alignment([]), BUILT_IN[convention])
+    total = sum(BUILT_IN[convention].flops(work_of(op)) * op.calls for op in found.ops)
+    assert done.residuals == ()
+    assert ledger.total + sum(line.amount for line in done.adjustments) == total
+    if convention == "matmul":
+        lines = booked(done)
+        first, depth = 2 * 2 * 25 * 8 * (9 * 2), 2 * 2 * 36 * 6 * 9
+        assert lines["first", Cause.BODY_NOT_ENTERED] == 3 * first
+        assert lines["depth", Cause.OP_NOT_COUNTED] == 2 * depth
+        # image / stride^2 in place of the convolution's output: 5 x 5 / 4 for 3 x 3
+        counted = int(2 * (2 * 5 * 5 * 8) * (3 * 3 * 8 * 6) / (8 * 2 * 2))
+        assert lines["same", Cause.FORMULA_DIFFERS] == 2 * (2 * 2 * 9 * 6 * (9 * 8) - counted)
+        # the transposed convolution's image is its output, exactly twice as long: no error
+        assert ("up", Cause.FORMULA_DIFFERS) not in lines
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_optimizer(optimizer):
+    """SGD p -= lr * g; Adam by loops that compute what Keras' Adam computes."""
+    each, once = Work(mul=1, add=1), ZERO
+    if optimizer == "adam":
+        tally, outside = Tally(), Tally()
+        step, rate = Num(1.0, outside), Num(1e-3, outside)
+        first = Num(0.9, outside).special(lambda a: a**step.value)
+        second = Num(0.999, outside).special(lambda a: a**step.value)
+        alpha = rate * (1.0 - second).special(lambda a: a**0.5) / (1.0 - first)
+        once = outside.work()
+        g, p = Num(0.3, tally), Num(0.5, tally)
+        m, v = Num(0.0, tally), Num(0.0, tally)
+        m = m + (g - m) * 0.1
+        v = v + (g * g - v) * 0.001
+        p = p - m * alpha.value / (v.special(lambda a: a**0.5) + 1e-7)
+        each = tally.work()
+        weight = tf.Variable([0.5])
+        tf.keras.optimizers.Adam().apply_gradients([(tf.constant([0.3]), weight)])
+        assert p.value == pytest.approx(float(weight[0]), rel=1e-6)
+    found = work(ran(chain((2, 3), L.Dense(5, name="line")), 2, 3, optimizer=optimizer))
+    assert found["line", OPTIMIZER] == each * 20 + once * 2
+    assert {phase for _, phase in found} == {F, LOSS, W, OPTIMIZER}

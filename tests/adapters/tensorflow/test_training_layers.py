@@ -1,0 +1,233 @@
+"""Training steps in TensorFlow by kinds of layers: recurrent, attention, branches, loops, checkpoints, frozen or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
+from reconcile.adapters.tensorflow.training import trace  # noqa: E402
+from reconcile.align.alignment import Alignment  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.conventions import BUILT_IN  # noqa: E402
+from reconcile.core.records import (  # noqa: E402
+    FORWARD,
+    INPUT_GRADIENT,
+    LOSS,
+    OPTIMIZER,
+    RECOMPUTATION,
+    WEIGHT_GRADIENT,
+)
+from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
+from reconcile.work import Work, work_of  # noqa: E402
+from tests.adapters.by_phase import macs, work  # noqa: E402
+from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran  # noqa: E402
+
+F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("GRU", 3), ("LSTM", 4)])
+def test_a_recurrent_layer(kind, gates):
+    """A While each way: its gradient runs as often, and what is accumulated in it are gradients of weights."""
+    batch, steps, width, hidden = 2, 5, 4, 3
+    layer = getattr(L, kind)(hidden, return_sequences=True, name="steps")
+    ops = ran(chain((batch, steps, width), L.Dense(width, use_bias=False, name="before"), layer), batch, steps, width)
+    inside = steps * batch * gates * hidden * (width + hidden)
+    found: Counter[tuple[str, str]] = Counter()
+    for (name, phase), amount in macs(ops).items():
+        found[name.partition(".")[0], phase] += amount
+    before = batch * steps * width * width
+    assert found == {
+        ("before", F): before,
+        ("before", W): before,
+        ("steps", F): inside,
+        ("steps", I): inside,
+        ("steps", W): inside,
+    }
+    sums = sum(op.calls * work_of(op).add for op in ops if op.phase == W and op.op == "AddN")
+    biases = 6 * hidden if kind == "GRU" else 4 * hidden  # reset_after: two biases
+    assert sums == steps * (gates * hidden * (width + hidden) + biases)
+
+
+def test_a_recurrent_layer_on_the_input():
+    """Nobody asks for the gradient with respect to the input, step by step neither; that of the state is needed."""
+    batch, steps, width, hidden = 2, 5, 4, 3
+    found = macs(ran(chain((batch, steps, width), L.GRU(hidden, name="steps")), batch, steps, width))
+    assert {phase: amount for (_, phase), amount in found.items()} == {
+        F: steps * batch * 3 * hidden * (width + hidden),
+        I: steps * batch * 3 * hidden * hidden,
+        W: steps * batch * 3 * hidden * (width + hidden),
+    }
+
+
+class Attention(tf.keras.layers.Layer):
+    """Products of activations: both gradients are with respect to inputs."""
+
+    def __init__(self, einsum):
+        super().__init__(name="attention")
+        self.q = L.Dense(4, use_bias=False, name="q")
+        self.einsum = einsum
+
+    def build(self, shape):
+        self.q.build(shape)
+
+    def call(self, x):
+        q = self.q(x)
+        if self.einsum:
+            return tf.einsum("bij,bjd->bid", tf.nn.softmax(tf.einsum("bid,bjd->bij", q, x)), x)
+        return tf.matmul(tf.nn.softmax(tf.matmul(q, x, transpose_b=True)), x)
+
+
+@pytest.mark.parametrize("einsum", [False, True])
+def test_attention(einsum):
+    ops = ran(chain((3, 5, 4), L.Dense(4, use_bias=False, name="before"), Attention(einsum)), 3, 5, 4)
+    square, line = 3 * 5 * 5 * 4, 3 * 5 * 16
+    assert macs(ops) == {
+        ("before", F): line,
+        ("before", W): line,
+        ("attention.q", F): line,
+        ("attention.q", I): line,
+        ("attention.q", W): line,
+        ("attention", F): 2 * square,
+        ("attention", I): 4 * square,
+    }
+    # x goes three ways: what comes back is added twice where it was made
+    assert work(ops)["before", I] == Work(add=2 * 3 * 5 * 4)
+
+
+class Scores(tf.keras.layers.Layer):
+    """Q (5, 4) by R^T (4, 5)."""
+
+    def __init__(self):
+        super().__init__(name="scores")
+        self.q, self.r = L.Dense(4, use_bias=False, name="q"), L.Dense(4, use_bias=False, name="r")
+
+    def build(self, shape):
+        self.q.build(shape)
+        self.r.build(shape)
+
+    def call(self, x):
+        return tf.matmul(self.q(x), tf.transpose(self.r(x), (0, 2, 1)))
+
+
+def test_the_profiler_takes_the_wrong_side_of_a_transposed_product():
+    """The gradient with respect to the second factor is Q^T (4, 5) by (5, 5): K is 5, and read from Q's 4 columns."""
+    model = model_of(chain((3, 5, 2), Scores()), 3, 5, 2)
+    done = reconcile_ledger(capture("tf.profiler@function", model), trace(model), Alignment([]), BUILT_IN["matmul"])
+    assert done.residuals == ()
+    assert booked(done)["scores", Cause.FORMULA_DIFFERS] == 2 * 3 * (4 * 5) * (5 - 4)
+
+
+class Masked(tf.keras.layers.Layer):
+    """A weight that is computed from a variable alone."""
+
+    def build(self, _shape):
+        self.w = self.add_weight(shape=(3, 5), name="w")
+
+    def call(self, x):
+        return tf.matmul(x, self.w * tf.ones((3, 5)))
+
+
+def test_what_only_a_weight_goes_through_is_its_gradient():
+    found = work(ran(chain((4, 3), Masked(name="masked"), L.Dense(2, use_bias=False)), 4, 3))
+    assert found["masked", W] == Work(mac=4 * 15, accumulators=15, mul=15)
+    assert ("masked", I) not in found
+
+
+def test_frozen_layers_have_no_gradients():
+    layers = [L.Dense(n, use_bias=False, name=f"d{n}", trainable=n == 2) for n in (4, 5, 2)]
+    assert macs(ran(chain((7, 3), *layers), 7, 3)) == {("d4", F): 84, ("d5", F): 140, ("d2", F): 70, ("d2", W): 70}
+
+
+class Saved(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__(name="saved")
+        self.a, self.b = L.Dense(6, use_bias=False, name="a"), L.Dense(4, use_bias=False, name="b")
+
+    def build(self, shape):
+        self.a.build(shape)
+        self.b.build((*shape[:-1], 6))
+
+    def call(self, x):
+        return tf.recompute_grad(lambda y: self.b(tf.nn.relu(self.a(y))))(x)
+
+
+def test_checkpointing_shows_its_recomputation():
+    ops = ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), Saved()), 5, 4)
+    found = macs(ops)
+    for layer in ("saved.a", "saved.b"):
+        assert found[layer, F] == found[layer, I] == found[layer, W] == 5 * 24
+    again = {layer: amount for (layer, phase), amount in found.items() if phase == RECOMPUTATION}
+    assert again == {"saved.a": 5 * 24}  # what b would give again nobody needs
+    assert work(ops)["saved", I] == Work(cmp=5 * 6)  # relu's
+
+
+class Choice(tf.keras.layers.Layer):
+    """A branch by a value, and a loop that runs as often as a value says."""
+
+    def __init__(self):
+        super().__init__(name="choice")
+        self.a, self.b = L.Dense(4, use_bias=False, name="a"), L.Dense(4, use_bias=False, name="b")
+
+    def build(self, shape):
+        self.a.build(shape)
+        self.b.build(shape)
+
+    def call(self, x):
+        x = tf.cond(tf.reduce_sum(x) < 1e9, lambda: self.a(x), lambda: self.b(x))
+        times = tf.cast(tf.reduce_sum(x) * 0, tf.int32) + 3
+        return tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, self.b(y)), (0, x))[1]
+
+
+def test_branches_and_loops_by_values():
+    found = macs(ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), Choice()), 5, 4))
+    once = 5 * 16
+    assert found == {
+        ("before", F): once,
+        ("before", W): once,
+        **{("choice.a", phase): once for phase in (F, I, W)},
+        **{("choice.b", phase): 3 * once for phase in (F, I, W)},
+    }
+
+
+def test_embedding():
+    make = chain((3, 5), L.Embedding(11, 4, name="words"), L.Dense(4, name="line"))
+    found = work(ran(make, 3, 5, dtype="int32"))
+    assert found["words", OPTIMIZER] == Work(mul=3 * 5 * 4, add=3 * 5 * 4)  # of the rows that were read alone
+
+
+def test_what_the_loss_does_not_need_of_the_call_ran_all_the_same():
+    def make():
+        x = start = L.Input(batch_shape=(3, 4))
+        return tf.keras.Model(start, [L.Dense(2, use_bias=False, name="line")(x), L.Dot(1, name="alone")([x, x])])
+
+    found = work(ran(make, 3, 4))
+    assert found["alone", F].mac == 3 * 4
+    assert ("alone", I) not in found
+    assert found["(loss)", LOSS] == Work(mul=3 * 6, add=5, div=7)  # of the one output that can be learned
+
+
+def test_a_model_with_nothing_to_train_has_a_forward_pass_and_a_loss():
+    found = trace(model_of(chain((2, 2), L.ReLU()), 2, 2))
+    assert {op.phase for op in found.ops if op.op != "Identity"} == {F, LOSS}  # tf.function's, of what it returns
+    assert [note for note in found.notes if note.startswith("nothing to train")], found.notes
+    trained = trace(model_of(chain((2, 2), L.Dense(1)), 2, 2)).notes
+    assert [note for note in trained if note.startswith("nothing to train")] == []
+
+
+def test_a_plain_callable_trains_the_variables_that_it_reads():
+    class Product:
+        def __init__(self):
+            self.a, self.b = tf.Variable(tf.ones((5, 3))), tf.Variable(tf.ones((3, 2)))
+            self.fixed = tf.Variable(tf.ones((5, 2)), trainable=False)
+
+        def __call__(self, x):
+            return self.a @ self.b + self.fixed * x
+
+    found = work(ran(Product, 5, 2))
+    macs = {phase: sum(w.mac for (_, p), w in found.items() if p == phase) for phase in (F, W)}
+    assert macs == {F: 5 * 3 * 2, W: 2 * 5 * 3 * 2}  # both factors are weights
+    assert sum((w for (_, p), w in found.items() if p == OPTIMIZER), Work()).mul == 5 * 3 + 3 * 2

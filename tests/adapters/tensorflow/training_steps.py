@@ -1,0 +1,50 @@
+"""Training steps of TensorFlow for the tests: a network's step traced, and what was found by layer and phase."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from reconcile.adapters.tensorflow.training import TrainingModel, trace  # noqa: E402
+from reconcile.model_zoo import pair as pairs  # noqa: E402
+
+L = tf.keras.layers
+
+
+class Pair(pairs.Pair):
+    """Stands for a pair: what makes the network, the shape and dtype of its input."""
+
+    def __init__(self, make, *shape, dtype="float32"):
+        self.build_tf = lambda _params: make()
+        self.inputs = lambda _params: [pairs.Input("x", shape, dtype)]
+
+
+def model_of(make, *shape, optimizer="sgd", **options):
+    return TrainingModel(Pair(make, *shape, **options), None, optimizer)
+
+
+def chain(shape, *layers):
+    def make():
+        x = start = L.Input(batch_shape=shape)
+        for layer in layers:
+            x = layer(x)
+        return tf.keras.Model(start, x)
+
+    return make
+
+
+def ran(make, *shape, **options):
+    found = trace(model_of(make, *shape, **options))
+    assert found.problems == ()
+    return found.ops
+
+
+def booked(done):
+    """(layer, cause) -> amount."""
+    found = Counter()
+    for line in done.adjustments:
+        found[line.layer, line.cause] += line.amount
+    return found

@@ -1,0 +1,130 @@
+"""The registry of counters: what each folder states of its own, and what it takes to add one."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from reconcile.adapters import COUNTERS, FOLDERS, registry, stated
+from reconcile.core.counter import Counter
+from reconcile.core.records import FLOP, MAC
+from reconcile.core.registry import frameworks
+from reconcile.launch import in_environment, user_models
+from reconcile.launch.environments import load
+from reconcile.launch.runner import RunRequest, _counters_of
+from reconcile.pages import page
+from tests.workers import model_file
+
+HERE = Path(__file__).resolve().parents[2] / "adapters" / "counters"
+
+UNASKED = {
+    "tf": ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta"),
+    "torch": ("thop", "fvcore", "flop_counter"),
+}
+"""The counters that the README, the committed reports, sweeps and baselines are about."""
+
+
+def planted(**fields: object) -> Counter:
+    stands = COUNTERS["thop"]._replace(name="planted", module="reconcile.adapters.counters.planted")
+    return stands._replace(**fields)  # type: ignore[arg-type]
+
+
+def unasked() -> dict[str, tuple[str, ...]]:
+    """The counters of a run that names none, by how its model is given."""
+    environment = load()["current"]
+    return {
+        "pair": _counters_of(RunRequest("gru_demo", {})),
+        "factory": user_models.counters_of({"tf": "net:make", "torch": "net:make"}, ()),
+        "environment": in_environment.counters_of(environment),
+        "factory in an environment": in_environment.counters_of(environment, {"tf", "torch"}),
+    }
+
+
+def test_every_folder_with_rules_is_listed() -> None:
+    assert sorted(FOLDERS) == sorted(path.parent.name for path in HERE.glob("*/rules.py"))
+
+
+def test_every_counter_is_stated_by_its_own_folder() -> None:
+    assert [c.module for c in stated() if c.module.rpartition(".")[2] not in FOLDERS] == []
+    for folder in FOLDERS:
+        package = importlib.import_module(f"reconcile.adapters.counters.{folder}")
+        assert {c.module for c in package.COUNTERS} == {package.__name__}
+        assert len({c.family for c in package.COUNTERS}) == 1
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_every_field_says_something_that_can_be(name: str) -> None:
+    counter = COUNTERS[name]
+    assert counter.framework in frameworks()
+    assert counter.unit in (MAC, FLOP)
+    assert bool(counter.package) == bool(counter.distribution)
+    assert not (counter.default and counter.recipe)
+    assert counter.summary == counter.summary.rstrip(".") != ""
+    book = importlib.import_module(f"{counter.module}.rules").BOOK
+    assert (book.name, book.package) == (counter.family, counter.versions_key)
+
+
+def test_why_a_counter_is_blind_and_whether_it_runs_unasked_have_no_default() -> None:
+    fields = {n: getattr(COUNTERS["thop"], n) for n in Counter._fields if n not in ("blind", "recipe", "title")}
+    with pytest.raises(TypeError, match="blind"):
+        Counter(**fields)
+    del fields["default"]
+    with pytest.raises(TypeError, match="default"):
+        Counter(**fields, blind="")
+
+
+def test_a_name_that_is_stated_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^reconcile.adapters.counters.thop and elsewhere both state thop$"):
+        registry([*stated(), planted(name="thop", module="elsewhere")])
+
+
+def test_a_recipe_that_is_a_default_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"states that planted, a recipe, runs unasked$"):
+        registry([planted(default=True, recipe="session")])
+
+
+def test_unasked_run_those_that_the_committed_reports_are_about() -> None:
+    everything = (*UNASKED["tf"], *UNASKED["torch"])
+    assert unasked() == dict.fromkeys(unasked(), everything)
+
+
+def test_a_new_counter_that_is_no_default_runs_when_asked_and_not_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = unasked()
+    monkeypatch.setitem(COUNTERS, "planted", planted(default=False))
+    assert unasked() == before
+    asked = ("thop", "planted")
+    assert _counters_of(RunRequest("gru_demo", {}, counters=asked)) == asked
+    assert user_models.counters_of({"torch": "net:make"}, asked) == asked
+    lent = in_environment.COUNTERS  # the one registry, not a copy of it
+    assert lent["planted"] == planted(default=False)
+
+
+def test_a_new_counter_that_is_a_default_runs_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = unasked()
+    monkeypatch.setitem(COUNTERS, "planted", planted(default=True))
+    assert unasked() == {how: (*names, "planted") for how, names in before.items()}
+    named = (*UNASKED["tf"], *UNASKED["torch"])
+    assert _counters_of(RunRequest("gru_demo", {}, counters=named)) == named
+
+
+def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:
+    held = {"tf": model_file("net.pb", "graph_def")}
+    assert user_models.counters_of({"tf": "net.pb"}, (), held) == (*UNASKED["tf"], "tf.profiler@frozen_pb")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("thop", "Runs unless others are asked for."),
+        ("tf.profiler@session", "Runs when asked for (--counter), alone."),
+    ],
+)
+def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
+    assert page(name).facts.endswith(says)
+
+
+def test_a_page_says_that_a_counter_runs_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COUNTERS, "thop", COUNTERS["thop"]._replace(default=False))
+    assert page("thop").facts.endswith("Runs when asked for (--counter).")

@@ -1,0 +1,100 @@
+"""Every rule of every counter, in every range of versions that it tells apart, has a case that was worked out by hand."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+from packaging.version import Version
+
+from reconcile.adapters import COUNTERS
+from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
+from reconcile.engine.booking import own_value
+from tests.counters import tf_cases, thop_cases, torch_cases
+from tests.counters.cases import Case
+
+FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
+    "tf.profiler": (tf_cases.RELEASES, tf_cases.CASES),
+    "thop": (thop_cases.RELEASES, thop_cases.CASES),
+    "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
+    "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
+}
+"""The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
+
+
+def book(family: str) -> RuleBook:
+    module = next(counter.module for counter in COUNTERS.values() if counter.family == family)
+    rules: RuleBook = importlib.import_module(f"{module}.rules").BOOK
+    return rules
+
+
+def without_case(rules: RuleBook, releases: Iterable[str], cases: Iterable[Case]) -> list[str]:
+    """Every op of the book, in every release, that no case is about."""
+    covered = {(case.op.op, release) for case in cases for release in case.releases}
+    ops = dict.fromkeys(rule.op for rule in rules.rules())
+    return [f"{name} in {release}" for name in ops for release in releases if (name, release) not in covered]
+
+
+def without_release(rules: RuleBook, releases: Iterable[str]) -> list[str]:
+    """Every range between two versions at which some rule begins or ends that none of the releases is in."""
+    bounds = sorted({Version(spec.version) for rule in rules.rules() for spec in rule.versions})
+    read = [Version(release) for release in releases]
+    ranges = zip([None, *bounds], [*bounds, None], strict=True)
+    return [
+        f"from {low} to {high}"
+        for low, high in ranges
+        if not [v for v in read if (low is None or v >= low) and (high is None or v < high)]
+    ]
+
+
+CASES = [
+    pytest.param(family, release, case, id=f"{family}-{release}-{case.op.op.rpartition('.')[2]}")
+    for family, (_, cases) in FAMILIES.items()
+    for case in cases
+    for release in case.releases
+]
+
+
+def test_every_family_has_cases() -> None:
+    assert {counter.family for counter in COUNTERS.values()} - set(FAMILIES) == set()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
+    releases, cases = FAMILIES[family]
+    rules = book(family)
+    assert without_case(rules, releases, cases) == []
+    assert without_release(rules, releases) == []
+    met = {(case.op.op, r) for case in cases if case.work or case.missed for r in case.releases}
+    holding = {(rule.op, r) for rule in rules.rules() for r in releases if rule.versions.contains(r, prereleases=True)}
+    assert sorted(met ^ holding) == []  # cases and rules agree on which releases count which ops
+    assert [rule.id for rule in rules.rules() if not [r for r in releases if rule.versions.contains(r)]] == []
+
+
+@pytest.mark.parametrize(("family", "release", "case"), CASES)
+def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
+    unit = next(counter.unit for counter in COUNTERS.values() if counter.family == family)
+    rules = book(family)
+    rule = rules.find(case.op.op, {rules.package: release})
+    if case.missed is not None:
+        assert rule is not None
+        with pytest.raises(NotCounted) as raised:
+            rule.compute(case.op)
+        assert raised.value.cause is case.missed
+    elif case.work is None:
+        assert rule is None
+    else:
+        assert rule is not None
+        assert rule.compute(case.op) == case.work
+        assert own_value(case.work, unit) == case.total
+
+
+def test_a_rule_without_a_case_is_found() -> None:
+    """In the range that its case is taken from, and there alone; and a bound beyond the releases that were read."""
+    releases, cases = FAMILIES["thop"]
+    name = "torch.nn.modules.activation.LeakyReLU"
+    first, second, third = releases
+    fewer = [case for case in cases if case.op.op != name or third in case.releases]
+    assert without_case(book("thop"), releases, fewer) == [f"{name} in {first}", f"{name} in {second}"]
+    assert without_release(book("thop"), (first, third)) == ["from 0.0.31.post2005241907 to 0.1"]

@@ -1,0 +1,190 @@
+"""The baseline file: the same take is the same file, old versions stay, and what is no baseline is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Op, to_json
+from reconcile.drift import baselines
+from reconcile.drift.compare import compare
+from reconcile.engine.reconcile import Missing
+from tests.drift import takes
+from tests.drift.takes import NEW, OLD, take
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "toy" / "current.json"
+
+
+def test_what_is_saved_is_what_was_found(path: Path) -> None:
+    assert baselines.save(path, take()) is None
+    held = baselines.load(path)
+    assert (held.model, held.environment, held.counters) == ("toy", "current", ("thop",))
+    assert held.found.traces == take().traces
+    assert held.found.ledgers == take().ledgers
+    assert held.versions == {"thop": NEW, "torch": "2.0.0"}
+    assert not compare(held.found, take()).moved
+
+
+def test_the_same_take_is_the_same_file(path: Path) -> None:
+    text = baselines.dumps(take())
+    baselines.save(path, take())
+    assert path.read_text() == text == baselines.dumps(baselines.load(path).found)
+    assert json.loads(text)["versions"] == {"thop": NEW, "torch": "2.0.0"}
+    assert max(map(len, text.splitlines())) < 1000  # an op or entry per line: a change is one line of a diff
+    assert [p.name for p in path.parent.iterdir()] == ["current.json"]
+
+
+def test_the_order_of_attributes_is_nobodys_news() -> None:
+    def turned(op: Op) -> Op:
+        return op._replace(attrs=dict(reversed(op.attrs.items())))
+
+    (trace,), (ledger,) = take().traces, take().ledgers
+    sightings = tuple(s._replace(op=turned(s.op)) for s in ledger.sightings)
+    versions = dict(reversed(ledger.versions.items()))
+    other = replace(
+        take(),
+        traces=(trace._replace(ops=tuple(map(turned, trace.ops))),),
+        ledgers=(ledger._replace(sightings=sightings, versions=versions),),
+    )
+    assert list(other.traces[0].ops[0].attrs) != list(trace.ops[0].attrs)
+    assert baselines.dumps(other) == baselines.dumps(take())
+
+
+def test_the_committed_one_reads_back_as_it_lies() -> None:
+    held = baselines.load(takes.COMMITTED)
+    assert (held.model, held.environment) == ("gru_demo", "current")
+    assert baselines.dumps(held.found) == takes.COMMITTED.read_text()
+    assert len(held.counters) == 6
+
+
+def test_a_missing_counter_is_held_as_missing_without_its_reason(path: Path) -> None:
+    gone = Missing("fvcore", "torch", State.SKIPPED, "no such file: /home/somebody/x.py")
+    baselines.save(path, replace(take(), ledgers=(*take().ledgers, gone)))
+    assert "somebody" not in path.read_text()
+    held = baselines.load(path)
+    assert [x.name for x in held.found.ledgers if isinstance(x, Missing)] == ["fvcore"]
+    assert held.counters == ("thop",)
+
+
+def test_other_versions_are_kept_the_same_ones_replaced(path: Path) -> None:
+    baselines.save(path, take(OLD))
+    kept = baselines.save(path, take(NEW))
+    assert kept == path.with_name(f"current@thop-{OLD}+torch-2.0.0.json")
+    assert baselines.load(kept).found.ledgers == take(OLD).ledgers
+    assert baselines.save(path, take(NEW, gru=1)) is None
+    assert sorted(p.name for p in path.parent.iterdir()) == sorted([kept.name, "current.json"])
+
+
+def test_where_a_baseline_lies() -> None:
+    folder = Path("b")
+    assert baselines.file_of(folder, "gru_demo") == folder / "gru_demo" / "current.json"
+    assert baselines.file_of(folder, "some/pair.py", "tf-1.12") == folder / "pair" / "tf-1.12.json"
+    assert baselines.file_of(folder, "../x", "../y").parent.parent == folder
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> str:
+    data = json.loads(baselines.dumps(take()))
+    change(data)
+    return json.dumps(data)
+
+
+def _put(*keys: Any, value: Any) -> Callable[[dict[str, Any]], object]:
+    def put(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        data[keys[-1]] = value
+
+    return put
+
+
+REFUSED = {
+    "empty": ("", "not valid JSON"),
+    "truncated": (baselines.dumps(take())[:-200], "not valid JSON"),
+    "binary": ("\0\1", "not valid JSON"),
+    "a list": ("[]", "not a baseline"),
+    "other JSON": ("{}", "not a baseline"),
+    "a ledger": (to_json(takes.ledger()), "is a ledger by itself"),
+    "a report": ('{"statements": []}', "is a report"),
+    "newer": (edited(_put("schema", value=2)), "newer reconcile (format 2; this one reads 1). Upgrade reconcile"),
+    "newer records": (edited(_put("ledgers", 0, "schema", value=99)), "newer reconcile (record format 99"),
+    "no format": (edited(_put("schema", value="1")), "schema is not a whole number"),
+    "zero format": (edited(_put("schema", value=0)), "no such format"),
+    "field gone": (edited(lambda d: d["ledgers"][0]["entries"][0].pop("value")), "entries[0].value is missing"),
+    "field too many": (edited(_put("host", value="x")), "a field 'host', which is none of its own"),
+    "value as text": (edited(_put("ledgers", 0, "entries", 0, "value", value="12")), "value is not a whole number"),
+    "value a fraction": (edited(_put("ledgers", 0, "entries", 0, "value", value=1.5)), "value is not a whole number"),
+    "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),
+    "total null": (edited(_put("ledgers", 0, "total", value=None)), "ledgers[0].total is not a whole number"),
+    "unit": (edited(_put("ledgers", 0, "unit", value="GFLOP")), "neither MAC nor FLOP"),
+    "shape": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"])), "is not a whole number"),
+    "tensor": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=3)), "not a shape with a dtype"),
+    "layers": (edited(_put("layers", 0, value=["conv"])), "layers[0] is not a name with a path on either side"),
+    "state": (edited(_put("missing", value=[{"name": "a", "framework": "tf", "state": "odd"}])), "state is 'odd'"),
+    "a trace among ledgers": (edited(lambda d: d.update(ledgers=d["traces"])), "ledgers[0] is not a ledger"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_baseline_is_refused_with_what_to_do(path: Path, name: str) -> None:
+    text, words = REFUSED[name]
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        baselines.load(path)
+    said = str(error.value)
+    assert words in said
+    assert str(path) in said
+    assert re.search("Restore it|Upgrade|Give a file", said)
+    assert "\n" not in said
+
+
+def test_a_file_that_is_not_there_or_no_file(tmp_path: Path) -> None:
+    for wrong in (tmp_path / "no.json", tmp_path):
+        with pytest.raises(UsageError):
+            baselines.load(wrong)
+
+
+def test_truncated_anywhere_is_refused(path: Path) -> None:
+    text = baselines.dumps(take())
+    path.parent.mkdir()
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.integers(0, len(text) - 3))
+    def check(length: int) -> None:
+        path.write_text(text[:length])
+        with pytest.raises(UsageError):
+            baselines.load(path)
+
+    check()
+
+
+def test_another_models_or_other_parameters_are_refused(path: Path) -> None:
+    baselines.save(path, take())
+    held = baselines.load(path)
+    baselines.held_against(held, path, take())
+    other = replace(take(), meta={**takes.META, "name": "other"})
+    with pytest.raises(UsageError, match="is a baseline of toy, not of other"):
+        baselines.held_against(held, path, other)
+    wider = replace(take(), meta={**takes.META, "params": {"units": 7}})
+    with pytest.raises(UsageError, match="was taken with units=96, this run has units=7"):
+        baselines.held_against(held, path, wider)
+    baselines.held_against(held, path, wider, params=False)
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        baselines.save(tmp_path / "file" / "x.json", take())

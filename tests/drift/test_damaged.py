@@ -1,0 +1,241 @@
+"""Damaged baselines: whatever stands in the file is read, compared or refused in a sentence, and is never a traceback."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.align.mapping import check as check_mapping
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.errors import ReconcileError, UsageError, short
+from reconcile.core.user_files import DEEP, Unsound, parse_json
+from reconcile.decode.search import figure, gather, search
+from reconcile.drift import baselines
+from reconcile.drift.check import between, check
+from reconcile.launch.request import RunRequest
+from reconcile.report.drift import details, verdict
+from tests.drift import takes
+from tests.drift.takes import take
+
+SEEDS = range(300)
+GOOD = json.loads(baselines.dumps(take()))
+ODD: tuple[Any, ...] = (
+    None, True, 0, -1, 7, 2**63, 10**99, 10**101, 1.5, float("nan"), float("inf"), "", "tf", "torch", "999.0", "\ud800", "a\nb",
+    [], {}, [None], {"a": 1}, [1, 2, 3], ["x"], [10**50] * 90, "aten.addmm", "forward", "dead",
+)  # fmt: skip
+
+
+def places(data: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to everything in the data that stands in something else."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        yield (*before, key)
+        yield from places(value, (*before, key))
+
+
+PLACES = list(places(GOOD))
+
+
+def at(data: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        data = data[key]
+    return data
+
+
+def mutated(seed: int) -> str:
+    """The good baseline with one to three things taken away, replaced, moved or doubled; some cut off or misspelled."""
+    dice = random.Random(seed)
+    data = copy.deepcopy(GOOD)
+    for place in dice.sample(PLACES, dice.choice((1, 1, 1, 2, 3))):
+        try:
+            holder, key = at(data, place[:-1]), place[-1]
+            how = dice.choice(("drop", "odd", "odd", "odd", "other", "twice"))
+            if how == "drop":
+                del holder[key]
+            elif how == "odd":
+                holder[key] = dice.choice(ODD)
+            elif how == "other":
+                holder[key] = copy.deepcopy(at(GOOD, dice.choice(PLACES)))
+            elif isinstance(holder, list):
+                holder.insert(key, copy.deepcopy(holder[key]))
+            else:
+                holder[f"{key} too"] = holder[key]
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took it away
+    text = json.dumps(data)
+    if dice.random() < 0.1:
+        text = text[: dice.randrange(len(text))]
+    if dice.random() < 0.1:
+        where = dice.randrange(len(text))
+        text = text[:where] + dice.choice('{}[]",:0-9e.') + text[where + 1 :]
+    return text
+
+
+def uses(path: Path, good: Path) -> dict[str, Callable[[], object]]:
+    """What is done with a baseline that lies at ``path``."""
+
+    def compared(older: Path, newer: Path) -> None:
+        drift = between(older, newer, RunRequest(convention="textbook"))
+        "\n".join([verdict(drift, "x"), *details(drift, verbose=True)]).encode()
+
+    request = RunRequest("toy", {})
+    return {
+        "diff, as the newer": lambda: compared(good, path),
+        "diff, as the older": lambda: compared(path, good),
+        "check": lambda: check(request, path, remedy="x", take=lambda *_: take()),
+        "update": lambda: check(request, path, remedy="x", update=True, take=lambda *_: take()),
+    }
+
+
+def outcome(use: Callable[[], object]) -> str:
+    """'' where it could be used, else the sentence; a traceback for anything else."""
+    try:
+        use()
+    except ReconcileError as error:
+        return str(error)
+    return ""
+
+
+def test_no_mutated_baseline_is_a_traceback(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(GOOD))
+    read = 0
+    for seed in SEEDS:
+        for name, use in uses(bad, good).items():
+            bad.write_text(mutated(seed))
+            try:
+                said = outcome(use)
+            except Exception as error:
+                raise AssertionError(f"{name}, seed {seed}") from error
+            assert "\n" not in said, (seed, name)
+            assert len(said) < 1000, (seed, name)
+            read += not said
+    assert read > len(SEEDS) / 4  # and many of them are baselines still
+
+
+def put(*place: Any, value: Any) -> str:
+    data = copy.deepcopy(GOOD)
+    at(data, place[:-1])[place[-1]] = value
+    return json.dumps(data)
+
+
+CONV = ("ledgers", 0, "sightings", 0, "op", "attrs")
+READ = {
+    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "the rules for thop go by the version of thop, and 'odd'"),
+    "an attribute that is gone": (put(*CONV, value={}), "does not fit torch.nn.modules.conv.Conv2d 'conv#0' as it is recorded"),
+    "an attribute of another kind": (put(*CONV, "groups", value=0), "as it is recorded: ZeroDivisionError"),
+    "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "a count is at least 0 and has at most 1,000"),
+}  # fmt: skip
+"""What is of the right form, and what a rule of a counter cannot read."""
+REFUSED = {
+    "a framework that is none": (put("ledgers", 0, "framework", value="jax"), "ledgers[0].framework is 'jax', none of tf,"),
+    "a size below 0": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=-1), "is not a whole number of at least 0"),
+    "a size beyond all": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=2**63), "is larger than any tensor"),
+    "more elements than there are": (put("traces", 0, "ops", 0, "inputs", 0, 0, value=[2**62] * 9), "is larger than any tensor"),
+    "calls below 0": (put("traces", 0, "ops", 0, "calls", value=-1), "calls is not a whole number of at least 0"),
+    "a value below 0": (put("ledgers", 0, "entries", 0, "value", value=-1), "value is not a whole number of at least 0"),
+    "a note that is none": (put("traces", 0, "notes", value=[1]), "notes[0] is not text"),
+    "a version that is none": (put("versions", "torch", value=2), "versions.torch is not text"),
+    "5,000 digits": (put("ledgers", 0, "total", value=7).replace('"total": 7', f'"total": {"7" * 5000}'), "more than 100 digits"),
+    "101 digits": (put("ledgers", 0, "total", value=10**100), "a number has more than 100 digits"),
+    "deep": ("[" * 100_000 + "]" * 100_000, "more than 64 lists and tables stand inside each other"),
+    "rather deep": ("[" * 70 + "]" * 70, "more than 64 lists and tables stand inside each other"),
+    "half a character": (put("ledgers", 0, "device", value="\ud800"), "half a character"),
+    "a key twice": ('{"kind": "reconcile-baseline", "kind": "reconcile-baseline"}', "'kind' is there twice in one table"),
+    "a key twice, long": (f'{{"{"k" * 5000}": 1, "{"k" * 5000}": 1}}', "is there twice in one table"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_used_is_refused_as_damaged(tmp_path: Path, name: str) -> None:
+    text, words = REFUSED[name]
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UsageError) as error:
+        baselines.load(tmp_path / "a.json")
+    assert words in str(error.value)
+    assert "is damaged: " in str(error.value)
+    assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_a_rule_cannot_read_is_a_sentence(tmp_path: Path, name: str) -> None:
+    text, words = READ[name]
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json").write_text(json.dumps(GOOD))
+    with pytest.raises(UsageError) as error:
+        between(tmp_path / "a.json", tmp_path / "b.json", RunRequest())
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [(b"\xff\xfe{\0}\0", "is not text in UTF-8"), (b"\x80", "is not text in UTF-8")]
+)
+def test_a_file_that_is_no_text(tmp_path: Path, data: bytes, said: str) -> None:
+    (tmp_path / "a.json").write_bytes(data)
+    for read in (baselines.load, baselines.load_any):
+        with pytest.raises(UsageError, match=said):
+            read(tmp_path / "a.json")
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    plain, marked = tmp_path / "plain.json", tmp_path / "marked.json"
+    plain.write_text(json.dumps(GOOD))
+    marked.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+    assert baselines.load(marked) == baselines.load(plain)
+
+
+def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="cannot read the file /dev/zero: it is neither a file nor a folder"):
+        baselines.load(Path("/dev/zero"))
+    monkeypatch.setattr("reconcile.core.user_files.PARTS", 2)
+    (tmp_path / "long").write_bytes(bytes(3 << 20))
+    with pytest.raises(UsageError, match=r"the file .*long is too large"):
+        baselines.load(tmp_path / "long")
+    with pytest.raises(UsageError, match=r"the mapping file .*long is too large"):
+        check_mapping(tmp_path / "long", None)
+
+
+def test_decode_reads_a_damaged_one_or_refuses_it(tmp_path: Path) -> None:
+    """gru_demo's committed one, each part of its first ledger gone odd."""
+    (tmp_path / "gru_demo").mkdir()
+    path = tmp_path / "gru_demo" / "current.json"
+
+    def decoded() -> None:
+        sources, notes = gather(RunRequest("gru_demo", {}), tmp_path, fresh=False)
+        search("gru_demo", figure("3.2G"), sources, BUILT_IN, notes)
+
+    good = json.loads(takes.COMMITTED.read_text())
+    good["ledgers"], good["traces"] = good["ledgers"][-1:], good["traces"][-1:]
+    for inside in places(good["ledgers"][0]["sightings"][0]):
+        place = ("ledgers", 0, "sightings", 0, *inside)
+        data = copy.deepcopy(good)
+        at(data, place[:-1])[place[-1]] = {"odd": None}
+        path.write_text(json.dumps(data))
+        said = outcome(decoded)
+        assert not said or str(path) in said or "as it is recorded" in said
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1e400}', '{"a": -Infinity}', "[NaN]", '"\\ud83d\\ude00"', "[" * DEEP + "]" * DEEP]
+)
+def test_what_json_of_ours_may_hold(text: str) -> None:
+    parse_json(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "nul", "'a'", "[1,]", '{"a" 1}', "\0", "1" * 101, "-" + "1" * 101, '["\\udc00"]']
+)
+def test_what_is_no_json_of_ours(text: str) -> None:
+    with pytest.raises(Unsound):
+        parse_json(text)
+
+
+def test_values_in_a_sentence() -> None:
+    assert short("x") == "'x'"
+    assert short("x" * 99) == f"'{'x' * 58}…"
+    assert short(10**5000) == "a value of type int"

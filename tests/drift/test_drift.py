@@ -1,0 +1,279 @@
+"""What counts as a move, at which layer, and for which cause; on takes made by hand and on the committed one."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import ALL
+from reconcile.core.records import Entry, Layer, Ledger, Op, Trace
+from reconcile.drift.compare import compare
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.report.drift import details, verdict
+from reconcile.work import Work
+from tests.drift import takes
+from tests.drift.takes import CONV, DENSE, GRU, NEW, OLD, take, trace, with_ledger
+
+
+@functools.cache
+def committed() -> Collected:
+    return takes.committed()
+
+
+def test_the_same_take_does_not_move() -> None:
+    drift = compare(take(), take())
+    assert not drift.moved
+    assert drift.renamed == 0
+    assert drift.failed == drift.notes == ()
+    assert details(drift) == []
+    assert verdict(drift, "x.json") == "toy: unchanged: 1 counter and 1 trace as in x.json"
+
+
+def test_two_versions_of_a_counter() -> None:
+    drift = compare(take(OLD), take(NEW))
+    (counter,) = drift.counters
+    moved = {c.layer: (c.before and c.before.amount, c.after and c.after.amount) for c in counter.changes}
+    assert moved == {"dense": (2 * DENSE, DENSE), "gru": (None, GRU)}
+    causes = {(c.layer, c.cause): (c.before, c.after) for c in counter.causes}
+    products, beside = 2 * 97 * 3 * 96 * (4064 + 96), 2 * 97 * 13 * 96  # FLOPs: of MACs; of gates and biases
+    assert causes == {
+        ("dense", Cause.FORMULA_DIFFERS): (-2 * DENSE, 0),
+        ("gru", Cause.OP_NOT_COUNTED): (products, 0),
+        ("gru", Cause.OUTSIDE_CONVENTION): (0, -beside),
+    }
+    assert counter.open == ((), ())
+    assert counter.residual == 0
+    assert sum(line.amount for line in counter.lines) == 2 * (GRU - DENSE)
+    assert [t for t in drift.traces if t.moved] == []
+    text = "\n".join(details(drift))
+    for words in (
+        f"thop {OLD} -> {NEW}", f"{2 * DENSE:,} -> {DENSE:,}", f"not there -> {GRU:,}",
+        "thop has no hook for torch.nn.modules.rnn.GRU", "O (in_features + in_features - 1 + bias) (",
+        "unexplained 0",
+    ):  # fmt: skip
+        assert words in text
+    assert "conv" not in text.replace("convention", "")
+    assert verdict(drift, "x.json") == "toy: not as in x.json: thop moved, at dense, gru"
+
+
+def test_the_way_back_has_the_opposite_lines() -> None:
+    there, back = compare(take(OLD), take(NEW)).counters[0], compare(take(NEW), take(OLD)).counters[0]
+    lines = {(x.cause, x.layer): x.amount for x in there.lines}
+    assert {(x.cause, x.layer): -x.amount for x in back.lines} == lines
+    assert back.residual == 0
+
+
+def test_another_convention_has_other_lines_and_foots_too() -> None:
+    for counter in compare(take(OLD), take(NEW), ALL).counters:
+        assert counter.residual == 0
+        assert Cause.OUTSIDE_CONVENTION not in {c.cause for c in counter.causes}
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_number_that_no_rule_gives_is_unexplained(side: str) -> None:
+    takes_ = (take(gru=GRU + 1), take()) if side == "before" else (take(), take(gru=GRU + 1))
+    (counter,) = compare(*takes_).counters
+    (change,) = counter.changes
+    assert (change.layer, counter.causes) == ("gru", ())
+    assert abs(counter.residual or 0) == 2
+    (residual,) = counter.open[side == "after"]
+    assert residual.layer == "gru"
+    assert f"expected {GRU:,} MAC, reported {GRU + 1:,} MAC" in residual.reason
+
+
+def test_work_that_runs_otherwise_is_named_op_by_op() -> None:
+    longer = tuple(
+        s._replace(op=s.op._replace(inputs=takes.tensors((1, 98, 4064)), outputs=takes.tensors((1, 98, 96))))
+        if s.entry == "gru"
+        else s
+        for s in takes.SIGHTINGS
+    )
+    counted = takes.ledger(gru=GRU // 97 * 98)._replace(sightings=longer)
+    drift = compare(take(), replace(take(), traces=(trace(steps=98),), ledgers=(counted,)))
+    (change,) = drift.traces[0].changes
+    assert (change.layer, change.op) == ("gru", "aten.gru")
+    assert change.after is not None
+    assert isinstance(change.after.amount, Work)
+    assert change.after.amount.mac == 98 * 3 * 96 * (4064 + 96)
+    assert {c.cause for c in drift.counters[0].causes} == {
+        Cause.OUTSIDE_CONVENTION
+    }  # gates and biases of one step more
+    assert drift.counters[0].residual == 0
+    assert "saw (1, 97, 4064)" in "\n".join(details(drift))
+
+
+def test_a_trace_that_is_not_the_counters_is_no_difference_of_formulas() -> None:
+    """One step more in the trace, and not under thop."""
+    (counter,) = compare(take(), replace(take(), traces=(trace(steps=98),))).counters
+    assert Cause.FORMULA_DIFFERS not in {c.cause for c in counter.causes}
+    assert abs(counter.residual or 0) == abs(2 * 98 * 3 * 96 * (4064 + 96) - 2 * GRU)
+
+
+def test_the_same_work_by_another_op_is_a_note() -> None:
+    def gated(kind: str, rows: int = 97) -> Collected:
+        gate = Op("op9", kind, "gru", takes.tensors((rows, 96), (rows, 96)), takes.tensors((rows, 96)), {"alpha": 1})
+        return replace(take(), traces=(trace()._replace(ops=(*trace().ops, gate)),))
+
+    drift = compare(gated("aten.add"), gated("aten.sub"))
+    assert not drift.moved
+    assert "; gru does the same work by other ops: aten.add before, aten.sub now" in verdict(drift, "x")
+    assert compare(gated("aten.add"), gated("aten.sub", rows=98)).moved
+
+
+def test_an_op_whose_work_nobody_knows_is_no_rename() -> None:
+    ops = tuple(op._replace(op="aten.gru.input") if op.op == "aten.gru" else op for op in trace().ops)
+    renamed = tuple(op._replace(id=f"x{op.id}") for op in trace().ops)
+    assert not compare(take(), replace(take(), traces=(trace()._replace(ops=renamed),))).moved
+    assert compare(take(), replace(take(), traces=(trace()._replace(ops=ops),))).moved  # no formula: unknown is no 0
+
+
+def test_a_framework_that_is_gone_is_no_zero() -> None:
+    gone = Missing("thop", "torch", State.FAILED, "it crashed", "MAC", "cpu")
+    drift = compare(take(), replace(take(), ledgers=(gone,)))
+    assert (drift.moved, drift.failed) == (False, (gone,))
+    assert "thop (torch) could not be had" in verdict(drift, "x")
+    no_trace = Missing("trace", "torch", State.SKIPPED, "not installed")
+    assert compare(take(), replace(take(), traces=(no_trace,))).failed == (no_trace,)
+
+
+def test_without_traces_moves_are_shown_and_causes_are_not_guessed() -> None:
+    old, new = replace(take(), traces=()), replace(take(gru=1), traces=())
+    (counter,) = compare(old, new).counters
+    assert [c.layer for c in counter.changes] == ["gru"]
+    assert (counter.causes, counter.residual) == ((), None)
+    assert "no trace beside the older ledger" in "\n".join(details(compare(old, new)))
+
+
+def test_a_total_that_no_entry_accounts_for_moves() -> None:
+    drift = compare(take(), with_ledger(take(), takes.ledger()._replace(total=5)))
+    assert drift.moved
+    assert drift.counters[0].residual == 2 * (5 - CONV - GRU - DENSE)
+    assert "at no layer of its own" in verdict(drift, "x")
+
+
+def dense(*named: tuple[str, int, int]) -> Collected:
+    """A take whose thop saw these dense layers, in this order: name, value, rows of the input."""
+    like = next(s for s in takes.SIGHTINGS if s.entry == "dense")
+    entries = tuple(Entry(name, "dense", like.op.op, value, 1) for name, value, _ in named)
+    sightings = tuple(
+        like._replace(entry=name, op=like.op._replace(id=name, inputs=takes.tensors((1, rows, 96))))
+        for name, _, rows in named
+    )
+    total = sum(value for _, value, _ in named)
+    return with_ledger(take(), takes.ledger()._replace(entries=entries, sightings=sightings, total=total))
+
+
+def moves(old: Collected, new: Collected) -> list[tuple[str, object, str, object]]:
+    (counter,) = compare(old, new).counters
+    held = [(c.before, c.after) for c in counter.changes]
+    return [(a.id, a.amount, b.id, b.amount) for a, b in held if a and b]
+
+
+def test_values_that_change_places_under_the_same_names_moved() -> None:
+    assert moves(dense(("a", 5, 1), ("b", 7, 1)), dense(("a", 7, 1), ("b", 5, 1))) == [
+        ("a", 5, "a", 7),
+        ("b", 7, "b", 5),
+    ]
+
+
+def test_new_names_in_another_order_are_no_move() -> None:
+    assert moves(dense(("a", 5, 1), ("b", 7, 1)), dense(("x", 7, 1), ("y", 5, 1))) == []
+
+
+def test_where_shapes_moved_too_names_decide_before_order() -> None:
+    old, new = dense(("a", 5, 1), ("b", 7, 2)), dense(("b", 70, 20), ("a", 50, 10))
+    assert moves(old, new) == [("b", 7, "b", 70), ("a", 5, "a", 50)]
+
+
+def test_where_names_moved_too_order_decides() -> None:
+    old, new = dense(("a", 5, 1), ("b", 7, 2)), dense(("x", 50, 10), ("y", 70, 20))
+    assert moves(old, new) == [("a", 5, "x", 50), ("b", 7, "y", 70)]
+
+
+def _renamed(found: Collected, name: dict[str, str]) -> Collected:
+    """Every node of every record under another name."""
+
+    def ledger(x: Ledger) -> Ledger:
+        entries = tuple(e._replace(id=name.get(e.id, e.id)) for e in x.entries)
+        sightings = tuple(
+            s._replace(
+                entry=name.get(s.entry, s.entry),
+                op=s.op._replace(id=name.get(s.op.id, s.op.id), within=tuple(name.get(w, w) for w in s.op.within)),
+            )
+            for s in x.sightings
+        )
+        return x._replace(entries=entries, sightings=sightings)
+
+    def trace(x: Trace) -> Trace:
+        return x._replace(
+            ops=tuple(
+                o._replace(id=name.get(o.id, o.id), within=tuple(name.get(w, w) for w in o.within)) for o in x.ops
+            )
+        )
+
+    return replace(found, traces=tuple(map(trace, found.traces)), ledgers=tuple(map(ledger, found.ledgers)))
+
+
+def _names(found: Collected) -> list[str]:
+    names = [e.id for x in found.ledgers for e in x.entries]
+    names += [s.op.id for x in found.ledgers for s in x.sightings]
+    return sorted(
+        {*names, *(s.entry for x in found.ledgers for s in x.sightings), *(o.id for o in found.traces[0].ops)}
+    )
+
+
+@pytest.mark.parametrize("whose", ["toy", "committed"])
+def test_new_names_never_drift(whose: str) -> None:
+    found = take() if whose == "toy" else committed()
+    names = _names(found)
+
+    @settings(max_examples=30 if whose == "toy" else 8, deadline=None)
+    @given(st.randoms(use_true_random=False), st.booleans())
+    def check(random, among_themselves):  # type: ignore[no-untyped-def]
+        others = list(names) if among_themselves else [f"node_{i}" for i in range(len(names))]
+        random.shuffle(others)
+        drift = compare(found, _renamed(found, dict(zip(names, others, strict=True))))
+        assert not drift.moved, "\n".join(details(drift, verbose=True))
+        assert "unchanged" in verdict(drift, "x")
+
+    check()
+
+
+@pytest.mark.parametrize("whose", ["toy", "committed"])
+def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
+    found = take() if whose == "toy" else committed()
+    align = Alignment([Layer(*layer) for layer in found.meta["layers"]])
+
+    @settings(max_examples=60 if whose == "toy" else 25, deadline=None)
+    @given(st.data(), st.integers(-(2**60), 2**60).filter(bool))
+    def check(data, n):  # type: ignore[no-untyped-def]
+        ledger = data.draw(st.sampled_from(found.ledgers))
+        entry = data.draw(st.sampled_from(ledger.entries))
+        entries = tuple(e._replace(value=e.value + n) if e is entry else e for e in ledger.entries)
+        new = with_ledger(found, ledger._replace(entries=entries, total=ledger.total + n))
+        for drift, before in ((compare(found, new), False), (compare(new, found), True)):
+            (moved,) = [c for c in drift.counters if c.moved]
+            (change,) = moved.changes
+            assert moved.counter == ledger.counter
+            assert (change.layer, change.op) == (align.layer(ledger.framework, entry.layer), entry.op)
+            (held,) = [h for h in (change.before if before else change.after,) if h is not None]
+            assert (held.id, held.amount) == (entry.id, entry.value + n)
+            assert [t for t in drift.traces if t.moved] == []
+            assert verdict(drift, "x").endswith(f"{ledger.counter} moved, at {change.layer}")
+
+    check()
+
+
+def test_an_entry_that_comes_or_goes_is_found() -> None:
+    base = takes.ledger()
+    fewer = with_ledger(take(), base._replace(entries=base.entries[:2]))
+    (gone,) = compare(take(), fewer).counters[0].changes
+    (come,) = compare(fewer, take()).counters[0].changes
+    assert (gone.layer, gone.after, come.layer, come.before) == ("dense", None, "dense", None)

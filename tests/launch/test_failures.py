@@ -1,0 +1,149 @@
+"""A counter that raises, hangs, is killed or is not there fails alone, in one sentence; the others still report."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import run
+from tests.conftest import PAIRS
+
+pytestmark = pytest.mark.frameworks
+
+PAIR = str(PAIRS / "misbehaves.py")
+ROOT = Path(__file__).parents[2]
+
+
+TORCH = ("thop", "fvcore", "flop_counter")
+
+
+def _run(timeout=300.0, counters=TORCH, **overrides):
+    result = run(RunRequest(PAIR, overrides, timeout=timeout, counters=counters))
+    return result, {led.counter: led for led in result.ledgers}
+
+
+@pytest.mark.parametrize(
+    ("how", "under", "timeout", "said"),
+    [
+        ("raise", "thop", 300.0, "RuntimeError: this model does not like to be counted"),
+        ("hang", "fvcore", 25.0, "time limit of 25 s"),
+        ("die", "thop", 300.0, "killed (signal 9"),
+        ("exit", "fvcore", 300.0, "SystemExit: 4"),
+        ("end", "fvcore", 300.0, "its process ended with status 4 before it was done"),
+    ],
+)
+def test_one_counter_fails_alone(how, under, timeout, said):
+    result, ledgers = _run(timeout, how=how, under=under)
+    assert result.exit_code == 3
+    assert ledgers[under].state is State.FAILED
+    assert said in ledgers[under].reason
+    assert ledgers[under].total is None
+    for name, ledger in ledgers.items():
+        if name != under:
+            assert ledger.state in (State.EQUAL, State.EXPLAINED), (name, ledger.reason)
+    failed = [s for s in result.statements if under in (s.from_, s.to)]
+    assert failed
+    assert {s.state for s in failed} == {State.FAILED}
+    assert {s.residual for s in result.statements if s not in failed} == {0}
+
+
+@pytest.mark.parametrize(
+    ("package", "title", "framework"), [("tensorflow", "TensorFlow", "tf"), ("torch", "PyTorch", "torch")]
+)
+def test_the_other_framework_still_reconciles(package, title, framework):
+    result, ledgers = _run(counters=(), without=package)
+    assert result.exit_code == 3
+    for ledger in ledgers.values():
+        if ledger.framework == framework:
+            assert ledger.state is State.SKIPPED
+            assert ledger.reason.startswith(f"{title} is not installed")
+            assert f"flop-reconcile[{framework}]" in ledger.reason
+        else:
+            assert result.statement(ledger.counter, f"trace@{ledger.framework}").residual == 0
+
+
+def test_a_missing_counter_is_named():
+    result, ledgers = _run(without="thop")
+    assert result.exit_code == 3
+    assert "thop is not installed" in ledgers["thop"].reason
+    assert ledgers["fvcore"].state is State.EQUAL
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [({"hwo": "raise"}, "has no parameter 'hwo'; its parameters are: how, under, without")],
+)
+def test_bad_override_is_a_usage_error(overrides, said):
+    with pytest.raises(UsageError, match=said):
+        _run(**overrides)
+
+
+def test_broken_pair_file_is_a_usage_error(tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text("PAIR = 1 / 0\n")
+    with pytest.raises(UsageError, match=r"broken\.py cannot be used: ZeroDivisionError"):
+        run(RunRequest(str(file), {}))
+
+
+def test_interruption_leaves_no_file_and_no_worker(tmp_path):
+    command = [sys.executable, "-m", "reconcile", "run", "--model", PAIR, "--set", "how=hang", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    workers: list[psutil.Process] = []
+    deadline = time.monotonic() + 60
+    while len(workers) < 2 and time.monotonic() < deadline:
+        workers = psutil.Process(process.pid).children(recursive=True)
+        time.sleep(0.1)
+    assert len(workers) >= 2
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert len(said.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == []
+
+
+def test_a_hook_that_changes_is_a_broken_rule(tmp_path):
+    """Change one number in thop's GRU hook: which rule broke, at which layer, expected and reported; exit 1."""
+    spec = importlib.util.find_spec("thop")
+    assert spec is not None
+    assert spec.origin is not None
+    copy = tmp_path / "thop"
+    source = Path(spec.origin).parent
+    subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
+    hooks = copy / "rnn_hooks.py"
+    text = hooks.read_text()
+    assert text.count("total_ops += hidden_size * 3") == 2  # GRU, then LSTM
+    hooks.write_text(text.replace("total_ops += hidden_size * 3", "total_ops += hidden_size * 4", 1))
+    command = [
+        sys.executable,
+        "-m",
+        "reconcile",
+        "run",
+        "--model",
+        "gru_demo",
+        "--counter",
+        "thop",
+        "--out",
+        str(tmp_path),
+    ]
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    expected = 97 * (3 * 96 * (4064 + 96) + 13 * 96)
+    assert f"expected {expected:,}" in said
+    assert f"reported {expected + 97 * 96:,}" in said
+    assert "torch.nn.modules.rnn.GRU" in said
+    assert "layer gru" in said

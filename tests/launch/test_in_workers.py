@@ -1,0 +1,160 @@
+"""What goes to a worker process and what does not, with a runner that only listens: no framework is started."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.atomic import safe
+from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
+from reconcile.core.results import RunResult
+from reconcile.launch import in_workers, runner
+from reconcile.launch.request import RunRequest
+from reconcile.launch.supervisor import Event
+from reconcile.model_zoo.pair import Input
+from tests.report import samples
+
+
+class Model:
+    """Stands for a model that is there already."""
+
+
+class Net:
+    @classmethod
+    def make(cls) -> Model:
+        return Model()
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    requests: list[RunRequest] = []
+
+    def listen(request: RunRequest, tell: Callable[[Event], None], take: object = None) -> RunResult:
+        requests.append(request)
+        tell(Event("torch", "thop", "done"))
+        return samples.clean()
+
+    monkeypatch.setattr(runner, "run", listen)
+    return requests
+
+
+def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_path: Path) -> None:
+    events: list[Event] = []
+    reconcile.run(
+        torch="net:Net",
+        tf="net.keras:make",
+        inputs=["1,3", "ids=2:int64"],
+        convention="all",
+        convention_files=[str(tmp_path / "c.toml")],
+        formulas=[tmp_path / "f.py"],
+        counters=["thop"],
+        timeout=7,
+        python=Path(sys.executable),
+        progress=events.append,
+    )
+    (request,) = heard
+    assert dict(request.factories) == {"tf": "net.keras:make", "torch": "net:Net"}
+    assert request.inputs == (Input("", (1, 3), ""), Input("ids", (2,), "int64"))
+    assert (request.convention, request.counters, request.timeout) == ("all", ("thop",), 7)
+    assert (request.convention_files, request.formulas) == ((tmp_path / "c.toml",), (tmp_path / "f.py",))
+    assert request.paths == in_workers.paths()
+    with pytest.raises(UsageError, match=r"python is not there\. Give an interpreter"):
+        reconcile.run(torch="net:Net", inputs="1,3", python=tmp_path / "python")
+    assert events == [Event("torch", "thop", "done")]
+
+
+def test_a_function_goes_by_its_name(heard: list[RunRequest]) -> None:
+    reconcile.run(torch=json.dumps, tf=json.JSONDecoder, isolated=True)
+    assert dict(heard[0].factories) == {"tf": "json.decoder:JSONDecoder", "torch": "json:dumps"}
+    assert heard[0].timeout == 600
+
+
+def test_the_callers_own_folders_go_along_and_what_is_installed_does_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "path", ["", str(mine), site, os.path.dirname(json.__file__), str(tmp_path / "gone"), str(mine)]
+    )
+    assert in_workers.paths() == (str(tmp_path.resolve()), str(mine.resolve()))
+
+
+def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:
+    def inner() -> Model:
+        return Model()
+
+    stranger = functools.wraps(json.dumps)(lambda: Model())
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"torch": Model(), "isolated": True}, "torch= is an object of the class Model, and a model at hand does not travel"),
+        ({"tf": functools.partial(inner), "isolated": True}, "tf= is an object of the class partial, .* makes the TensorFlow"),
+        ({"torch": Net().make, "isolated": True}, "torch= is an object of the class method, "),
+        ({"torch": inner, "isolated": True}, "inner, which is defined inside another function, where a worker process cannot"),
+        ({"torch": lambda: Model(), "isolated": True}, "<lambda>, which is defined inside another function, "),
+        ({"torch": stranger, "isolated": True}, "torch= is dumps, which is not what json:dumps is"),
+        ({"torch": "net:Net", "inputs": Model()}, "inputs= are values at hand, which do not travel to a worker process: "),
+        ({"torch": "net:Net", "inputs": [1, 2]}, "inputs= are values at hand"),
+        ({"torch": "net:Net", "inputs": "1,x"}, "--input '1,x' cannot be read"),
+        ({"torch": "net", "isolated": True}, "--torch 'net' names no factory"),
+        ({"torch": "net:Net", "tf": Model()}, "tf= is an object of the class Model"),
+        ({"torch": "net:Net", "isolated": False}, "torch='net:Net' is a name, which is for a worker process: leave iso"),
+        ({"torch": Model(), "timeout": 3}, "timeout= and python= are for worker processes: give isolated=True."),
+        ({"torch": Model(), "python": "python3"}, "timeout= and python= are for worker processes"),
+        ({}, "give a model"),
+    ]  # fmt: skip
+    for given, sentence in cases:
+        with pytest.raises(UsageError, match=sentence) as caught:
+            reconcile.run(**given)
+        assert "\n" not in str(caught.value)
+    assert heard == []
+
+
+def test_a_function_of_the_main_program_cannot_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Net, "__module__", "__main__")
+    with pytest.raises(
+        UsageError, match="Net, which is defined in the main program, where a worker process cannot find it"
+    ):
+        reconcile.run(torch=Net, isolated=True)
+
+
+def test_errors_are_one_family() -> None:
+    assert {UsageError, NotInResult, PackageMissing} == set(ReconcileError.__subclasses__())
+    assert issubclass(NotInResult, LookupError)
+    assert issubclass(PackageMissing, ImportError)
+    for name in ("ReconcileError", "UsageError", "NotInResult", "PackageMissing", "Run"):
+        assert getattr(reconcile, name).__name__ == name
+
+
+def test_nothing_to_cite_says_why_and_what_to_do() -> None:
+    found = reconcile.Run(samples.unexplained())
+    assert found.cite().startswith("368 FLOPs (184 MACs) per forward pass of toy(")
+    with pytest.raises(NotInResult, match=r"^No number to publish: nothing was traced\. Run with a framework"):
+        reconcile.Run(samples.empty()).cite()
+
+
+def test_two_numbers_are_cited_with_what_separates_them() -> None:
+    first, second, third = reconcile.Run(samples.everything()).cite().splitlines()
+    assert "in TensorFlow (a batch" in first
+    assert "in PyTorch (a batch" in second
+    assert third.startswith("The two models differ: ")
+
+
+def test_reports_are_written(tmp_path: Path) -> None:
+    found = reconcile.Run(samples.clean())
+    assert found.write(tmp_path / "a") == [tmp_path / "a" / f"toy.{suffix}" for suffix in ("md", "csv", "json")]
+    assert found.write(str(tmp_path), ["json"], name="b/c") == [tmp_path / f"{safe('b/c')}.json"]
+    with pytest.raises(UsageError, match=r"unknown format 'xls'\. There are: "):
+        found.write(tmp_path, ["xls"])
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write reports to "):
+        found.write(tmp_path / "file" / "folder")

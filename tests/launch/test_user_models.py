@@ -1,0 +1,119 @@
+"""What is read from the command line before anything runs: factories and inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.errors import UsageError
+from reconcile.launch import user_models
+from reconcile.launch.request import RunRequest
+from reconcile.model_zoo.pair import Input
+from tests.cli.conftest import Stub, stub
+
+__all__ = ["stub"]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("1,3,224,224", Input("", (1, 3, 224, 224), "")),
+        ("7", Input("", (7,), "")),
+        ("(7,)", Input("", (7,), "")),
+        ("( 1, 2 ) : int32", Input("", (1, 2), "int32")),
+        ("ids=1,128:int64", Input("ids", (1, 128), "int64")),
+        ("()", Input("", (), "")),
+        ("steps=():int64", Input("steps", (), "int64")),
+        ("0,4", Input("", (0, 4), "")),
+    ],
+)
+def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
+    assert user_models.read_input(text) == read
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,x,3", "'x' is no size"),
+        ("1,-3", "'-3' is no size"),
+        ("1,,3", "'' is no size"),
+        ("1x3x4", "'1x3x4' is no size"),
+        ("1,3:float", "'float' is none of float32, float64"),
+        ("1,3:", "'' is none of"),
+        ("", "it has no shape"),
+        ("ids=", "it has no shape"),
+        ("two words=1", "'two words' is no argument's name"),
+    ],
+)
+def test_an_input_that_cannot_be_read_is_said_with_the_form(text: str, why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        user_models.read_input(text)
+    said = str(refused.value)
+    assert said.startswith(f"--input {text!r} cannot be read: {why}")
+    assert said.endswith(user_models.FORM)
+
+
+def test_a_name_cannot_be_given_twice() -> None:
+    with pytest.raises(UsageError, match="--input gives 'ids' twice"):
+        user_models.read_inputs(["ids=1", "1", "2", "ids=3"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("net", "--torch 'net' names no factory. Write MODULE:FUNCTION, such as net:make_model."),
+        ("./models/net.py", "--torch './models/net.py' names no factory. Write MODULE:FUNCTION, such as models.net:make_model."),
+        ("models/net.py:make", "'models/net.py' is no module's name. Write it with dots, such as models.net:make."),
+        ("net:", "'' is no function's name. Write MODULE:FUNCTION, such as net:make."),
+        (":make", "'' is no module's name."),
+        ("net:make()", "'make()' is no function's name."),
+    ],
+)  # fmt: skip
+def test_a_factory_that_is_not_one_is_said(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        user_models.factory("torch", text)
+    assert said in str(refused.value)
+
+
+def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
+    args = ("--torch", "a.b:make", "--tf", "c:make", "--input", "1,3", "--input", "ids=4:int64")
+    assert stub.call("run", *args, "--out", str(stub.folder)).exit_code == 0
+    (request,) = stub.requests
+    inputs = (Input("", (1, 3), ""), Input("ids", (4,), "int64"))
+    assert request == RunRequest(
+        "", {}, factories={"torch": "a.b:make", "tf": "c:make"}, inputs=inputs, every_convention=True
+    )
+    again = "reconcile run --torch a.b:make --tf c:make --input 1,3 --input ids=4:int64\n"
+    assert again in (stub.folder / "toy.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "name a model: --model NAME"),
+        (
+            ("--model", "gru_demo", "--torch", "net:make"),
+            "--model names a pair and --torch and --tf a model of your own",
+        ),
+        (("--model", "gru_demo", "--input", "1"), "--input is for --torch and --tf"),
+        (("--torch", "net:make", "--set", "a=1"), "--set is for the parameters of a pair"),
+        (("--torch", "net:make", "--input", "x"), "--input 'x' cannot be read"),
+        (("--torch", "net:make", "--counter", "tohp"), "unknown counter 'tohp'"),
+        (("--torch", "net:make", "--counter", "tf.profiler@frozen"), "give one with --tf MODULE:FUNCTION"),
+        (("--tf", "net:make", "--counter", "tf.profiler@session"), "which takes a pair file"),
+        (("--torch", "net:make", "--to", "tf.profiler@frozen"), "unknown counter for --to 'tf.profiler@frozen'"),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_anything_runs(stub: Stub, args: tuple[str, ...], said: str) -> None:
+    result = stub.call("run", *args, "--out", str(stub.folder))
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert stub.requests == []
+
+
+def test_one_framework_is_shown_by_its_own_counters(stub: Stub, tmp_path: Path) -> None:
+    """An end that is not given is the work that ran, never a counter of the other framework."""
+    result = stub.call("run", "--torch", "net:make", "--to", "fvcore", "--out", str(tmp_path / "out"))
+    assert "From trace@torch to fvcore" in result.stdout

@@ -1,0 +1,129 @@
+"""Gradients of attention: what autograd dispatches, what naive loops do, and which part belongs to which phase."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.work import ZERO, work_of  # noqa: E402
+from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
+from tests.work import gradient_loops as loops  # noqa: E402
+from tests.work import oracle  # noqa: E402
+from tests.work.beside_torch import SMALL, data  # noqa: E402
+from tests.work.counting import Tally, each  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
+from tests.work.test_gradient_formulas import FEW, close  # noqa: E402
+from tests.work.torch_records import Recorder  # noqa: E402
+
+nn, F, A = torch.nn, torch.nn.functional, torch.ops.aten
+
+
+class Attention(nn.Module):
+    """Parameters for whatever is to need a gradient."""
+
+    def __init__(self, shapes, needs, **options):
+        super().__init__()
+        self.options = options
+        self.given = nn.ParameterList(
+            nn.Parameter(torch.zeros(s), requires_grad=n) for s, n in zip(shapes, needs, strict=True)
+        )
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*(p * x for p in self.given), **self.options)
+
+
+@FEW
+@given(
+    sizes=st.tuples(SMALL, SMALL, SMALL, SMALL, SMALL),
+    repeated=SMALL,
+    needs=st.tuples(*[st.booleans()] * 4).filter(any),
+    dropout=st.booleans(),
+)
+def test_attention_is_what_autograd_dispatches(sizes, repeated, needs, dropout):
+    """The math path, op by op."""
+    heads, sq, sk, d, dv = sizes
+    shapes = [(2, heads * repeated, sq, d), (2, heads, sk, d), (2, heads, sk, dv), (sq, sk)]
+    options = {"dropout_p": 0.5 * dropout, "enable_gqa": repeated > 1}
+    tensors = [torch.randn(s, dtype=torch.float64, requires_grad=n) for s, n in zip(shapes, needs, strict=True)]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        out = F.scaled_dot_product_attention(*tensors, **options)
+    with Recorder() as recorder:
+        out.backward(torch.ones_like(out))
+    expected = sum((work_of(op) for op in recorder.ops), ZERO)
+    attrs = {"dropout_p": options["dropout_p"], "needs": list(needs)}
+    op = make("aten.scaled_dot_product_attention_backward", shapes, [], **attrs)
+    assert work_of(op) == expected
+    parts = ("scores", "value", "query", "key", "mask")
+    assert sum((work_of(op._replace(attrs={**attrs, "part": part})) for part in parts), ZERO) == expected
+
+
+def test_attention_is_what_the_loops_do():
+    """One head: dV = P^T g, dP = g V^T, dS by softmax, dQ = dS K, dK = dS^T Q, both scaled."""
+    q, k, v = data(3, 4), data(2, 4), data(2, 5)
+    leaves = [torch.from_numpy(a.copy()).requires_grad_() for a in (q, k, v)]
+    out = F.scaled_dot_product_attention(*(leaf[None] for leaf in leaves))[0]
+    g, root = data(3, 5), 4**-0.25
+    out.backward(torch.from_numpy(g))
+    p = torch.softmax(torch.from_numpy(q @ k.T / 2), -1).numpy()
+    tally = Tally()
+    back, weights, values_ = tally.array(g), tally.array(p), tally.array(v)
+    queries, keys = tally.array(q * root), tally.array(k * root)
+    close(oracle.dense(tally, weights.T, back.T), leaves[2].grad)
+    scores = loops.softmax(weights, oracle.dense(tally, back, values_))
+    close(each(lambda a: a * root, oracle.dense(tally, scores, keys.T)), leaves[0].grad)
+    close(each(lambda a: a * root, oracle.dense(tally, scores.T, queries.T)), leaves[1].grad)
+    op = make("aten.scaled_dot_product_attention_backward", [q[None], k[None], v[None]], [], needs=[True] * 3)
+    assert work_of(op) == tally.work()
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_attention_in_a_step(device):
+    """Whatever kernel runs; on the CPU flop_counter does not know the one that does, either way."""
+    shapes = [(2, 6, 5, 4), (2, 2, 3, 4), (2, 2, 3, 4)]
+    model = Model(lambda: Attention(shapes, [True] * 3, enable_gqa=True), device=device)
+    assert explained(model) == ({Cause.OP_NOT_COUNTED} if device == "cpu" else set())
+    phases: dict[str, dict[str, int]] = {}
+    for op in training.trace(model).ops:
+        if op.op.endswith("attention_backward"):
+            phases.setdefault(op.phase, {})[op.attrs["part"]] = work_of(op).mac
+    product = 2 * 6 * 5 * 3 * 4
+    assert phases == {INPUT_GRADIENT: dict.fromkeys(("scores", "query", "key", "value"), product)}
+
+
+def test_what_was_computed_from_parameters_alone_is_a_weights_gradient():
+    """Learned queries, as a Perceiver has them: theirs is a gradient of weights, the keys' is not."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.queries = nn.Parameter(torch.zeros(1, 7, 4))
+            self.keys = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
+
+    ops = training.trace(Model(Learned, 1, 3, 4)).ops
+    found = {op.attrs["part"]: op.phase for op in ops if op.op.endswith("attention_backward")}
+    assert found == {"scores": INPUT_GRADIENT, "query": WEIGHT_GRADIENT, "key": INPUT_GRADIENT}
+
+
+@pytest.mark.parametrize("kernel", ["flash", "efficient", "cudnn"])
+def test_a_kernel_that_computes_the_scores_again(kernel):
+    """flop_counter counts five products of a fused kernel's gradient; four are the gradient, one is the kernel's own."""
+    from reconcile.adapters.counters.flop_counter.rules import BOOK
+
+    shapes = [(2, 6, 5, 8), (2, 6, 5, 4), (2, 2, 3, 4), (2, 2, 3, 8)]  # g, query, key, value
+    op = make(f"aten._scaled_dot_product_{kernel}_attention_backward", shapes, [], dropout_p=0.0)
+    rule = BOOK.find(op.op, {"torch": "2.13.0"})
+    from torch.utils.flop_counter import sdpa_backward_flop_count
+
+    assert 2 * rule.compute(op).mac == sdpa_backward_flop_count(*shapes)
+    scores = 2 * 6 * 5 * 3
+    assert work_of(op).mac == scores * (2 * 4 + 2 * 8)
+    assert rule.compute(op).mac - work_of(op).mac == scores * 4

@@ -1,0 +1,236 @@
+"""Gradients of recurrent layers: one op per part against what autograd dispatches step by step, and against loops."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn.utils import rnn  # noqa: E402
+
+from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch import trace as trace_torch  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.core.causes import Cause  # noqa: E402
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, Work, work_of  # noqa: E402
+from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
+from tests.work import gradient_cells as cells  # noqa: E402
+from tests.work.counting import Tally, values  # noqa: E402
+from tests.work.torch_records import Recorder  # noqa: E402
+
+SIZES = st.integers(1, 3)
+LAYERS = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn_tanh": nn.RNN, "rnn_relu": nn.RNN}
+
+
+class Net(nn.Module):
+    """A recurrent layer, behind a parameter where its input is to need a gradient; of its outputs, those chosen.
+
+    ``learned``: the sizes between (layers * directions,) and the states' own, where the first states are parameters.
+    """
+
+    def __init__(self, make, behind, chosen, lengths=None, learned=None):
+        super().__init__()
+        self.layer = make()
+        self.scale = nn.Parameter(torch.ones(1)) if behind else 1
+        self.chosen, self.lengths, self.start = chosen, lengths, None
+        if learned is not None:
+            layer = self.layer
+            count, cells = layer.num_layers * (1 + layer.bidirectional), isinstance(layer, nn.LSTM)
+            wide = [layer.proj_size or layer.hidden_size] + [layer.hidden_size] * cells
+            self.start = nn.ParameterList(torch.zeros(count, *learned, size) for size in wide)
+
+    def forward(self, x):
+        return self.called(x * self.scale)
+
+    def called(self, x):
+        if self.lengths:
+            x = rnn.pack_padded_sequence(x, self.lengths, batch_first=self.layer.batch_first)
+        states = None if self.start is None else self.start[0] if len(self.start) == 1 else tuple(self.start)
+        out, last = self.layer(x, states)
+        found = [out.data if self.lengths else out, *(last if isinstance(last, tuple) else (last,))]
+        return tuple(found[i] for i in self.chosen if i < len(found)) or (found[0],)
+
+
+def traced(make, shape):
+    """The backward ops of the layer, as the tracer records them on meta."""
+    ops = training.record(Model(make, *shape), "meta").ops.values()
+    return [op for op in ops if op.layer == "layer" and op.op.endswith("_backward")]
+
+
+def dispatched(net, shape):
+    """The work that autograd dispatches; the weights that recur are summed step by step: see ``partial_sums``."""
+    net = net.double()
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=isinstance(net.scale, nn.Parameter))
+    outputs = net.called(x)
+    with Recorder() as recorder:
+        torch.autograd.backward(outputs, [torch.ones_like(o) for o in outputs])
+    return sum((work_of(op) for op in recorder.ops), ZERO)
+
+
+def partial_sums(net, steps):
+    """A product per step whose results are added: one accumulator and one add more per step after the first."""
+    again = 0
+    for name, weight in net.layer.named_parameters():
+        last = f"_l{net.layer.num_layers - 1}" in name
+        if name.startswith("weight_hh"):
+            again += weight.numel() * (steps - 1)
+        if name.startswith("weight_hr"):  # the last step's is not used where nothing but its cell is
+            again += weight.numel() * max(steps - 1 - (last and net.chosen == [2]), 0)
+    return Work(add=again, accumulators=again)
+
+
+@settings(max_examples=int(os.environ.get("RECONCILE_EXAMPLES", "25")), deadline=None)
+@given(
+    kind=st.sampled_from(sorted(LAYERS)),
+    sizes=st.tuples(st.integers(1, 4), SIZES, SIZES, st.integers(2, 4)),
+    num_layers=SIZES,
+    flags=st.tuples(*[st.booleans()] * 5),
+    proj=st.integers(0, 2),
+    chosen=st.sets(st.integers(0, 2), min_size=1),
+    form=st.sampled_from(["batch_first", "time_first", "unbatched"]),
+)
+def test_one_op_is_what_autograd_dispatches(kind, sizes, num_layers, flags, proj, chosen, form):
+    steps, batch, width, hidden = sizes
+    bidirectional, bias, behind, dropout, learned = flags
+    options = {"proj_size": proj} if kind == "lstm" and proj < hidden else {}
+    if kind.startswith("rnn"):
+        options["nonlinearity"] = kind[4:]
+    options.update(bias=bias, bidirectional=bidirectional, dropout=0.5 * (dropout and num_layers > 1))
+
+    def make():
+        layer = LAYERS[kind](width, hidden, num_layers, batch_first=form == "batch_first", **options)
+        states = ([] if form == "unbatched" else [batch]) if learned else None
+        return Net(lambda: layer, behind, sorted(chosen), learned=states)
+
+    shape = {"batch_first": (batch, steps, width), "unbatched": (steps, width)}.get(form, (steps, batch, width))
+    torch.manual_seed(0)
+    net = make()
+    expected = dispatched(net, shape) - partial_sums(net, steps)
+    parts = traced(make, shape)
+    assert sum((work_of(op) for op in parts), ZERO) == expected
+    assert [op.attrs["part"] for op in parts] == ["activations", "weights"]
+    assert [op.phase for op in parts] == [INPUT_GRADIENT, WEIGHT_GRADIENT]
+    whole = {name: value for name, value in parts[0].attrs.items() if name != "part"}
+    assert work_of(parts[0]._replace(attrs=whole)) == expected
+
+
+@settings(max_examples=15, deadline=None)
+@given(kind=st.sampled_from(sorted(cells.STEPS)), sizes=st.tuples(SIZES, SIZES, SIZES, SIZES), behind=st.booleans())
+def test_one_op_is_what_the_loops_do(kind, sizes, behind):
+    """And their values are autograd's."""
+    steps, batch, width, hidden = sizes
+    layer = LAYERS[kind](width, hidden).double()
+    weights = list(layer.parameters())
+    x = torch.randn(steps, batch, width, dtype=torch.float64, requires_grad=behind)
+    out, _ = layer(x)
+    g = torch.randn(out.shape, dtype=torch.float64)
+    out.backward(g)
+    plain = [weight.detach().numpy() for weight in weights]
+    held, before = cells.forward(kind, x.detach().numpy(), *plain, hidden)
+    tally = Tally()
+    held = [{name: tally.array(value) for name, value in step.items()} for step in held]
+    arrays = [tally.array(a) for a in (x.detach(), before, *plain[:2], g)]
+    found = cells.backward(tally, kind, held, *arrays, behind)
+    for mine, theirs in zip(found, (x.grad, *(weight.grad for weight in weights)), strict=True):
+        if mine is not None:
+            np.testing.assert_allclose(values(mine).ravel(), theirs.numpy().ravel(), rtol=1e-7, atol=1e-9)
+    parts = traced(lambda: Net(lambda: LAYERS[kind](width, hidden), behind, [0]), (steps, batch, width))
+    assert sum((work_of(op) for op in parts), ZERO) == tally.work()
+
+
+def test_products_in_closed_form():
+    """GRU(I, H): dx, dh of all steps but the first (the first state needs no gradient), both weights once each."""
+    steps, batch, width, hidden = 5, 2, 7, 3
+    into, weights = traced(lambda: Net(lambda: nn.GRU(width, hidden), True, [0]), (steps, batch, width))
+    rows, wide = steps * batch, 3 * hidden
+    assert work_of(into).mac == rows * width * wide + (rows - batch) * hidden * wide
+    assert work_of(weights) == Work(
+        mac=rows * wide * (width + hidden), accumulators=wide * (width + hidden), add=2 * (rows - 1) * wide
+    )
+    (alone, _) = traced(lambda: Net(lambda: nn.GRU(width, hidden), False, [0]), (steps, batch, width))
+    assert work_of(alone).mac == (rows - batch) * hidden * wide
+
+
+@pytest.mark.parametrize("kind", sorted(LAYERS))
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_packed_sequences(kind, bidirectional):
+    """Rows, not padded steps; reversed, only the longest sequences begin the first step."""
+    options = {"nonlinearity": kind[4:]} if kind.startswith("rnn") else {}
+
+    def make():
+        layer = LAYERS[kind](3, 2, 2, bidirectional=bidirectional, **options)
+        return Net(lambda: layer, True, [0], [4, 4, 2, 1])
+
+    expected = dispatched(make(), (4, 4, 3))
+    into, weights = traced(make, (4, 4, 3))
+    assert work_of(into).mac + work_of(weights).mac == expected.mac
+    assert work_of(into).cmp == expected.cmp
+
+
+def test_what_is_frozen_gets_nothing():
+    def make():
+        net = Net(lambda: nn.LSTM(3, 2, 2), False, [0])
+        for name, weight in net.layer.named_parameters():
+            weight.requires_grad_(name.endswith("hh_l1") and name.startswith("weight"))
+        return net
+
+    into, weights = traced(make, (5, 4, 3))
+    assert work_of(weights) == Work(mac=20 * 8 * 2, accumulators=16)
+    assert work_of(into).mac == 16 * 8 * 2  # the second layer's dh; the first one has no gradients at all
+    net = make()
+    assert work_of(into) + work_of(weights) + partial_sums(net, 5) - first_layer(net) == dispatched(net, (5, 4, 3))
+
+
+def first_layer(net):
+    """Its weights are not summed step by step."""
+    again = net.layer.weight_hh_l0.numel() * 4
+    return Work(add=again, accumulators=again)
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+def test_time_to_trace_does_not_depend_on_the_steps(kind):
+    """Both passes, on meta; a trace that ran the steps would take minutes."""
+    for run in (trace_torch.trace, training.trace):
+        spent, work = [], []
+        for steps in (100, 100_000):
+            began = time.process_time()
+            ops = run(Model(lambda: Net(lambda: kind(4, 3, 2, bidirectional=True), True, [0]), steps, 2, 4)).ops
+            spent.append(time.process_time() - began)
+            work.append(sum(work_of(op).mac * op.calls for op in ops))
+        assert spent[1] < spent[0] + 0.5
+        assert work[1] > 990 * work[0]
+
+
+def test_a_record_that_does_not_fit_is_unknown():
+    into, _ = traced(lambda: Net(lambda: nn.GRU(3, 2), True, [0]), (5, 4, 3))
+    with pytest.raises(UnknownWork, match="weights do not make 3 layers"):
+        work_of(into._replace(attrs={**into.attrs, "num_layers": 3}))
+    with pytest.raises(UnknownWork, match="needs is"):
+        work_of(into._replace(attrs={**into.attrs, "needs": [True]}))
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+def test_flop_counter_is_explained(kind, device):
+    """It sees every step; of a float32 LSTM on the CPU it sees one op that it does not know, either way."""
+    make = lambda: Net(lambda: kind(4, 3, 2, bidirectional=True, dropout=0.5), True, [0, 1])  # noqa: E731
+    causes = explained(Model(make, 3, 2, 4, device=device))
+    unseen = kind is nn.LSTM and device == "cpu"
+    assert causes == ({Cause.OP_NOT_COUNTED} if unseen else set())
+
+
+def test_a_measured_step():
+    """GRU(16, 8), 5 steps of 3: forward 17,280; with both gradients 50,688, a step's dh short of three times that."""
+    model = Model(lambda: Net(lambda: nn.GRU(16, 8), True, [0]), 5, 3, 16)
+    assert explained(model) == set()
+    forward, first = 2 * 5 * 3 * 24 * (16 + 8), 2 * 3 * 24 * 8
+    assert (capture("flop_counter", model).total, forward) == (50_688, 17_280)
+    assert sum(2 * work_of(op).mac * op.calls for op in training.trace(model).ops) == 3 * forward - first == 50_688

@@ -1,0 +1,109 @@
+"""What stands around the loading of a file: no pickles, no processes, little memory, little time, and a worker that dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.errors import UsageError
+from reconcile.core.protocol import UserModel
+from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.supervisor import Supervisor
+from tests.workers import model_file, request, user_model
+
+ROOT = Path(__file__).parents[2]
+
+START = """
+import os, pickle, subprocess, sys, collections
+from reconcile.worker import model_file as given_file
+
+def tried(call):
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+    return "done"
+
+CALLS = {
+    "pickle": lambda: pickle.loads(pickle.dumps(collections.Counter)),
+    "plain": lambda: pickle.loads(pickle.dumps([1, {"a": 2.0}])),
+    "system": lambda: os.system("true"),
+    "popen": lambda: subprocess.run(["true"]),
+    "fork": lambda: os.fork() or os._exit(0),
+    "memory": lambda: bytearray(5 << 30) and None,
+}
+"""
+REFUSED = "the file {} as it is loaded; --trust-file lets it."
+
+
+def python(code: str) -> str:
+    """What this code prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", START + code], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.stdout
+
+
+def guarded(trusted: bool) -> dict[str, str]:
+    code = f"""
+import json
+from reconcile.core.protocol import ModelFile
+with given_file.guarded(ModelFile("", "", 0, trusted={trusted})):
+    inside = {{name: tried(call) for name, call in CALLS.items() if not ({trusted} and name == "memory")}}
+print(json.dumps([inside, {{name: tried(call) for name, call in CALLS.items() if name != "memory"}}]))
+"""
+    inside, after = json.loads(python(code))
+    assert set(after.values()) == {"done"}
+    found: dict[str, str] = inside
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
+def test_what_no_file_may_do() -> None:
+    starts = REFUSED.format("starts a process")
+    assert guarded(trusted=False) == {
+        "pickle": REFUSED.format("unpickles something"),
+        "plain": "done",
+        "system": starts,
+        "popen": starts,
+        "fork": starts,
+        "memory": "",
+    }
+
+
+def test_a_trusted_file_may() -> None:
+    assert set(guarded(trusted=True).values()) == {"done"}
+
+
+def test_what_takes_too_long_is_ended() -> None:
+    code = """
+import time
+given_file.PATIENCE = 0.2
+file = given_file.FromFile.__new__(given_file.FromFile)
+from reconcile.core.protocol import ModelFile
+file.where, file.file = "slow.pt", ModelFile("", "", 0)
+with file.impatiently(print):
+    time.sleep(30)
+"""
+    start = time.monotonic()
+    assert python(code).startswith("slow.pt was not loaded and traced after 0.2 seconds; --trust-file lets it take")
+    assert time.monotonic() - start < 20
+
+
+def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:
+    def supervisor(name: str, model: UserModel) -> Supervisor:
+        false = Interpreter(Path("/bin/false"))
+        asked = request("tf", model=model, tasks=("trace",))
+        return Supervisor(asked, tmp_path / name, 60, lambda _: None, tmp_path / "tool", false)
+
+    died = "its process ended with status 1 before it was done"
+    with pytest.raises(UsageError, match=rf"^m\.pb cannot be loaded: {died}\.$"):
+        supervisor("a", user_model("m.pb", model_file("m.pb", "graph_def"))).run()
+    assert supervisor("b", user_model("m:make")).run()["trace"].reason == died
