@@ -2,7 +2,8 @@
 
 import sys
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from threading import get_ident
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -69,8 +70,10 @@ class ModulePath(object):
         self.root = root
         self._names = module_paths(root)
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
-        self._stack = [""]
+        self._stacks = {}  # type: Dict[int, List[str]]  # by thread
+        self._followed = set()  # type: Set[int]
         self._handles = []  # type: List[Any]
+        self.unseen = []  # type: List[str]  # modules that were called on threads of which nobody knew
 
     @property
     def modules(self):
@@ -81,11 +84,28 @@ class ModulePath(object):
     @property
     def current(self):
         # type: () -> str
-        """Dotted path of the innermost running module."""
-        return self._stack[-1]
+        """Dotted path of the innermost module that this thread is running."""
+        return self._stacks.get(get_ident(), [""])[-1]
+
+    @contextmanager
+    def within(self, layer):
+        # type: (str) -> Iterator[None]
+        """On this thread: what it runs is that module's, as far as it calls no other."""
+        self._follow(layer)
+        try:
+            yield
+        finally:
+            del self._stacks[get_ident()]
+            self._followed.discard(get_ident())
+
+    def _follow(self, layer):
+        # type: (str) -> None
+        self._stacks[get_ident()] = [layer]
+        self._followed.add(get_ident())
 
     def __enter__(self):
         # type: () -> ModulePath
+        self._follow("")
         self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
         self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
         for module in self._hooked:
@@ -105,11 +125,14 @@ class ModulePath(object):
 
     def _push(self, module, _inputs):
         # type: (torch.nn.Module, Any) -> None
-        self._stack.append(self._names.get(module, self.current))  # made in a forward: its maker's
+        path = self._names.get(module, self.current)  # made in a forward: its maker's
+        if get_ident() not in self._followed:
+            self.unseen.append(path)
+        self._stacks.setdefault(get_ident(), [""]).append(path)
 
     def _pop(self, _module, _inputs, _outputs):
         # type: (Any, Any, Any) -> None
-        self._stack.pop()
+        self._stacks[get_ident()].pop()
 
     def __exit__(self, *exc):
         # type: (*Any) -> None
