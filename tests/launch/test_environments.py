@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.launch.environments import Environment, adhoc, folder_of, load
+from reconcile.launch.environments import Environment, adhoc, load
+from reconcile.launch.provision import folder_of
 
 GOOD = """
 ["tf-2.15.1"]
@@ -64,8 +65,11 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
         (GOOD.replace('["tf"]', '"tf"'), "frameworks must be a list of texts"),
         (GOOD.replace('["tf"]', '["jax"]'), "frameworks must be some of tf, torch"),
         (GOOD.replace('["tf"]', "[]"), "frameworks must be some of tf, torch"),
-        (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is no requirement"),
-        (GOOD + 'over = "current"', 'over is "current" or left out, and python is "current" as well'),
+        (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is not a requirement"),
+        (
+            GOOD + 'over = "current"',
+            'over must be "current" or left out, and python must be "current" if you give over',
+        ),
         (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over is "current" or left out'),
         (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
@@ -115,7 +119,7 @@ def test_adhoc(
 
 
 def test_adhoc_refuses_what_it_cannot_make() -> None:
-    with pytest.raises(UsageError, match="--with: 'torch 1' is no requirement"):
+    with pytest.raises(UsageError, match="--with: 'torch 1' is not a requirement"):
         adhoc(("torch 1",), "3.11")
     with pytest.raises(UsageError, match=r"--python must be a version such as 3\.11"):
         adhoc(("torch",), "three")

@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_said() -> None:
         run_request(timeout=0)
     with pytest.raises(UsageError, match="--input 'x' cannot be read"):
         run_request(inputs=["x"])
-    with pytest.raises(UsageError, match="--torch 'net' names no factory"):
+    with pytest.raises(UsageError, match="--torch 'net' does not name a factory"):
         run_request(torch="net")
     with pytest.raises(UsageError, match="unknown pass 'backward'"):
         run_request(pass_="backward")
@@ -180,5 +180,5 @@ def test_a_framework_whose_name_is_no_option_is_refused(monkeypatch: pytest.Monk
 
 def test_two_models_are_compared_at_a_time() -> None:
     at_most_two(["tf", "torch"])
-    with pytest.raises(UsageError, match="models in tf, torch, numpy are compared two at a time: leave one out"):
+    with pytest.raises(UsageError, match="and you gave models in tf, torch, numpy: leave one out"):
         at_most_two(["tf", "torch", "numpy"])
