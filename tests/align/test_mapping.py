@@ -127,7 +127,7 @@ def test_a_layer_without_any_name_in_its_line(file: Callable[..., Path]) -> None
 
 
 def test_a_pair_that_says_its_layers_takes_no_file(file: Callable[..., Path]) -> None:
-    with pytest.raises(UsageError, match="a pair defines its own inputs"):
+    with pytest.raises(UsageError, match="a pair says itself"):
         alignment([Layer("stem", "stem", "stem")], TRACES, file())
     assert alignment([Layer("stem", "stem", "stem")], TRACES)[1] == ()
     assert alignment([], TRACES[:1])[1] == ()

@@ -54,7 +54,7 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
     [
         ("[x", "is not valid TOML"),
         ("x = 1", r"table \[x\]: expected a table"),
-        (GOOD.replace('"tf-2.15.1"', "tf-2.15.1", 1), r"table \[tf-2\]: unknown key '15'.*quoted"),
+        (GOOD.replace('"tf-2.15.1"', "tf-2.15.1", 1), r"table \[tf-2\]: unknown key '15'.*Quote a name with dots"),
         (GOOD + "pyton = 1", "unknown key 'pyton'; the keys are title, python, frameworks, requirements"),
         (GOOD.replace('title = "TensorFlow 2.15.1"', ""), "the key title is missing"),
         (GOOD.replace('python = "3.11"', "python = 3.11"), "python must be text, not 3.11"),
@@ -70,8 +70,8 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
             GOOD + 'over = "current"',
             'over must be "current" or left out, and python must be "current" if you give over',
         ),
-        (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over is "current" or left out'),
-        (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has letters"),
+        (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over must be "current" or left out'),
+        (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has only letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
     ],
 )

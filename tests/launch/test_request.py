@@ -22,7 +22,7 @@ from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHERS = {"python", "theirs", "trace", "arguments", "paths"}
+LAUNCHERS = {"python", "user_python", "trace", "arguments", "paths"}
 """Fields of a request that no option decides: launch/ sets them, and sweeps and Python add what only they have."""
 
 
@@ -174,7 +174,9 @@ def test_a_registered_framework_has_an_option_after_the_others(monkeypatch: pyte
 @pytest.mark.parametrize("name", ["timeout", "file", "over-flow", "quiet"])
 def test_a_framework_whose_name_is_no_option_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(registry.frameworks(), name, NUMPY._replace(name=name))
-    with pytest.raises(UsageError, match=f"the framework NumPy is registered as '{name}', and no option --{name}"):
+    with pytest.raises(
+        UsageError, match=f"the framework NumPy is registered as '{name}', which cannot be the option --{name}"
+    ):
         run_request()
 
 

@@ -95,14 +95,14 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
         ((), "name a model: --model NAME"),
         (
             ("--model", "gru_demo", "--torch", "net:make"),
-            "--model names a pair and --torch and --tf a model of your own",
+            "--model names a pair, and --torch and --tf name your own model",
         ),
         (("--model", "gru_demo", "--input", "1"), "--input is for --torch and --tf"),
         (("--torch", "net:make", "--set", "a=1"), "--set is for the parameters of a pair"),
         (("--torch", "net:make", "--input", "x"), "--input 'x' cannot be read"),
         (("--torch", "net:make", "--counter", "tohp"), "unknown counter 'tohp'"),
         (("--torch", "net:make", "--counter", "tf.profiler@frozen"), "give one with --tf MODULE:FUNCTION"),
-        (("--tf", "net:make", "--counter", "tf.profiler@session"), "which takes a pair file"),
+        (("--tf", "net:make", "--counter", "tf.profiler@session"), "which needs a pair file"),
         (("--torch", "net:make", "--to", "tf.profiler@frozen"), "unknown counter for --to 'tf.profiler@frozen'"),
     ],
 )

@@ -125,7 +125,7 @@ def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -
 
 
 def test_inputs_are_not_for_pairs() -> None:
-    with pytest.raises(UsageError, match="defines its own inputs"):
+    with pytest.raises(UsageError, match="says itself what its inputs are"):
         listing.cells_of("gru_demo", [Input("", (1,), "")])
 
 
