@@ -61,7 +61,7 @@ class FromFile(FactoryPair):
         loader.ready()
         with guarded(self.file):
             try:
-                model, self._arguments = loader.load(self.file._asdict(), self.given_inputs)
+                model, self._arguments = loader.load(self.file, self.given_inputs)
             except FileError as error:
                 raise FactoryError(str(error)) from error
             except FactoryError:

@@ -1,7 +1,8 @@
 """Runs beside one framework: what the installed counters' own functions say of every case of the newest release, as JSON.
 
 ``python -m tests.adapters.counters.real tf|torch [HOOKS RELEASE]``: [[case number, count or None]] by family;
-None where the counter has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is of that RELEASE.
+None where the counter has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is
+of that RELEASE.
 """
 
 from __future__ import annotations
