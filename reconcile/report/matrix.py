@@ -15,7 +15,7 @@ from ..core.causes import State
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number
 from ..core.work import COMPONENTS
-from ..launch.matrix import Cell, MatrixResult
+from ..launch.matrix import EnvironmentResult, MatrixResult
 from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
@@ -30,7 +30,7 @@ _ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
 class Row:
     """One counter in one environment; ``verdict`` is None where nothing ran in the environment, see the cell."""
 
-    cell: Cell
+    cell: EnvironmentResult
     verdict: CounterVerdict | None
 
     @property
@@ -55,7 +55,7 @@ def rows(result: MatrixResult) -> list[Row]:
     return found
 
 
-def versions(cell: Cell) -> dict[str, str]:
+def versions(cell: EnvironmentResult) -> dict[str, str]:
     """What ran there, without this tool itself; empty where nothing ran."""
     if cell.result is None:
         return {}
@@ -82,7 +82,7 @@ def borrowed(result: MatrixResult) -> list[str]:
     return [f"{', '.join(names)}: {words}" for words, names in found.items()]
 
 
-def to_the_work(cell: Cell) -> tuple[Statement, ...]:
+def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
     """Each counter to the work that ran, then the two traces; the names carry the environment."""
     if cell.result is None:
         return ()
@@ -212,7 +212,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
     }
 
 
-def _environment(cell: Cell) -> dict[str, Any]:
+def _environment(cell: EnvironmentResult) -> dict[str, Any]:
     env, run = cell.environment, cell.result
     return {
         "name": env.name,

@@ -59,11 +59,11 @@ def test_jobs_that_are_none(command: str, text: str) -> None:
     ("text", "why"),
     [
         (f"1,{LONG}", "'99999"),
-        ("1,9223372036854775808", "'9223372036854775808' is no size"),
+        ("1,9223372036854775808", "'9223372036854775808' is not a size"),
         ("4294967296,4294967296", "it has more elements than any tensor can have"),
-        ("1,-3", "'-3' is no size"),
-        ("1,nan", "'nan' is no size"),
-        ("1,٣", "'٣' is no size"),
+        ("1,-3", "'-3' is not a size"),
+        ("1,nan", "'nan' is not a size"),
+        ("1,٣", "'٣' is not a size"),
     ],
 )
 def test_an_input_that_is_none(text: str, why: str) -> None:

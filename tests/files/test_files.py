@@ -45,8 +45,8 @@ SAID_TF = {
     "asks.pb|1,3:int32 1,3": "the input a/b of asks.pb is float32 (?, 3), not int32 (1, 3).",
     "asks.pb|c=5,3 a_b=2,3": "asks.pb cannot be loaded: raised ValueError: Dimensions must be equal, but are 2 and 5",
     "asks.pb|c=2,3 a_b=2,3": "0 FLOP",
-    "loop.pb": "a loop in loop.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model: ask for counters that do "
-    "not, with --counter tf.profiler@function --counter tf.profiler@frozen.",
+    "loop.pb": "a loop in loop.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model: choose counters that do "
+    "not run it, with --counter tf.profiler@function --counter tf.profiler@frozen.",
     "loop_v1.pb": "a loop in loop_v1.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model",
     # (2, 3) by (3, 3), 10^9 times: a multiplication, where nothing has to run them
     "loop.pb!": f"{2 * 2 * 3 * 3 * 10**9} FLOP",
@@ -64,7 +64,7 @@ SAID_TF = {
     "lambda.h5": "lambda.h5 holds a Lambda, which runs code that the file brings along; --trust-file lets it.",
     "custom.keras": "custom.keras needs the class mine>Mine, which is not Keras' own. Write a factory that imports it",
     "only.weights.h5": "only.weights.h5 holds weights without a model. Write a factory that builds it and loads them.",
-    "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it may; --trust-file lets it.",
+    "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it is allowed; --trust-file lets it.",
     "cut.h5": "cut.h5 is cut short or damaged: truncated file: ",
     "huge.h5": "the tensors of huge.h5 are said to be 4,398,046,511,104 bytes, more than the file can hold",
     "link.h5": "link.h5 holds a link, //w, instead of what is there.",
@@ -173,7 +173,7 @@ def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any
         return {"refused": done.stderr}
     assert list(temporary.iterdir()) == []  # TensorFlow alone leaves a file there for every function it traces
     if sys.platform.startswith("linux"):
-        held = confine.said(dict.fromkeys((confine.FILES, confine.CALLS), ""))
+        held = confine.sentence(dict.fromkeys((confine.FILES, confine.CALLS), ""))
         assert done.stderr.count(held) == sum(map(args.count, ("--tf", "--torch", "--onnx")))
     (path,) = tmp_path.glob("*.json")
     found: dict[str, Any] = json.loads(path.read_text())
