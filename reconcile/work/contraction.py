@@ -1,4 +1,4 @@
-"""Dot products: matrix multiplication in all its spellings, and einsum.
+"""Dot products: all forms of matrix multiplication, and einsum.
 
 One multiply-accumulate (MAC) is a multiply and an add into an accumulator that starts at 0; each output element of a
 contraction over K >= 1 terms has one accumulator. A contraction over nothing (K = 0) does nothing.
@@ -20,7 +20,7 @@ def dense(rows: int, k: int, features: int, bias: bool) -> Work:
 
 
 def scaled(outputs: int, beta: float, alpha: float) -> Work:
-    """beta * self + alpha * product, for the addmm family: what comes after the product.
+    """beta * self + alpha * product, for the addmm family: the work after the product.
 
     beta 0: self is not read; beta or alpha other than 1: one multiply per output element.
     Source: ATen native/LinearAlgebra.cpp (addmm_impl_cpu_), BLAS gemm.
@@ -34,10 +34,10 @@ def scaled(outputs: int, beta: float, alpha: float) -> Work:
 def einsum(equation: str, shapes: list[tuple[int, ...]]) -> Work:
     """Work of an einsum of one or two operands, any ellipsis.
 
-    - A label that only one operand has and the output lacks is summed first: numel(before) - numel(after) adds.
+    - A label that is in only one operand and not in the output is summed first: numel(before) - numel(after) adds.
     - Two operands with a shared summed label: a contraction, product of all remaining label sizes in MACs, one
       accumulator per output element. No shared summed label: one multiply per output element.
-    - One operand: the sum alone. A size 1 met by another size broadcasts (the label counts as absent there).
+    - One operand: the sum alone. A size 1 against another size broadcasts (the label counts as absent there).
 
     Source: the decomposition of ATen native/Linear.cpp (einsum, sumproduct_pair) and TensorFlow's einsum_op_impl.h,
     which both reduce lone labels first and then run one batched matrix product.
@@ -60,9 +60,9 @@ def einsum(equation: str, shapes: list[tuple[int, ...]]) -> Work:
         return Work(add=max(prod([sizes[label] for label in present[0]]) - total, 0))
     work = Work()
     kept: list[list[str]] = []
-    for mine, other in (present, present[::-1]):
-        stay = [label for label in mine if label in output or label in other]
-        before, after = (prod([sizes[label] for label in labels]) for labels in (mine, stay))
+    for own, other in (present, present[::-1]):
+        stay = [label for label in own if label in output or label in other]
+        before, after = (prod([sizes[label] for label in labels]) for labels in (own, stay))
         work += Work(add=max(before - after, 0))
         kept.append(stay)
     summed = [label for label in kept[0] if label in kept[1] and label not in output]
