@@ -167,7 +167,7 @@ def model_options() -> dict[str, Option]:
                 f"the framework {record.title} is registered as {record.name!r}, and no option --{record.name} can be made "
                 "for it: its package has to give it a name of letters that no other option has."
             )
-    ordered = sorted(frameworks().values(), key=lambda record: record.place)
+    ordered = sorted(frameworks().values(), key=lambda record: record.order)
     return {record.name: Option(record.name, record.name, "factories") for record in ordered}
 
 
