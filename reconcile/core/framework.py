@@ -11,7 +11,7 @@ Python 3.6 and the standard library: a record travels to the workers.
 import importlib
 from typing import Any, NamedTuple, Tuple
 
-ROOT = __package__.rpartition(".")[0]
+ROOT = __name__.rsplit(".", 2)[0]
 """This package's name in this process: in a worker it has a different one."""
 
 

@@ -75,7 +75,8 @@ def _scaled(op: Op) -> Work:
 
 @formula("aten.einsum", source="contraction.einsum: ATen native/Linear.cpp")
 def _einsum(op: Op) -> Work:
-    return einsum(str(attr(op, "equation")), [shape(op, i) for i in range(len(op.inputs))])
+    shapes = [shape(op, i) for i in range(len(op.inputs))]
+    return einsum(str(attr(op, "equation")), shapes, path=ints(op, "path") if op.attrs.get("path") else ())
 
 
 @formula("aten.bilinear", source="x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features")
