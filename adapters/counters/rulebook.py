@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ...core.causes import Cause
-from ...core.errors import ReconcileError, UsageError, said
+from ...core.errors import ReconcileError, UsageError, described
 from ...core.records import Op, Shape
 from ...work import ZERO, UnknownWork, Work, checked, known, prod
 
@@ -122,6 +122,6 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
 def misfit(what: str, op: Op, error: Exception) -> UsageError:
     """The error for a record that ``what`` cannot read: one that came out of a damaged file, or a defect of ours."""
     return UsageError(
-        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
+        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {described(error)}. If it was read from a file, "
         "take that anew; else this is a defect of reconcile: please report it."
     )

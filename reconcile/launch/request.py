@@ -170,7 +170,7 @@ def model_options() -> dict[str, Option]:
                 f"the framework {record.title} is registered as {record.name!r}, which cannot be the option --{record.name}: "
                 "its package must give it a name of letters that no other option has."
             )
-    ordered = sorted(frameworks().values(), key=lambda record: record.place)
+    ordered = sorted(frameworks().values(), key=lambda record: record.order)
     return {record.name: Option(record.name, record.name, "factories") for record in ordered}
 
 

@@ -11,7 +11,7 @@ from .. import files
 from ..adapters import COUNTERS
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
-from ..core.numbers import SIZE, whole
+from ..core.numbers import SIZE, integer
 from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, title
 from ..model_zoo.pair import Input
@@ -68,7 +68,7 @@ def read_input(text: str) -> Input:
         raise wrong("it has no shape")
     dimensions = []
     for size in sizes:
-        number = whole(size, 0, SIZE)
+        number = integer(size, 0, SIZE)
         if number is None:
             raise wrong(f"{short(size.strip())} is not a size")
         dimensions.append(number)
@@ -116,7 +116,7 @@ def one_model(
 
 def _options(between: str = " and ") -> str:
     """The options of the frameworks whose models are made by functions: ``--torch and --tf``."""
-    records = sorted(frameworks().values(), key=lambda record: record.place)
+    records = sorted(frameworks().values(), key=lambda record: record.order)
     return between.join(f"--{f.name}" for f in records if f.factories)
 
 

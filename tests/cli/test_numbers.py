@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import reconcile
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
-from reconcile.core.numbers import seconds, whole
+from reconcile.core.numbers import integer, seconds
 from reconcile.decode.search import figure
 from reconcile.launch.request import RunRequest
 from reconcile.launch.user_models import read_input
@@ -116,7 +116,7 @@ def test_a_python_that_is_none(text: str) -> None:
 
 
 def test_whole_numbers() -> None:
-    assert [whole(x, 0, 9) for x in ("0", " 9 ", "10", "-1", "1.0", "", "٣", LONG)] == [0, 9] + [None] * 6
+    assert [integer(x, 0, 9) for x in ("0", " 9 ", "10", "-1", "1.0", "", "٣", LONG)] == [0, 9] + [None] * 6
 
 
 def test_nothing_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,7 @@ def test_reports_are_written(tmp_path: Path) -> None:
     found = reconcile.Run(samples.clean())
     assert found.write(tmp_path / "a") == [tmp_path / "a" / f"toy.{suffix}" for suffix in ("md", "csv", "json")]
     assert found.write(str(tmp_path), ["json"], name="b/c") == [tmp_path / f"{safe('b/c')}.json"]
-    with pytest.raises(UsageError, match=r"unknown format 'xls'\. There are: "):
+    with pytest.raises(UsageError, match=r"unknown format 'xls'\. Choose from: "):
         found.write(tmp_path, ["xls"])
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot write reports to "):

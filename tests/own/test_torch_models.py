@@ -217,7 +217,7 @@ def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
 
 def test_the_work_of_a_score_mod_is_not_known() -> None:
     trace = traced(lambda: Flex(biased=True), (1, 2, 128, 16))
-    with pytest.raises(UnknownWork, match="by a score_mod of the model's own"):
+    with pytest.raises(UnknownWork, match="with the model's own score_mod"):
         products(trace)
 
 
