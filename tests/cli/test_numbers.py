@@ -79,7 +79,7 @@ def test_the_largest_inputs() -> None:
 @pytest.mark.parametrize("text", [LONG, f"{LONG}e9", "1e" + LONG, "nan", "-5", "9" * 101, "1." + "0" * 200])
 def test_a_figure_that_is_none(text: str) -> None:
     done = typed("decode", "--model", "conv_only", "--no-run", "--", text)
-    assert is_a_sentence(done, "is no number. Write it as 25150826"), done.output
+    assert is_a_sentence(done, "is not a number. Write it as 25150826"), done.output
 
 
 def test_figures_of_any_size_people_print() -> None:
