@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of, layer_paths
-from . import freezing as tf_freezing
+from . import freezing
 from .graph import Scopes, canonical, session_of, undisturbed
 from .trace import Fetch
 
@@ -177,10 +177,10 @@ class TfModel(object):
 
     @property
     def frozen(self):
-        # type: () -> tf_freezing.Frozen
+        # type: () -> freezing.Frozen
         """The frozen concrete function (control flow lowered), by TensorFlow's own converter."""
         if self._frozen is None:
-            self._frozen = tf_freezing.freeze(self.concrete)
+            self._frozen = freezing.freeze(self.concrete)
         return self._frozen
 
     def versions(self):
