@@ -77,11 +77,11 @@ def known_work(op: Op) -> Work | None:
         return None
 
 
-def other_ops(counter: str, layer: str, what: str) -> str:
+def other_ops(counter: str, layer: str, difference: str) -> str:
     """Why nothing can be booked for a module in which other ops ran under a counter than in the trace."""
     where = f"at {layer}" if layer else "at the root"
     return (
-        f"the model ran other ops here under {counter} than when it was traced: {where}, {what}. If the model keeps state "
+        f"the model ran other ops here under {counter} than when it was traced: {where}, {difference}. If the model keeps state "
         f"between calls (a cache), run this counter alone with --counter {counter}; if it is random, seed it"
     )
 

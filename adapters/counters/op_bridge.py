@@ -70,14 +70,14 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
-    found: list[Item] = []
+    all_items: list[Item] = []
     for layer, lacks in missing.items():
-        mine = items.get(layer, [])
+        module_items = items.get(layer, [])
         if lacks:
             ops = (ran.get(layer, []), met.get(layer, []))
-            mine = _settled(_Module(layer, *ops, mine, lacks, holders.get(layer)), counter)
-        found += mine
-    return Bridge(tuple(found))
+            module_items = _settled(_Module(layer, *ops, module_items, lacks, holders.get(layer)), counter)
+        all_items += module_items
+    return Bridge(tuple(all_items))
 
 
 def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
@@ -86,14 +86,14 @@ def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
     Either its work is not known, or it has multiply-adds and stands nowhere in the trace.
     """
     ran = {op.op for op in trace.ops}
-    found: dict[str, Op] = {}
+    wide: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
         if sighting.role != DEAD and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
-                found[op.layer] = op
-    return found
+                wide[op.layer] = op
+    return wide
 
 
 def _holders(view: View, missing: Mapping[str, Work], wide: Mapping[str, Op]) -> dict[str, Op]:
@@ -103,15 +103,17 @@ def _holders(view: View, missing: Mapping[str, Work], wide: Mapping[str, Op]) ->
     If the work of that op is known, then what lacks wherever it stands for it has no multiply-adds in all.
     """
     met = {s.op.layer for s in view.sightings}
-    found: dict[str, Op] = {}
+    holders: dict[str, Op] = {}
     for layer, lacks in missing.items():
         holder = wide.get(layer) if layer in met else _around(layer, wide)
         if lacks and holder is not None:
-            found[layer] = holder
+            holders[layer] = holder
     lacking: dict[str, int] = {}
-    for layer, holder in found.items():
+    for layer, holder in holders.items():
         lacking[holder.layer] = lacking.get(holder.layer, 0) + missing[layer].mac
-    return {layer: holder for layer, holder in found.items() if known_work(holder) is None or not lacking[holder.layer]}
+    return {
+        layer: holder for layer, holder in holders.items() if known_work(holder) is None or not lacking[holder.layer]
+    }
 
 
 def _calls(op: Op) -> bool:
@@ -122,15 +124,15 @@ def _calls(op: Op) -> bool:
 def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
     """The nearest of these ops in a module around this one, of those in which modules may run."""
     parts = layer.split(".") if layer else []
-    found = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
-    return next((op for op in found if op is not None and _calls(op)), None)
+    around = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
+    return next((op for op in around if op is not None and _calls(op)), None)
 
 
 def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
-    found: dict[str, list[Op]] = {}
+    by_layer: dict[str, list[Op]] = {}
     for op in ops:
-        found.setdefault(op.layer, []).append(op)
-    return found
+        by_layer.setdefault(op.layer, []).append(op)
+    return by_layer
 
 
 def _sum(ops: Iterable[Op]) -> Work:
@@ -222,22 +224,22 @@ def _gap(module: _Module, work: Work, counter: _Counter) -> Item:
     parts = ", ".join(f"{name} {count:+,}" for name, count in work.items() if count)
     reason = f"the ops this counter saw and the work that ran differ by {parts}"
     if all(known_work(op) is not None for op in module.met):
-        what = f"{_strange(module, work)} (what ran less what it met: {parts})"
-        reason = other_ops(counter.name, module.layer, what)
+        difference = f"{_strange(module, work)} (what ran less what it met: {parts})"
+        reason = other_ops(counter.name, module.layer, difference)
     return make_item(None, None, layer=module.layer, op="", ran=work, times=1, gap=reason)
 
 
 def _strange(module: _Module, work: Work) -> str:
     """An op that may be what differs: one with all of it, else the one with most of it."""
     name, count = next((name, count) for name, count in work.items() if count)
-    there, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
+    candidates, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
     same = {_kind(op): op.calls for op in other}
 
     def rank(op: Op) -> tuple[bool, bool, int]:
         amount = getattr(known_work(op) or ZERO, name) * op.calls
         return same.get(_kind(op)) != op.calls, amount == abs(count), amount
 
-    op = max(there, key=rank)
+    op = max(candidates, key=rank)
     shapes = " x ".join(str(t.shape) for t in op.inputs)
     return f"{op.op} {shapes} {'is in the trace' if count > 0 else 'is not in the trace, or less often'}"
 

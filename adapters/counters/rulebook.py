@@ -55,12 +55,12 @@ class RuleBook:
 
         def register(compute: Compute) -> Compute:
             for op in ops:
-                held = self._rules.setdefault(op, [])
+                registered = self._rules.setdefault(op, [])
                 spec = SpecifierSet(versions)
-                if any(r.versions == spec for r in held):
+                if any(r.versions == spec for r in registered):
                     raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
                 suffix = f" ({versions})" if versions else ""
-                held.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
+                registered.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
             return compute
 
         return register
@@ -79,14 +79,14 @@ class RuleBook:
             raise UsageError(
                 f"the rules for {self.name} go by the version of {self.package}, and {text!r} is none."
             ) from error
-        held = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
-        if len(held) > 1:
-            raise ValueError(f"rules {[r.id for r in held]} both hold for {self.package} {version}")
-        return held[0] if held else None
+        matching = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
+        if len(matching) > 1:
+            raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
+        return matching[0] if matching else None
 
     def rules(self) -> tuple[Rule, ...]:
         """All rules, for listings and tests."""
-        return tuple(rule for held in self._rules.values() for rule in held)
+        return tuple(rule for of_op in self._rules.values() for rule in of_op)
 
 
 def size(shape: Shape) -> int:
@@ -119,9 +119,9 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
         raise misfit(f"the rule {rule.id}", op, error) from error
 
 
-def misfit(what: str, op: Op, error: Exception) -> UsageError:
-    """The error for a record that ``what`` cannot read: one that came out of a damaged file, or a defect of ours."""
+def misfit(reader: str, op: Op, error: Exception) -> UsageError:
+    """The error for a record that ``reader`` cannot read: its file is damaged, or reconcile has a defect."""
     return UsageError(
-        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
+        f"{reader} does not fit {op.op} {op.id!r} as it is recorded: {said(error)}. If it was read from a file, "
         "take that anew; else this is a defect of reconcile: please report it."
     )

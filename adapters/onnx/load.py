@@ -40,8 +40,8 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments
     _check(where, proto)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
-    held = {tensor.name for tensor in proto.graph.initializer}
-    values = [value for value in proto.graph.input if value.name not in held]
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    values = [value for value in proto.graph.input if value.name not in initialized]
     inputs = matched(where, [_wanted(value) for value in values], given)
     for value, known in zip(values, inputs):  # noqa: B905
         del value.type.tensor_type.shape.dim[:]

@@ -33,11 +33,11 @@ def inferred(proto: Any) -> Any:
             break
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(known.graph.value_info)
-    for value, found in zip(proto.graph.output, known.graph.output):  # noqa: B905
-        value.CopyFrom(found)
-    for node, found in zip(proto.graph.node, known.graph.node):  # noqa: B905
-        if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in found.attribute):
-            node.CopyFrom(found)  # with the types inside
+    for value, typed in zip(proto.graph.output, known.graph.output):  # noqa: B905
+        value.CopyFrom(typed)
+    for node, typed in zip(proto.graph.node, known.graph.node):  # noqa: B905
+        if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in typed.attribute):
+            node.CopyFrom(typed)  # with the types inside
     return proto
 
 
@@ -68,11 +68,11 @@ def _fold(proto: Any) -> bool:
             given = {node.input[0]: numpy.broadcast_to(numpy.float32(0), shapes[node.input[0]])}  # takes no room
         if any(value is None for value in given.values()) or not _small(node, given):
             continue
-        found = _evaluated(proto, node, given)
-        if len(found) == 1 and found[0].size <= ELEMENTS:
-            values[node.output[0]] = found[0]
+        outputs = _evaluated(proto, node, given)
+        if len(outputs) == 1 and outputs[0].size <= ELEMENTS:
+            values[node.output[0]] = outputs[0]
             made = onnx.helper.make_node(
-                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(found[0])
+                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(outputs[0])
             )
             node.CopyFrom(made)
             folded = True
@@ -80,10 +80,10 @@ def _fold(proto: Any) -> bool:
 
 
 def _count(dims: Any) -> int:
-    found = 1
+    count = 1
     for size in dims:
-        found *= int(size)
-    return found
+        count *= int(size)
+    return count
 
 
 def _small(node: Any, given: dict[str, Any]) -> bool:
@@ -111,8 +111,8 @@ def _evaluated(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
     ]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = onnx.helper.make_graph([node], "one", inputs, outputs)
-    one = onnx.helper.make_model(graph, opset_imports=list(proto.opset_import), ir_version=proto.ir_version)
+    model = onnx.helper.make_model(graph, opset_imports=list(proto.opset_import), ir_version=proto.ir_version)
     try:
-        return [numpy.asarray(value) for value in ReferenceEvaluator(one).run(None, given)]
+        return [numpy.asarray(value) for value in ReferenceEvaluator(model).run(None, given)]
     except Exception:  # what it cannot do stays as it is, and inference says what it knows
         return []

@@ -51,10 +51,10 @@ class Scope:
 
     def type(self, name: str) -> Tensor:
         """Shape and dtype of a value; an unknown rank where nothing says them."""
-        found = self.types.get(name)
-        if found is None:
+        known = self.types.get(name)
+        if known is None:
             return Tensor(None, "float32") if self.outer is None else self.outer.type(name)
-        return found
+        return known
 
     def scalar(self, name: str) -> Any:
         """The number that a constant of one element is, None for anything else."""
@@ -127,8 +127,8 @@ class Tracer:
         graphs = {a.name: a.g for a in node.attribute if a.type == 5}
         times = self._times(node, scope)
         if times is None:
-            what = "which branch runs" if node.op_type == "If" else "how often this loop runs"
-            self.problems.append(Problem(layer, f"onnx.{node.op_type}", id, f"{what} is not constant"))
+            question = "which branch runs" if node.op_type == "If" else "how often this loop runs"
+            self.problems.append(Problem(layer, f"onnx.{node.op_type}", id, f"{question} is not constant"))
             return
         for name, graph in graphs.items():
             inner = f"{id}/{name}/"

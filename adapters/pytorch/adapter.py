@@ -89,7 +89,7 @@ class Adapter(adapter.Adapter):
 
         with ExitStack() as stack:
             stack.enter_context(torch.random.fork_rng())
-            stack.callback(keras_model.place, "")
+            stack.callback(keras_model.set_device, "")
             yield
 
     def capture(self, request, pair):

@@ -153,7 +153,7 @@ class TorchModel(object):
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"
-            keras_model.place("meta")
+            keras_model.set_device("meta")
         elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
@@ -172,9 +172,9 @@ class TorchModel(object):
                 "it takes at least %s and %s of memory are free"
                 % (memory.gib(self.memory_need.takes(self.training) or 0), memory.gib(memory.free() or 0))
             )
-        placed = keras_model.place(device)
+        placed = keras_model.set_device(device)
         module = self._made_on(device)
-        if not placed and keras_model.place(device):  # Keras came with the model and did not know where to
+        if not placed and keras_model.set_device(device):  # Keras came with the model and did not know where to
             return self._made_on(device)
         return module
 

@@ -84,9 +84,9 @@ def _key(name):
     return re.sub("[-_.]+", "-", name).lower()
 
 
-def _public(name, found):
+def _public(name, version):
     # type: (str, Any) -> str
     """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``. Raises ValueError where it has no version."""
-    if not found:
+    if not version:
         raise ValueError("the metadata of %s that is installed there has no version: its rules cannot be told" % name)
-    return str(found).replace("-", ".post")
+    return str(version).replace("-", ".post")

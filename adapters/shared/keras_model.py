@@ -62,17 +62,17 @@ def rename(counts):
         state.set_global_attribute("object_name_uids", collections.defaultdict(int, counts))
 
 
-_PLACE = contextlib.ExitStack()
+_DEVICE_SCOPE = contextlib.ExitStack()
 
 
-def place(device):
+def set_device(device):
     # type: (str) -> bool
     """From here on Keras makes its tensors on that device, if it is loaded and runs on PyTorch; whether it does so."""
     if backend() != "torch":
         return False
-    _PLACE.close()
+    _DEVICE_SCOPE.close()
     if device:
-        _PLACE.enter_context(sys.modules["keras"].device(device))
+        _DEVICE_SCOPE.enter_context(sys.modules["keras"].device(device))
     return True
 
 
@@ -80,16 +80,16 @@ def children(layer):
     # type: (Any) -> List[Any]
     """Layers directly below one: Keras 2.4 and later list them, before that ``_layers`` did."""
     if hasattr(layer, "_flatten_layers"):
-        found = list(layer._flatten_layers(recursive=False, include_self=False))
+        sublayers = list(layer._flatten_layers(recursive=False, include_self=False))
     else:
-        found = getattr(layer, "_layers", [])
-    return [sub for sub in found if hasattr(sub, "call") and hasattr(sub, "name")]
+        sublayers = getattr(layer, "_layers", [])
+    return [sub for sub in sublayers if hasattr(sub, "call") and hasattr(sub, "name")]
 
 
 def layer_paths(model):
     # type: (Any) -> List[Tuple[Any, str]]
     """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer once."""
-    found = []  # type: List[Tuple[Any, str]]
+    paths = []  # type: List[Tuple[Any, str]]
     seen = {id(model)}
     stack = [(sub, sub.name) for sub in reversed(children(model))]
     while stack:
@@ -97,9 +97,9 @@ def layer_paths(model):
         if id(layer) in seen:
             continue
         seen.add(id(layer))
-        found.append((layer, path))
+        paths.append((layer, path))
         stack.extend((sub, path + "." + sub.name) for sub in reversed(children(layer)))
-    return found
+    return paths
 
 
 def as_taken(model, positional, named):

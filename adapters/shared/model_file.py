@@ -40,25 +40,26 @@ def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -
     unknown = next((name for name in named if name not in [plain(w.name) for w in wanted]), None)
     if unknown:
         raise FileError(f"{where} has no input {unknown!r}; it takes {_count(wanted)}. {_type(wanted)}")
-    found = []
+    known = []
     for want in wanted:
-        mine = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
-        if mine is None:
+        user_input = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
+        if user_input is None:
             if want.shape is None or None in want.shape:
                 raise FileError(
                     f"the input {want.name} of {where} is {_shown(want)}: say how large it is. {_type(wanted)}"
                 )
-            found.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
+            known.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
             continue
         fits = want.shape is None or (
-            len(mine.shape) == len(want.shape) and all(s in (None, size) for s, size in zip(want.shape, mine.shape))  # noqa: B905
+            len(user_input.shape) == len(want.shape)
+            and all(s in (None, size) for s, size in zip(want.shape, user_input.shape))  # noqa: B905
         )
-        dtype = want.dtype or mine.dtype or "float32"
-        if not fits or mine.dtype not in ("", dtype):
-            got = f"{mine.dtype} {mine.shape}".strip()
+        dtype = want.dtype or user_input.dtype or "float32"
+        if not fits or user_input.dtype not in ("", dtype):
+            got = f"{user_input.dtype} {user_input.shape}".strip()
             raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
-        found.append(Known(want.name, tuple(mine.shape), dtype))
-    return found
+        known.append(Known(want.name, tuple(user_input.shape), dtype))
+    return known
 
 
 def plain(name: str) -> str:

@@ -27,9 +27,9 @@ def changed(value, is_leaf, change):
 def leaves(value, is_leaf):
     # type: (Any, Callable[[Any], bool]) -> List[Any]
     """The leaves in order."""
-    found = []  # type: List[Any]
-    changed(value, is_leaf, found.append)
-    return found
+    collected = []  # type: List[Any]
+    changed(value, is_leaf, collected.append)
+    return collected
 
 
 def filled(value, is_leaf, new):

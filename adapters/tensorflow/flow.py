@@ -49,16 +49,16 @@ def key(tensor: Any) -> Key:
 
 def bodies(op: Any) -> list[Any]:
     """Graphs of the functions that an op calls; none for those that are not there."""
-    found = []
+    graphs = []
     attributes = tf_graph.attributes(op)
     for attribute in tf_graph.CALLS.get(op.type, ()):
         names = attributes.get(attribute, [])
         for name in names if isinstance(names, list) else [names]:
             try:
-                found.append(tf_graph.function_graph(op.graph, name))
+                graphs.append(tf_graph.function_graph(op.graph, name))
             except LookupError:
                 return []
-    return found
+    return graphs
 
 
 def operands(op: Any) -> list[Any]:
@@ -83,8 +83,8 @@ class Flow:
         return 0 if hasattr(tensor, "numpy") or not hasattr(tensor, "graph") else self.flags.get(key(tensor), 0)
 
     def _add(self, tensor: Any, flags: int) -> None:
-        found = key(tensor)
-        self.flags[found] = self.flags.get(found, 0) | flags
+        tensor_key = key(tensor)
+        self.flags[tensor_key] = self.flags.get(tensor_key, 0) | flags
 
     def _spread(self, graph: Any) -> None:
         for op in graph.get_operations():
@@ -112,10 +112,10 @@ class Flow:
                 if grown == handed:
                     return handed
                 handed = grown
-        found = [0] * len(op.outputs)
+        flags = [0] * len(op.outputs)
         for body in inside:
-            found = [a | b for a, b in zip(found, self._body(body, handed), strict=False)]
-        return found
+            flags = [a | b for a, b in zip(flags, self._body(body, handed), strict=False)]
+        return flags
 
     def _body(self, graph: Any, handed: Sequence[int]) -> list[int]:
         for tensor, flags in zip(graph.inputs, handed, strict=False):

@@ -34,17 +34,17 @@ class Frozen(NamedTuple):
         bodies = [self.hollow.node] + [function.node_def for function in self.hollow.library.function]
         return any(DECIDING.match(node.op) for nodes in bodies for node in nodes)
 
-    def whole(self):
+    def with_weights(self):
         # type: () -> Any
         """The GraphDef with its weights, to be run."""
         import tensorflow as tf
 
-        found = type(self.hollow)()
-        found.CopyFrom(self.hollow)
-        for node in found.node:
+        graph_def = type(self.hollow)()
+        graph_def.CopyFrom(self.hollow)
+        for node in graph_def.node:
             if node.name in self.weights:
                 node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self.weights[node.name]))
-        return found
+        return graph_def
 
 
 class _Hollow(object):
@@ -71,7 +71,7 @@ def freeze(concrete):
         return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
     with _swiftly():
         data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
-        weights = {name: held.numpy for name, held in data.tensor_data.items() if _left_out(held.numpy)}
+        weights = {name: tensor.numpy for name, tensor in data.tensor_data.items() if _left_out(tensor.numpy)}
         for name, array in weights.items():
             data.tensor_data[name] = data.tensor_data[name]._replace(numpy=_Hollow(array.shape))
         graph_def, converted = convert._replace_variables_by_constants(converter_data=data)

@@ -47,7 +47,7 @@ class Calls:
     """The calls of gradient functions, in their order."""
 
     def __init__(self) -> None:
-        self.found: list[Call] = []
+        self.calls: list[Call] = []
         self._forward: dict[str, Any] = {}  # op by its token
 
     def noted(self, graph: Any, op: tuple[str, Any, Any], compute: Callable[[], Any], received: Sequence[Any]) -> Any:
@@ -58,7 +58,7 @@ class Calls:
         gradients = tuple(parts(r) for r in several)
         name, inputs, outputs = op
         arrived = tuple(t for r in received for t in parts(r))
-        self.found.append(Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived))
+        self.calls.append(Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived))
         return results
 
     def token(self, op: Any) -> str:
@@ -92,9 +92,9 @@ def noted_gradients() -> Iterator[Calls]:
         return pywrap_tfe.TFE_Py_RecordGradient(name, inputs, attrs, outputs, scope)
 
     def taped(name: str, attrs: Any, count: int, inputs: Any, outputs: Any, grads: Any, skip: Any, scope: Any) -> Any:
-        token, _, place = (scope or "").rpartition("@")
+        token, _, name_scope = (scope or "").rpartition("@")
         op = calls.of(token)
-        plain = (name, attrs, count, inputs, outputs, grads, skip, place if op is not None else scope)
+        plain = (name, attrs, count, inputs, outputs, grads, skip, name_scope if op is not None else scope)
         if op is None:
             return gradient(*plain)
         forward = (op.name, op.inputs, op.outputs)

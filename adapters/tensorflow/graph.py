@@ -73,20 +73,20 @@ def _dimension(dim):
 def attributes(operation):
     # type: (Any) -> Dict[str, Any]
     """Attributes that formulas read, as JSON values; tensors and shapes are left out, functions kept by name."""
-    found = {}  # type: Dict[str, Any]
+    attrs = {}  # type: Dict[str, Any]
     for name, value in operation.node_def.attr.items():
         if name.startswith("_") and name != "_XlaMustCompile":
             continue
         kind = value.WhichOneof("value")
         if kind in ("i", "f", "b"):
-            found[name] = getattr(value, kind)
+            attrs[name] = getattr(value, kind)
         elif kind == "s":
-            found[name] = _text(value.s)
+            attrs[name] = _text(value.s)
         elif kind == "func":
-            found[name] = value.func.name
+            attrs[name] = value.func.name
         elif kind == "list":
             items = value.list
-            found[name] = (
+            attrs[name] = (
                 list(items.i)
                 or list(items.f)
                 or list(items.b)
@@ -94,8 +94,8 @@ def attributes(operation):
                 or [f.name for f in items.func]
             )
     if operation.control_inputs:
-        found["control_inputs"] = len(operation.control_inputs)
-    return found
+        attrs["control_inputs"] = len(operation.control_inputs)
+    return attrs
 
 
 def _text(raw):
@@ -141,9 +141,9 @@ def roles(graph, outputs, inputs=()):
     """
     live = live_operations(outputs, inputs)
     makers = [op for op in graph.get_operations() if op.type in ASSIGNS and op.name not in live]
-    found = dict.fromkeys(live_operations(makers + list(inputs)), INITIALIZER)
-    found.update(dict.fromkeys(live, LIVE))
-    return found
+    role_by_name = dict.fromkeys(live_operations(makers + list(inputs)), INITIALIZER)
+    role_by_name.update(dict.fromkeys(live, LIVE))
+    return role_by_name
 
 
 def graph_outputs(func_graph):
@@ -209,7 +209,7 @@ class Scopes(object):
         if not self._scopes:
             return ".".join(parts[:-1])
         for end in range(len(parts) - 1, 0, -1):
-            found = self._scopes.get("/".join(parts[:end]))
-            if found is not None:
-                return found
+            path = self._scopes.get("/".join(parts[:end]))
+            if path is not None:
+                return path
         return ""

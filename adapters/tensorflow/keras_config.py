@@ -110,8 +110,8 @@ def _is_class(keras: Any, node: Mapping[str, Any], classes: frozenset[tuple[str,
         return False
     if (module, name) in classes:
         return True
-    found = vars(sys.modules[module]).get(name) if module in sys.modules and module.startswith(OPERATIONS) else None
-    return isinstance(found, type) and found.__module__ == module and issubclass(found, keras.Operation)
+    value = vars(sys.modules[module]).get(name) if module in sys.modules and module.startswith(OPERATIONS) else None
+    return isinstance(value, type) and value.__module__ == module and issubclass(value, keras.Operation)
 
 
 def _is_function(node: Mapping[str, Any], functions: Mapping[str, frozenset[str]]) -> bool:
@@ -128,30 +128,30 @@ def _public(keras: Any, space: str) -> Iterator[tuple[str, Any]]:
 
     Keras 3 has two of each: as TensorFlow shows it, with names of older versions, and its own.
     """
-    for found in (keras, sys.modules.get("keras")):
+    for namespace in (keras, sys.modules.get("keras")):
         for part in space.split("."):
-            found = getattr(found, part, None)
-        for name in dir(found):
+            namespace = getattr(namespace, part, None)
+        for name in dir(namespace):
             if not name.startswith("_"):
-                yield name, getattr(found, name)
+                yield name, getattr(namespace, name)
 
 
 def _classes(keras: Any) -> frozenset[tuple[str, str]]:
     """(module, class) of what may be made: by the namespace, by `keras` itself, and by the module that defines it."""
-    found = set(HIDDEN)
+    allowed = set(HIDDEN)
     for space in CLASSES:
         for name, value in _public(keras, space):
             if isinstance(value, type) and not {each.__name__ for each in value.__mro__} & CODE:
-                found |= {(f"{root}.{space}", name) for root in ROOTS} | {(value.__module__, value.__name__)}
+                allowed |= {(f"{root}.{space}", name) for root in ROOTS} | {(value.__module__, value.__name__)}
                 if getattr(keras, name, None) is value:
-                    found.add(("keras", name))
-    return frozenset(found)
+                    allowed.add(("keras", name))
+    return frozenset(allowed)
 
 
 def _functions(keras: Any) -> dict[str, frozenset[str]]:
     """{module: functions} that may be named; the ops of neural networks also go by the module above."""
-    found: dict[str, frozenset[str]] = {}
+    by_module: dict[str, frozenset[str]] = {}
     for space in FUNCTIONS:
         names = {n for n, v in _public(keras, space) if callable(v) and not isinstance(v, type)} - NO_FUNCTIONS
-        found.update({f"{root}.{space}": frozenset(names) for root in ROOTS})
-    return {**found, "keras.ops": found["keras.ops.nn"]}
+        by_module.update({f"{root}.{space}": frozenset(names) for root in ROOTS})
+    return {**by_module, "keras.ops": by_module["keras.ops.nn"]}

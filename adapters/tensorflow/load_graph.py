@@ -24,7 +24,7 @@ class Graph:
         self.notes = notes
         self.built = True
         self.kept: Any = None  # a signature does not keep its variables alive
-        self.whole: Any = None  # (graph, inputs, outputs) of a frozen graph as it stands in the file
+        self.in_file: Any = None  # (graph, inputs, outputs) of a frozen graph as it stands in the file
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         import tensorflow as tf
@@ -43,7 +43,7 @@ def scopes_of(graph: Any) -> dict[str, str]:
 
     A loop's body belongs to the layer that the loop stands in.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     pending = [(graph, "")]
     seen: set[tuple[str, str]] = set()
     while pending:
@@ -52,8 +52,8 @@ def scopes_of(graph: Any) -> dict[str, str]:
             scope = operation.name.rpartition("/")[0]
             path = INLINED.sub("", scope).replace("/", ".")
             if scope:
-                found.setdefault(scope, path)
-                found.setdefault(prefix + scope, path)
+                paths.setdefault(scope, path)
+                paths.setdefault(prefix + scope, path)
             if operation.type.endswith("PartitionedCall"):
                 name = operation.get_attr("f").name
                 if (name, prefix) not in seen and len(seen) < 10_000:
@@ -62,7 +62,7 @@ def scopes_of(graph: Any) -> dict[str, str]:
                         pending.append((tf_graph.function_graph(inside, name), prefix + operation.name + "/"))
                     except LookupError:  # the tracer will say so
                         continue
-    return found
+    return paths
 
 
 def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
@@ -111,7 +111,7 @@ def imported(
     feeds = [graph.get_tensor_by_name(name + ":0") for name in names]
     concrete = wrapped.prune(feeds, tensors)
     model = Graph(concrete, scopes_of(graph), (f"from {listed(names)} to {listed(outputs)}",))
-    model.whole = (graph, feeds, tensors)
+    model.in_file = (graph, feeds, tensors)
     return model, left
 
 

@@ -92,11 +92,11 @@ def _h5(where: str, file: ModelFile) -> None:
     if config is None:
         raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
     try:
-        found = json.loads(config)
+        model_config = json.loads(config)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
     if not file.trusted:
-        check_config(where, found)
+        check_config(where, model_config)
 
 
 def check_h5(where: str, source: Any, file: ModelFile) -> str | None:
@@ -104,9 +104,9 @@ def check_h5(where: str, source: Any, file: ModelFile) -> str | None:
     import h5py
 
     try:
-        with h5py.File(source, "r") as found:
-            total = _size(where, found)
-            config = found.attrs.get("model_config")
+        with h5py.File(source, "r") as root:
+            total = _size(where, root)
+            config = root.attrs.get("model_config")
     except (OSError, RuntimeError, LookupError, ValueError, OverflowError) as error:  # h5py has all of these
         why = str(error).strip("'").split("(", 1)[-1].rstrip(")")
         raise FileError(f"{where} is cut short or damaged: {why}.") from error

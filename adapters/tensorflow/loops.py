@@ -82,12 +82,12 @@ def _evaluate(tensor):
     # type: (Any) -> Optional[int]
     from tensorflow.python.framework import tensor_util
 
-    found = tensor_util.constant_value(tensor)
-    if found is None:
-        found = _run(tensor)
-    if found is None or getattr(found, "size", 1) != 1:
+    value = tensor_util.constant_value(tensor)
+    if value is None:
+        value = _run(tensor)
+    if value is None or getattr(value, "size", 1) != 1:
         return None
-    number = found.item() if hasattr(found, "item") else found
+    number = value.item() if hasattr(value, "item") else value
     return int(number) if number == int(number) else None
 
 

@@ -30,7 +30,7 @@ def versions(model=None):
 
     import tensorflow as tf
 
-    found = {"tensorflow": tf.__version__}
+    package_versions = {"tensorflow": tf.__version__}
     package = keras_of(model)
     if package in ("", "tensorflow"):
         package = ""
@@ -40,8 +40,8 @@ def versions(model=None):
     if package:
         version = getattr(importlib.import_module(package), "__version__", None)
     if version is not None:
-        found["keras"] = str(version)
-    return found
+        package_versions["keras"] = str(version)
+    return package_versions
 
 
 @contextmanager
@@ -158,7 +158,7 @@ class TfModel(object):
     def in_file(self):
         # type: () -> Tuple[Any, List[Any], List[Any]]
         """Graph, inputs and outputs of a frozen graph as it stands in its file, dead nodes and all."""
-        graph, inputs, outputs = self._model.whole
+        graph, inputs, outputs = self._model.in_file
         return graph, inputs, outputs
 
     def layers(self):
@@ -194,17 +194,17 @@ class TfModel(object):
         import numpy
 
         generator = numpy.random.RandomState(0)
-        found = []
+        arrays = []
         for leaf in nested.leaves(self.arguments, is_leaf):
             if hasattr(leaf, "__array__"):
-                found.append(numpy.asarray(leaf))
+                arrays.append(numpy.asarray(leaf))
             elif leaf.dtype == "string":
-                found.append(numpy.full(leaf.shape, b"", object))
+                arrays.append(numpy.full(leaf.shape, b"", object))
             elif leaf.dtype.startswith(("float", "bfloat")):
-                found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
+                arrays.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
             else:
-                found.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
-        return found
+                arrays.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
+        return arrays
 
     def called_with(self):
         # type: () -> str
@@ -223,12 +223,12 @@ class TfModel(object):
         v1 = tf.compat.v1
         function = self.frozen.function
         graph = running = tf.Graph()
-        places = [(graph, self.frozen.hollow)]
+        targets = [(graph, self.frozen.hollow)]
         if weights or self.frozen.decides:
             running = tf.Graph()
-            places.append((running, self.frozen.whole()))
-        for place, graph_def in places:
-            with place.as_default(), undisturbed():
+            targets.append((running, self.frozen.with_weights()))
+        for target, graph_def in targets:
+            with target.as_default(), undisturbed():
                 tf.import_graph_def(graph_def, name="")
         run_meta = v1.RunMetadata()
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
@@ -241,14 +241,14 @@ class TfModel(object):
     def observed(self):
         # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
         """Shapes of one run by the node's id in the trace and output; none where two executions of a node differ."""
-        found = {}  # type: Dict[Tuple[str, int], Any]
+        shapes = {}  # type: Dict[Tuple[str, int], Any]
         for device in self.traced_run(weights=True)[2].step_stats.dev_stats:
             for node in device.node_stats:
                 for output in node.output:
                     key = (canonical(node.node_name), output.slot)
                     shape = tuple(int(dim.size) for dim in output.tensor_description.shape.dim)
-                    found[key] = shape if found.get(key, shape) == shape else None
-        return {key: shape for key, shape in found.items() if shape is not None}
+                    shapes[key] = shape if shapes.get(key, shape) == shape else None
+        return {key: shape for key, shape in shapes.items() if shape is not None}
 
     def fetch(self, wanted):
         # type: (List[Fetch]) -> Dict[Fetch, Any]

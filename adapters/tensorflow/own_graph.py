@@ -61,5 +61,5 @@ def _variable(handle: Any) -> tuple[Any, Any]:
     data = handle_data_util.get_resource_handle_data(handle)
     if not data.is_set or len(data.shape_and_type) != 1:
         raise ValueError(f"the step reads {handle.name}, which is no variable: it cannot be run in a graph of its own")
-    (held,) = data.shape_and_type
-    return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)
+    (variable,) = data.shape_and_type
+    return tf.dtypes.as_dtype(variable.dtype), tf.TensorShape(variable.shape)

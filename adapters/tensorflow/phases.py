@@ -33,7 +33,7 @@ class Goals:
 
     def __init__(self, step: Step) -> None:
         self.flow = Flow(step)
-        self.found: dict[tuple[int, str], int] = {}
+        self.by_op: dict[tuple[int, str], int] = {}
         self.recomputed: set[tuple[int, str]] = set()
         self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
         self.arrivals: dict[Key, Call] = {}
@@ -64,14 +64,14 @@ class Goals:
         every = graph.get_operations()
         ops = every[start:end]
         owner: dict[str, Call] = {}
-        places = {op.name: start + i for i, op in enumerate(ops)}
+        positions = {op.name: start + i for i, op in enumerate(ops)}
         for call in reversed(self._calls.get(here, [])):  # the ones inside of another come before it
             for op in every[call.start : call.end]:
                 owner[op.name] = call
-                held = self.owners.setdefault((here, op.name), [])
-                if call not in held:
-                    held.append(call)
-        self._recomputed(here, owner, places)
+                op_calls = self.owners.setdefault((here, op.name), [])
+                if call not in op_calls:
+                    op_calls.append(call)
+        self._recomputed(here, owner, positions)
         users: dict[Key, list[Any]] = {}
         for op in ops:
             for tensor in op.inputs:
@@ -86,20 +86,20 @@ class Goals:
                     if own is None and user.name in owner:
                         goal |= self._of(self.arrivals.get(at, owner[user.name]))
                     elif owner.get(user.name) is own or not goal:
-                        goal |= self.found.get((here, user.name), 0)
+                        goal |= self.by_op.get((here, user.name), 0)
                 needs.append(goal)
-            whole = 0
+            op_goals = 0
             for goal in needs:
-                whole |= goal
-            if not whole:
-                whole = self._default(own, default)
-            self.found[here, op.name] = self.found.get((here, op.name), 0) | whole
+                op_goals |= goal
+            if not op_goals:
+                op_goals = self._default(own, default)
+            self.by_op[here, op.name] = self.by_op.get((here, op.name), 0) | op_goals
             if op.type in tf_graph.CALLS and (here, op.name) not in self.recomputed:
                 for body in bodies(op)[-1:] if op.type.endswith("While") else bodies(op):
                     inner: dict[Key, int] = {}
                     for tensor, goal in zip(body.outputs, needs, strict=False):
                         inner[key(tensor)] = inner.get(key(tensor), 0) | goal
-                    self._graph(body, 0, len(body.get_operations()), inner, whole)
+                    self._graph(body, 0, len(body.get_operations()), inner, op_goals)
 
     def _of(self, call: Call) -> int:
         """What a gradient that arrives at a call is taken with respect to: the forward op's result."""
@@ -110,18 +110,18 @@ class Goals:
             return default
         return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
 
-    def _recomputed(self, here: int, owner: dict[str, Call], places: dict[str, int]) -> None:
+    def _recomputed(self, here: int, owner: dict[str, Call], positions: dict[str, int]) -> None:
         """Ops of the backward pass whose own gradient is taken, and what they need of the same gradient function."""
         for call in self._calls.get(here, []):
             stack = [t.op for t in call.outputs[:1] if not hasattr(t, "numpy") and identity(t.graph) == here]
-            stack = [op for op in stack if op.name in places and op.name in owner]
+            stack = [op for op in stack if op.name in positions and op.name in owner]
             while stack:
                 op = stack.pop()
                 if (here, op.name) in self.recomputed:
                     continue
                 self.recomputed.add((here, op.name))
                 own = owner[op.name]
-                stack.extend(t.op for t in op.inputs if t.op.name in places and owner.get(t.op.name) is own)
+                stack.extend(t.op for t in op.inputs if t.op.name in positions and owner.get(t.op.name) is own)
 
 
 def _goal(flags: int) -> int:
@@ -174,7 +174,7 @@ class Places:
     def _phase(self, here: int, name: str) -> str:
         if (here, name) in self.goals.recomputed:
             return RECOMPUTATION
-        goal = self.goals.found.get((here, name), 0)
+        goal = self.goals.by_op.get((here, name), 0)
         if goal & INPUT or goal == UNASKED:
             return INPUT_GRADIENT
         return WEIGHT_GRADIENT
@@ -184,6 +184,6 @@ class Places:
         here = identity(graph)
         calls = self.goals.owners.get((here, name), [])
         layer = self._layer(here, name, calls) if calls else self.scopes.layer(name)
-        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.found:
+        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.by_op:
             return layer or None, phase
         return layer or None, self._phase(here, name)

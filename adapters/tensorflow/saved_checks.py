@@ -104,11 +104,11 @@ def _check_graph(where: str, meta: Any) -> None:
 
 def _names(where: str, names: list[str]) -> frozenset[str]:
     """These names, each of one thing. Raises FileError."""
-    found = frozenset(names)
-    if len(found) < len(names):
+    unique = frozenset(names)
+    if len(unique) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FileError(f"{where} is damaged: it holds {shown(twice)} twice.")
-    return found
+    return unique
 
 
 def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
@@ -157,7 +157,7 @@ def _node(name: str) -> str:
 
 def _called(node: Any) -> list[str]:
     """Names of functions that a node calls: by its type, or in its attributes."""
-    found = [node.op]
+    names = [node.op]
     for value in node.attr.values():
-        found += [f.name for f in ([value.func] if value.HasField("func") else value.list.func)]
-    return found
+        names += [f.name for f in ([value.func] if value.HasField("func") else value.list.func)]
+    return names

@@ -69,8 +69,8 @@ class TfSession(object):
             if self.recipe == "built_twice":
                 first = frozenset(op.name for op in graph.get_operations())
                 inputs, outputs = self._build(params)
-                found = self.v1.gradients(outputs, self.v1.trainable_variables())
-                gradients = [gradient for gradient in found if gradient is not None]  # the first model's have none
+                all_gradients = self.v1.gradients(outputs, self.v1.trainable_variables())
+                gradients = [g for g in all_gradients if g is not None]  # variables of the first model have none
         return Built(graph, inputs, outputs, gradients, first)
 
     def _build(self, params):
@@ -93,9 +93,9 @@ class TfSession(object):
         # type: () -> Dict[str, str]
         """Role of every operation; all that the first of two builds left is a duplicate."""
         built = self.built
-        found = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
-        found.update(dict.fromkeys(built.first, DUPLICATE))
-        return found
+        roles = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
+        roles.update(dict.fromkeys(built.first, DUPLICATE))
+        return roles
 
     def frozen(self):
         # type: () -> Any

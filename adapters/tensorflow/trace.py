@@ -98,13 +98,13 @@ class Tracer(object):
         for attribute in tf_graph.CALLS[operation.type]:
             value = names[attribute]
             called.extend(value if isinstance(value, list) else [value])
-        found = [tf_graph.function_graph(graph, name) for name in called]
+        graphs = [tf_graph.function_graph(graph, name) for name in called]
         operands = list(operation.inputs)
         if operation.type.endswith("While"):
-            return self.bodies.loop(graph, (called[0], called[1]), found[0], found[1], operands)
+            return self.bodies.loop(graph, (called[0], called[1]), graphs[0], graphs[1], operands)
         if not operation.type.endswith("PartitionedCall"):
             operands = operands[1:]
-        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, found)]
+        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, graphs)]
 
     def _walk(self, graph, live, prefix, layer, calls, within, frame):
         # type: (Any, Set[str], str, str, int, Tuple[str, ...], Optional[Frame]) -> None
@@ -113,7 +113,7 @@ class Tracer(object):
             if operation.name not in live or (prefix and operation.type == "Placeholder"):
                 continue
             id = tf_graph.canonical(prefix + operation.name)  # a graph out of a file may have its loops lowered already
-            where, phase = self.place(graph, operation.name, id, layer, within)
+            where, phase = self.layer_and_phase(graph, operation.name, id, layer, within)
             if operation.name in runs.untaken:
                 self.untaken.append(id)
                 continue
@@ -128,7 +128,7 @@ class Tracer(object):
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
 
-    def place(self, graph, name, id, layer, within):
+    def layer_and_phase(self, graph, name, id, layer, within):
         # type: (Any, str, str, str, Tuple[str, ...]) -> Tuple[str, str]
         """Layer and phase of an op; ``layer`` is that of the call around it."""
         phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD

@@ -92,12 +92,12 @@ class TrainingModel(TfModel):
                 if pairs:
                     optimizer.apply_gradients(pairs)
             built["updates"] = tuple(updates)
-            whole = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
-            return loss, whole
+            model_outputs = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
+            return loss, model_outputs
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
-        return Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+        return Step(graph=self._concrete.graph, calls=tuple(calls.calls), **built)
 
     def _trained(self) -> list[Any]:
         """The variables that are trained: those that the model says, else those that a tape sees it read."""
@@ -130,10 +130,10 @@ class TrainingModel(TfModel):
         import tensorflow as tf
 
         run_meta = tf.compat.v1.RunMetadata()
-        held = own_graph(self.concrete)
-        wanted = [held.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
-        held.run(wanted, self._feeds(), run_meta)
-        return held.graph, wanted, run_meta
+        own = own_graph(self.concrete)
+        wanted = [own.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
+        own.run(wanted, self._feeds(), run_meta)
+        return own.graph, wanted, run_meta
 
     def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
         """Values of tensors of the step's graph, from one run of it."""
@@ -174,29 +174,29 @@ def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
 
 def _owners(model: Any) -> dict[int, str]:
     """Layer of each trained variable, by its handle's identity: the innermost that has it."""
-    found: dict[int, str] = {}
+    owners: dict[int, str] = {}
     for layer, path in layer_paths(model):
         for variable in getattr(layer, "trainable_variables", ()):
-            if path.count(".") >= found.get(id(_handle(variable)), "").count("."):
-                found[id(_handle(variable))] = path
-    return found
+            if path.count(".") >= owners.get(id(_handle(variable)), "").count("."):
+                owners[id(_handle(variable))] = path
+    return owners
 
 
 @contextmanager
 def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterator[list[tuple[int, int, str]]]:
     """Meanwhile the ops of each variable's step are noted with the variable's layer."""
-    found: list[tuple[int, int, str]] = []
+    updates: list[tuple[int, int, str]] = []
     update = optimizer.update_step
 
     def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         start = size(graph)
         done = update(gradient, variable, *rest, **named)
-        found.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        updates.append((start, size(graph), owners.get(id(_handle(variable)), "")))
         return done
 
     optimizer.update_step = noted
     try:
-        yield found
+        yield updates
     finally:
         optimizer.update_step = update
 
@@ -219,11 +219,11 @@ class TrainingTracer(Tracer):
         self.places = model.places()
         self._phases: dict[str, str] = {}
 
-    def place(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+    def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
         """Layer and phase of an op."""
-        found = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
-        self._phases[id] = found[1]
-        return found[0] or layer, found[1]
+        inner, phase = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
+        self._phases[id] = phase
+        return inner or layer, phase
 
 
 def trace(model: TrainingModel) -> Trace:

@@ -30,18 +30,18 @@ def _profile(graph, run_meta):
     builder = profiler.ProfileOptionBuilder(profiler.ProfileOptionBuilder.float_operation())
     options = builder.with_empty_output().build()
     root = profiler.profile(graph, run_meta=run_meta, cmd="scope", options=options)
-    found = {}  # type: Dict[str, int]
+    flops = {}  # type: Dict[str, int]
     stack = [root]
     while stack:
         node = stack.pop()
         if node.float_ops:
-            found[node.name] = int(node.float_ops)
+            flops[node.name] = int(node.float_ops)
         stack.extend(node.children)
-    if sum(found.values()) != root.total_float_ops:
+    if sum(flops.values()) != root.total_float_ops:
         raise RuntimeError(
-            "tf.profiler's nodes add up to %d, its total is %d" % (sum(found.values()), root.total_float_ops)
+            "tf.profiler's nodes add up to %d, its total is %d" % (sum(flops.values()), root.total_float_ops)
         )
-    return found
+    return flops
 
 
 def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None):
@@ -136,8 +136,8 @@ def frozen_pb(model):
         return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
     graph, built = model.frozen(), model.built
     outputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.outputs]
-    held = {operation.name for operation in graph.get_operations()}
-    inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in held]
+    names = {operation.name for operation in graph.get_operations()}
+    inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in names]
     roles = tf_graph.roles(graph, outputs, inputs)
     return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
 

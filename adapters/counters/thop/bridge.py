@@ -62,8 +62,8 @@ def _without_hook(op: Op, classes: dict[str, Op], view: View, owner: str | None)
     if owner is not None:
         cause, reason = Cause.CALL_NOT_SEEN, f"thop does not look inside of {classes[owner].op}"
     elif op.layer not in classes and "keras" not in view.versions:
-        what = f"{op.op} is in the trace, and this module was not called"
-        gap = other_ops(view.counter, op.layer, what)
+        difference = f"{op.op} is in the trace, and this module was not called"
+        gap = other_ops(view.counter, op.layer, difference)
         return [make_item(None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, ops=(op.id,), gap=gap)]
     else:
         cause, reason = _why(classes.get(op.layer), view)

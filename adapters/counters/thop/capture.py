@@ -33,17 +33,17 @@ def class_name(module):
 def settings(module):
     # type: (torch.nn.Module) -> Dict[str, Any]
     """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
-    found = {}  # type: Dict[str, Any]
+    attributes = {}  # type: Dict[str, Any]
     for name, value in vars(module).items():
         if name.startswith("_") or name in ("training", "total_ops", "total_params"):
             continue
         if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
-            found[name] = plain(value)
+            attributes[name] = plain(value)
     for name in ("weight", "bias"):
         if name in module._parameters:
             parameter = module._parameters[name]
-            found[name] = None if parameter is None else list(parameter.shape)
-    return found
+            attributes[name] = None if parameter is None else list(parameter.shape)
+    return attributes
 
 
 class Calls(object):
@@ -61,8 +61,8 @@ class Calls(object):
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
         batch = int(max(first.batch_sizes)) if packed else 0
         key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
-        held = self.by_module.setdefault(module, {})
-        held[key] = held.get(key, 0) + 1
+        counts = self.by_module.setdefault(module, {})
+        counts[key] = counts.get(key, 0) + 1
 
     def remove(self):
         # type: () -> None
@@ -74,16 +74,16 @@ class Calls(object):
 def visits(root, hooked):
     # type: (torch.nn.Module, Any) -> List[Tuple[str, torch.nn.Module]]
     """The paths at which thop's dfs_count (profile.py:209) adds a module's own count: below a hooked one it stops."""
-    found = [("", root)]
+    visited = [("", root)]
     stack = [("", root)]
     while stack:
         prefix, module = stack.pop()
         for name, child in module.named_children():
             path = prefix + "." + name if prefix else name
-            found.append((path, child))
+            visited.append((path, child))
             if not hooked(child) or isinstance(child, CONTAINERS):
                 stack.append((path, child))
-    return found
+    return visited
 
 
 def hook_counts(root):
@@ -158,8 +158,17 @@ def capture(counter, model):
     for m in module.modules():
         if not hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
-    found = versions(module)
-    found["thop"] = number
+    package_versions = versions(module)
+    package_versions["thop"] = number
     return Ledger(
-        COUNTER, "torch", MAC, model.device, found, int(total), tuple(entries), tuple(sightings), unsupported, ()
+        COUNTER,
+        "torch",
+        MAC,
+        model.device,
+        package_versions,
+        int(total),
+        tuple(entries),
+        tuple(sightings),
+        unsupported,
+        (),
     )

@@ -104,10 +104,10 @@ def _recurrent(op: Op) -> Op:
     weights: tuple[Tensor, ...] = ()
     for index in range(op.attrs["num_layers"]):
         width = directions * state if index else op.attrs["input_size"]
-        one = _of_layer(op, hidden * GATES[kind], width, state)
+        layer_weights = _of_layer(op, hidden * GATES[kind], width, state)
         if state != hidden:
-            one += _weights(op, (state, hidden))
-        weights += one * directions
+            layer_weights += _weights(op, (state, hidden))
+        weights += layer_weights * directions
     attrs = {**op.attrs, "weights_at": 1, "train": False}
     return op._replace(op=f"aten.{_aten(op, kind)}", inputs=op.inputs[:1] + weights, attrs=attrs)
 
