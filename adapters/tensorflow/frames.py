@@ -74,7 +74,7 @@ class Frames(object):
 
     def trips(self, frame):
         # type: (str) -> Optional[int]
-        """Iterations of the loop per entry, if constants decide it."""
+        """Iterations of the loop per entry, if constants determine them."""
         for op in self.ops:
             if op.type == "LoopCond" and self.frame[op.name] == frame:
                 return self._terms(strip(op.inputs[0]))
@@ -118,7 +118,7 @@ class Frames(object):
 
 def _unchanged(op):
     # type: (Any) -> bool
-    """Whether an op is the Merge of a loop variable that every iteration hands on as it is; its first input enters it."""
+    """Whether an op is the Merge of a loop variable that every iteration passes on unchanged; its first input enters it."""
     if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
         return False
     back = strip(op.inputs[1].op.inputs[0]).op
@@ -176,7 +176,7 @@ def _bodies(frames):
 
 def _untaken(frames):
     # type: (Frames) -> Set[str]
-    """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge goes on with the other side."""
+    """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge continues with the other side."""
     untaken = set()  # type: Set[str]
     for op in frames._ordered():
         if op.type == "Merge":
@@ -195,7 +195,7 @@ def _untaken(frames):
 
 def _default(tensor):
     # type: (Any) -> Any
-    """What a tensor is when nothing is fed: behind Identity, and a PlaceholderWithDefault's default."""
+    """The tensor that gives the value if nothing is fed: behind Identity, or the default of a PlaceholderWithDefault."""
     tensor = strip(tensor)
     while tensor.op.type == "PlaceholderWithDefault":
         tensor = strip(tensor.op.inputs[0])

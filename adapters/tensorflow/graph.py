@@ -17,7 +17,7 @@ CALLS = {
     "PartitionedCall": ("f",),
     "StatefulPartitionedCall": ("f",),
 }
-"""Ops that call functions, and the attributes naming the functions."""
+"""Ops that call functions, and the attributes that name the functions."""
 
 PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"])
 """Ops left out of the sightings: no counter has a formula for them and they do nothing."""
@@ -26,8 +26,8 @@ PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableO
 @contextmanager
 def undisturbed():
     # type: () -> Iterator[None]
-    """Within this nothing looks for garbage: among the thousands of ops of a graph being made there is none to find, and
-    the search takes as long as making them."""
+    """Within this block Python does not collect garbage: the thousands of new ops of a graph contain none, and the search
+    takes as long as making them."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -115,7 +115,7 @@ def live_operations(outputs, inputs=()):
     # type: (Iterable[Any], Iterable[Any]) -> Set[Any]
     """Names of the operations that these tensors or operations depend on, by data and control edges.
 
-    What makes the ``inputs`` is not looked into: a random input is not the model's work.
+    The ops that make the ``inputs`` are left out: a random input is not the model's work.
     """
     stack = [getattr(item, "op", item) for item in outputs]
     given = {tensor.op.name for tensor in inputs}
@@ -135,7 +135,7 @@ ASSIGNS = frozenset(["Assign", "AssignVariableOp"])
 
 def roles(graph, outputs, inputs=()):
     # type: (Any, Iterable[Any], Iterable[Any]) -> Dict[str, str]
-    """What each operation of a graph is to the model, by name; one that is not in there is dead.
+    """The role of each operation of a graph, by name; an operation that is missing here is dead.
 
     Live: the outputs depend on it.  Initializer: not live, but a variable's assignment or a model input depends on it.
     """
@@ -148,13 +148,13 @@ def roles(graph, outputs, inputs=()):
 
 def graph_outputs(func_graph):
     # type: (Any) -> List[Any]
-    """What a function graph must produce: its outputs, and the side effects it runs for."""
+    """The results of a function graph: its outputs and its side effects."""
     return list(func_graph.outputs) + list(getattr(func_graph, "control_outputs", ()))
 
 
 def function_graph(graph, name):
     # type: (Any, str) -> Any
-    """The FuncGraph of a function known to ``graph``. Raises LookupError if it is not there."""
+    """The FuncGraph of a function known to ``graph``. Raises LookupError if it is missing."""
     while graph is not None:
         functions = getattr(graph, "_functions", {})
         if name in functions:

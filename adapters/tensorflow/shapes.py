@@ -1,7 +1,7 @@
-"""Function bodies with the shapes that their call hands in, where their definition leaves sizes open.
+"""Function bodies with the shapes of their call, if their definition leaves sizes open.
 
-A graph that was saved holds its functions as definitions, with the shapes of whoever traced them: a batch that was left
-open then is open in every loop's body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
+A saved graph holds its functions as definitions, with the shapes of the original trace: a batch that was open then is open
+in every loop body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -9,12 +9,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 OPAQUE = ("resource", "variant")
 
 Sizes = Union[None, bytes, Tuple[Optional[int], ...]]
-"""A shape, None for an unknown rank; of a resource or a list of tensors, what is known of the tensors in it."""
+"""A shape, None for an unknown rank; for a resource or a list of tensors, the known shapes of its tensors."""
 
 
 def sizes(tensor):
     # type: (Any) -> Sizes
-    """Static shape of a tensor, or of what it holds."""
+    """Static shape of a tensor, or of the tensors that it holds."""
     if tensor.dtype.base_dtype.name in OPAQUE:
         from tensorflow.python.ops import handle_data_util
 
@@ -22,7 +22,7 @@ def sizes(tensor):
         if tensor.op.type == "TensorListFromTensor" and len(data.shape_and_type) == 1:
             data.shape_and_type[0].shape.CopyFrom(
                 tensor.op.inputs[0].shape[1:].as_proto()
-            )  # more than it was made with
+            )  # more than TensorFlow records
         return bytes(data.SerializeToString(deterministic=True)) if data is not None and data.is_set else None
     if tensor.shape.ndims is None:
         return None
@@ -31,7 +31,7 @@ def sizes(tensor):
 
 def met(own, handed):
     # type: (Sizes, Sizes) -> Sizes
-    """Both shapes at once: what either knows. Where they contradict each other, the first."""
+    """The sizes that either shape knows. If they contradict each other, the first."""
     if isinstance(own, bytes) and isinstance(handed, bytes):
         return own if _contents(own) == _contents(handed) else handed
     if isinstance(own, bytes) or isinstance(handed, bytes):
@@ -54,7 +54,7 @@ def _contents(data):
 
 def available():
     # type: () -> bool
-    """Whether this TensorFlow says what resources hold; one that does not (before 2.4) keeps its bodies as they are."""
+    """Whether this TensorFlow tells the shapes inside resources; before 2.4 it does not, and bodies stay unchanged."""
     try:
         import tensorflow.python.ops.handle_data_util
     except ImportError:
@@ -63,7 +63,7 @@ def available():
 
 
 class Bodies(object):
-    """Specialised bodies by function and shapes: each is made once and kept, since tensors are told apart by identity."""
+    """Specialised bodies by function and shapes: each is made once and kept, because tensors are compared by identity."""
 
     def __init__(self):
         # type: () -> None
