@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from reconcile.core.framework import Framework
 from reconcile.core.records import Op, Tensor, Trace
+from reconcile.core.registry import frameworks
 
 NUMPY = Framework(
-    "numpy", "NumPy", "numpy", "numpy_flops.adapter", "NumPy function", help="A NumPy function of your own."
+    name="numpy",
+    title="NumPy",
+    package="numpy",
+    adapter="numpy_flops.adapter",
+    formulas=frameworks()["torch"].formulas,
+    model="NumPy function",
+    help="A NumPy function of your own.",
 )
 
 

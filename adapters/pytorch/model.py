@@ -182,6 +182,9 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
         if device == "meta" and HAS_META:
+            from . import meta_kernels
+
+            meta_kernels.register()
             with torch.device("meta"):
                 module = self.pair.build_torch(self.params)
             if self.memory_need is not None and self.memory_need.weights is None:

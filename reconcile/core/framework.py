@@ -11,7 +11,7 @@ Python 3.6 and the standard library: a record travels to the workers.
 import importlib
 from typing import Any, NamedTuple, Tuple
 
-ROOT = __package__.rpartition(".")[0]
+ROOT = __name__.rsplit(".", 2)[0]
 """This package by the name that it goes by here: a worker calls it by another one."""
 
 

@@ -132,7 +132,7 @@ def _problems(result: MatrixResult, quiet: bool) -> Iterator[str]:
                 yield f"{name}: {cell.state.value}: {cell.reason}"
             continue
         yield from (f"{name}: {view.broken_sentence(*pair)}" for pair in view.broken(cell.result))
-        yield from (f"{name}: {view.unknown_sentence(*pair)}" for pair in view.unknown(cell.result))
+        yield from (f"{name}: {sentence}" for sentence in view.unknown_sentences(cell.result))
         yield from (f"{name}: {sentence}" for sentence in view.traces_lost(cell.result))
         if quiet:
             failed = (State.FAILED, State.SKIPPED)

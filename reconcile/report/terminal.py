@@ -278,8 +278,7 @@ def _problems(result: RunResult) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
     found: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
     found += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
-    holes = view.unknown(result)
-    found += [Text(clean(view.unknown_sentence(*pair)), style=red) for pair in holes]
+    found += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
     found += [Text(clean(item.sentence)) for item in verdict(result).withheld]
     return found
 

@@ -201,6 +201,24 @@ def unknown_sentence(trace: TraceResult, u: Unknown) -> str:
     return f"{trace.name} is incomplete: {u.op} at layer {u.layer or '(none)'}{where}: {u.reason}"
 
 
+def unknown_sentences(result: RunResult) -> list[str]:
+    """One sentence per op and reason, by the first place where it is; and of each such trace what of it is known."""
+    found: list[str] = []
+    for trace in (t for t in result.traces if t.unknown):
+        groups: dict[tuple[str, str], list[Unknown]] = {}
+        for u in trace.unknown:
+            groups.setdefault((u.op, u.reason), []).append(u)
+        for first, *others in groups.values():
+            more = f" (and at {number(len(others))} more)" if others else ""
+            found.append(unknown_sentence(trace, first) + more)
+        known = number(sum(result.convention.flops(row.work) for row in trace.rows))
+        unlisted = len(trace.unknown)
+        found.append(
+            f"{trace.name}: {known} FLOP known + {number(unlisted)} {'op' if unlisted == 1 else 'ops'} unknown"
+        )
+    return found
+
+
 def traces_lost(result: RunResult) -> list[str]:
     """One sentence per trace that could not be had at all."""
     lost = [t for t in result.traces if not t.complete and not t.unknown]

@@ -6,6 +6,8 @@ contraction over K >= 1 terms has one accumulator. A contraction over nothing (K
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..core.work import UnknownWork, Work, prod
 
 
@@ -31,42 +33,59 @@ def scaled(outputs: int, beta: float, alpha: float) -> Work:
     )
 
 
-def einsum(equation: str, shapes: list[tuple[int, ...]]) -> Work:
-    """Work of an einsum of one or two operands, any ellipsis.
+def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] | None = None) -> Work:
+    """Work of an einsum, any ellipsis.
 
     - A label that only one operand has and the output lacks is summed first: numel(before) - numel(after) adds.
     - Two operands with a shared summed label: a contraction, product of all remaining label sizes in MACs, one
       accumulator per output element. No shared summed label: one multiply per output element.
     - One operand: the sum alone. A size 1 met by another size broadcasts (the label counts as absent there).
+    - ``path`` is PyTorch's: the two operands of each step by their places, none for the first two; it contracts more than
+      two operands in pairs, what the others need kept, and a shared label of size 1 is no sum to it.
 
     Source: the decomposition of ATen native/Linear.cpp (einsum, sumproduct_pair) and TensorFlow's einsum_op_impl.h,
     which both reduce lone labels first and then run one batched matrix product.
-    Raises UnknownWork for three or more operands (the order of contraction decides the work) and for a label repeated
-    within one operand (a diagonal).
+    Raises UnknownWork for three or more operands without a path (the order of contraction decides the work) and for a label
+    repeated within one operand (a diagonal).
     """
-    if len(shapes) > 2:
+    if len(shapes) > 2 and path is None:
         raise UnknownWork(f"einsum {equation!r} has {len(shapes)} operands: the order of contraction is not recorded")
     terms, output = _parse(equation, [len(s) for s in shapes])
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for label, size in zip(term, shape, strict=True):
             sizes[label] = max(size, sizes.get(label, 1)) if 0 not in (size, sizes.get(label, 1)) else 0
-    present = [
+    operands = [
         [label for label, size in zip(term, shape, strict=True) if size == sizes[label]]
         for term, shape in zip(terms, shapes, strict=True)
     ]
-    total = prod([sizes[label] for label in output])
     if len(terms) == 1:
-        return Work(add=max(prod([sizes[label] for label in present[0]]) - total, 0))
+        return Work(add=max(_numel(operands[0], sizes) - _numel(output, sizes), 0))
+    work, steps = Work(), list(path or ())
+    while len(operands) > 1:
+        first, second = sorted((steps.pop(0), steps.pop(0))) if path else (0, 1)
+        pair = (operands[first], operands.pop(second))
+        operands.pop(first)
+        needed = {*output, *(label for labels in operands for label in labels)}
+        result = [label for label in sizes if label in needed and (label in pair[0] or label in pair[1])]
+        work += _of_pair(pair, result, sizes, units=path is None)
+        operands.insert(len(operands) if path else 0, result)
+    return work
+
+
+def _of_pair(pair: tuple[list[str], list[str]], result: list[str], sizes: dict[str, int], units: bool) -> Work:
+    """Two operands contracted to these labels; ``units`` says whether a shared label of size 1 makes a contraction."""
     work = Work()
-    kept: list[list[str]] = []
-    for mine, other in (present, present[::-1]):
-        stay = [label for label in mine if label in output or label in other]
-        before, after = (prod([sizes[label] for label in labels]) for labels in (mine, stay))
-        work += Work(add=max(before - after, 0))
-        kept.append(stay)
-    summed = [label for label in kept[0] if label in kept[1] and label not in output]
-    return work + (dots(total, prod([sizes[label] for label in summed])) if summed else Work(mul=total))
+    for mine, other in (pair, pair[::-1]):
+        stay = [label for label in mine if label in result or label in other]
+        work += Work(add=max(_numel(mine, sizes) - _numel(stay, sizes), 0))
+    summed = [label for label in pair[0] if label in pair[1] and label not in result and (units or sizes[label] != 1)]
+    total = _numel(result, sizes)
+    return work + (dots(total, _numel(summed, sizes)) if summed else Work(mul=total))
+
+
+def _numel(labels: list[str], sizes: dict[str, int]) -> int:
+    return prod([sizes[label] for label in labels])
 
 
 def _parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:

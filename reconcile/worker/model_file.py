@@ -60,7 +60,7 @@ class FromFile(Given):
         loader.ready()
         with guarded(self.file):
             try:
-                model, self._arguments = loader.load(self.file._asdict(), self.given)
+                model, self._arguments = loader.load(self.file, self.given)
             except FileError as error:
                 raise FactoryError(str(error)) from error
             except FactoryError:

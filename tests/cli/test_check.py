@@ -61,6 +61,14 @@ def test_without_a_baseline_it_says_how_to_take_one(bench: Bench) -> None:
     assert bench.requests == []
 
 
+def test_the_command_that_takes_a_baseline_has_the_options_that_decide_it(bench: Bench) -> None:
+    """A baseline is of all counters, and under no convention."""
+    shown = ("--convention", "all", "--counter", "thop", "--timeout", "60", "--quiet")
+    result = bench.check("--set", "units=3", "--device", "meta", "--formulas", "f.py", "--pass", "training", *shown)
+    wanted = f"reconcile check --model toy --set units=3 --pass training --baselines {bench.folder} --device meta"
+    assert result.stderr.strip().endswith(f"Take one with: {wanted} --formulas f.py --update")
+
+
 def test_taken_then_unchanged_is_one_line(bench: Bench) -> None:
     taken = bench.check("--update")
     assert (taken.exit_code, taken.stdout) == (0, f"accepted: {bench.path} (thop {NEW}, torch 2.0.0)\n")

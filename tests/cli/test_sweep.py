@@ -42,6 +42,12 @@ def test_a_page_two_tables_and_a_report_each(sweep: Callable[..., Result], tmp_p
     assert sorted((tmp_path / "log").read_text().split()) == ["gru_demo", "net.make"]
 
 
+def test_the_page_says_which_options_made_it(sweep: Callable[..., Result], tmp_path: Path) -> None:
+    sweep("gru_demo", "--device", "meta", "--counter", "thop", "--fresh")
+    page = (tmp_path / "sweep" / "README.md").read_text()
+    assert "Written by `reconcile sweep gru_demo --counter thop --device meta`." in page
+
+
 @pytest.mark.parametrize(
     ("codes", "found"), [((0, 0), 0), ((0, 2), 2), ((2, 3), 3), ((3, 1), 1), ((2, 0), 2), ((1, 2), 1)]
 )

@@ -197,7 +197,7 @@ def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(UsageError, match=r"the file .*long is too large"):
         baselines.load(tmp_path / "long")
     with pytest.raises(UsageError, match=r"the mapping file .*long is too large"):
-        check_mapping(tmp_path / "long", None)
+        check_mapping(tmp_path / "long", None, ("tf", "torch"))
 
 
 def test_decode_reads_a_damaged_one_or_refuses_it(tmp_path: Path) -> None:

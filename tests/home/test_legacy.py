@@ -28,6 +28,7 @@ def test_the_two_lists_of_legacy_files_agree() -> None:
     modern = [
         "adapters/pytorch/trace.py",
         "adapters/pytorch/higher_order.py",
+        "adapters/pytorch/meta_kernels.py",
         "adapters/pytorch/fused.py",
         "adapters/pytorch/nodes.py",
         "adapters/pytorch/phases.py",
@@ -84,3 +85,17 @@ def test_a_legacy_file_imports_legacy_files_only(name: str) -> None:
     """Python 3.6 reads what these files import as well, so the list is closed under imports."""
     imported = {path.relative_to(ROOT).as_posix() for path in module_level_imports(ROOT / name)}
     assert imported - set(legacy_files()) == set()
+
+
+@pytest.mark.parametrize("name", legacy_files())
+def test_a_legacy_file_takes_its_package_from_its_own_name(name: str) -> None:
+    """Up to Python 3.9, zipimport sets ``__package__`` when the module has run: before, it is None."""
+    pending: list[ast.AST] = list(ast.parse((ROOT / name).read_text()).body)
+    early = []
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name) and node.id == "__package__":
+            early.append(node.lineno)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            pending += ast.iter_child_nodes(node)
+    assert early == []

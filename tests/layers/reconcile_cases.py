@@ -20,13 +20,14 @@ from reconcile.core import conventions
 from reconcile.core.causes import State
 from reconcile.engine import reconcile
 from reconcile.engine.reconcile import Missing
-from reconcile.model_zoo.pair import Input, Params
+from reconcile.model_zoo.pair import Input, Pair, Params
 
 
-class OneModel:
-    """A pair module in memory."""
+class OneModel(Pair):
+    """A pair in memory."""
 
     def __init__(self, framework, build, inputs, names):
+        super().__init__(name="case")
         self._inputs = [Input(f"x{i}", *spec) for i, spec in enumerate(inputs)]
         self._build, self._names = build, names
         setattr(self, f"build_{framework}", self._made)

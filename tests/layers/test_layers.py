@@ -19,7 +19,6 @@ pytestmark = pytest.mark.frameworks
 HERE = Path(__file__).parent
 
 KNOWN = {
-    ("torch", "einsum2"): "matmul fvcore: 0 the work of aten.einsum is unknown",  # three operands: no agreed order
     ("tf", "condin"): "the trace is incomplete: StatelessIf",  # another branch in every iteration
 }
 

@@ -218,3 +218,34 @@ def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> N
 
     with pytest.raises(UnknownWork, match=r"no work formula for higher_order.map_impl"):
         products(traced(Scans, (2, 8)))
+
+
+class Experts(nn.Module):  # type: ignore[name-defined, misc]
+    """Four experts, each on its rows: PyTorch's kernel for meta takes bfloat16 alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(4, 8, 24))
+
+    def forward(self, x: Any) -> Any:
+        ends = torch.tensor([4, 8, 8, 16], dtype=torch.int32, device=x.device)
+        return torch.nn.functional.grouped_mm(x, self.weight, offs=ends)
+
+
+@pytest.mark.skipif(not hasattr(torch.nn.functional, "grouped_mm"), reason="PyTorch 2.10")
+def test_products_of_groups_run_on_meta_in_any_precision() -> None:
+    trace = traced(Experts, (16, 8))
+    assert trace.device == "meta"
+    assert products(trace) == 16 * 8 * 24
+    assert [op.outputs for op in trace.ops if op.op == "aten._grouped_mm"] == [(((16, 24), "float32"),)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((8, 4), (2, 4, 12)), ((2, 4, 4), (4, 8)), ((2, 4, 4), (2, 4, 12)), ((4, 8), (8, 12))]
+)
+def test_the_stand_in_has_the_shape_that_the_cpu_gives(first: Any, second: Any) -> None:
+    from reconcile.adapters.pytorch.meta_kernels import grouped_mm
+
+    a, b = torch.zeros(first), torch.zeros(second)
+    ends = torch.tensor([4, 8], dtype=torch.int32) if len(first) + len(second) != 6 else None
+    assert grouped_mm(a, b, ends).shape == torch._grouped_mm(a, b, offs=ends).shape

@@ -13,7 +13,7 @@ from tests.conftest import PAIRS
 pytestmark = pytest.mark.frameworks
 
 RUNS = [
-    ("gru_demo", {"units": 64, "frames": 37, "batch": 8}),
+    pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.zoo),
     ("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}),
     (str(PAIRS / "bilstm.py"), {}),
     (str(PAIRS / "bilstm.py"), {"batch": 3, "steps": 1, "features": 1, "units": 2}),

@@ -90,7 +90,8 @@ def test_a_registered_framework_has_a_word_and_a_kind(folder: Path, monkeypatch:
     monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
     assert listing.both() == ("tf", "torch")
     assert listing.cells_of("numpy=net:make") == [Cell("net.make", factories={"numpy": "net:make"})]
-    assert [cell.name for cell in listing.cells_of("numpy=nets.inner")] == ["nets.inner.made", "nets.inner.other"]
+    (folder / "plain.py").write_text("import os\nassert 'KERAS_BACKEND' not in os.environ\ndef made(): ...\n")
+    assert [cell.name for cell in listing.cells_of("numpy=plain")] == ["plain.made"]
     (cell,) = listed(folder, "[[model]]\nnumpy = 'a:make'\ntorch = 'b:make'")
     assert dict(cell.factories) == {"torch": "b:make", "numpy": "a:make"}
     with pytest.raises(UsageError, match="before = comes tf, torch or numpy, for a model in that framework alone"):

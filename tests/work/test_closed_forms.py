@@ -125,7 +125,7 @@ def test_closed_form(case):
 @pytest.mark.parametrize(
     ("name", "inputs", "attrs", "message"),
     [
-        ("aten.einsum", [X, X, X], {"equation": "ij,jk,kl->il"}, "3 operands"),
+        ("Einsum", [X, X, X], {"equation": "ij,jk,kl->il"}, "3 operands"),
         ("aten.einsum", [(3, 3)], {"equation": "ii->i"}, "diagonal"),
         ("aten.einsum", [X], {"equation": "ijk->i"}, "does not fit an operand of rank 2"),
         ("aten.einsum", [X], {"equation": "ij,jk->ik"}, "2 terms for 1 operands"),

@@ -53,6 +53,11 @@ CASES = {
     "einsum, broadcast": lambda: (aten.einsum.default, "ij,ij->ij", [t(3, 1), t(3, 4)]),
     "einsum, broadcast and summed": lambda: (aten.einsum.default, "ij,jk->ik", [t(3, 1), t(4, 5)]),
     "einsum, ellipses of two widths": lambda: (aten.einsum.default, "...ij,...jk->...ik", [t(2, 7, 3, 4), t(7, 4, 5)]),
+    "einsum, contracted over one": lambda: (aten.einsum.default, "bqd,bkd->bqk", [t(2, 3, 1), t(2, 4, 1)]),
+    "einsum, contracted over one of two": lambda: (aten.einsum.default, "bqde,bkde->bqk", [t(2, 3, 1, 5), t(2, 4, 1, 5)]),
+    "einsum, three operands": lambda: (aten.einsum.default, "ij,jk,kl->il", [t(2, 3), t(3, 4), t(4, 5)]),
+    "einsum, a label of all three": lambda: (aten.einsum.default, "bi,bj,bk->ijk", [t(6, 3), t(6, 4), t(6, 5)]),
+    "einsum, kept for the third": lambda: (aten.einsum.default, "ij,ij,ij->i", [t(3, 4), t(3, 4), t(3, 4)]),
     "einsum, one operand": lambda: (aten.einsum.default, "ijk->ki", [t(3, 4, 2)]),
     "einsum, transpose": lambda: (aten.einsum.default, "ij->ji", [t(3, 4)]),
     "conv1d": lambda: (aten.conv1d.default, t(2, 4, 9), t(6, 2, 3), t(6), [2], [1], [1], 2),
@@ -125,6 +130,20 @@ CASES = {
 def test_whole_equals_parts(case):
     op, *args = CASES[case]()
     assert work_of(whole(op, *args)) == work_dispatched(op, *args)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "path"),
+    [
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)], [1, 2, 0, 1]),
+        ("ij,kl,jk,lm->im", [(2, 3), (4, 5), (3, 4), (5, 6)], [0, 2, 1, 2, 0, 1]),
+        ("bi,bj,bk->ijk", [(6, 3), (6, 4), (6, 5)], [2, 0, 1, 0]),
+    ],
+)
+def test_an_einsum_follows_its_path(equation, shapes, path):
+    tensors = [t(*shape) for shape in shapes]
+    parts = work_dispatched(aten.einsum.default, equation, tensors, path=path)
+    assert work_of(whole(aten.einsum.default, equation, tensors, path=path)) == parts
 
 
 def test_the_comparison_can_fail():

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch import trace as trace_torch  # noqa: E402
 from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
 from reconcile.model_zoo.bricks.net import branches, pair  # noqa: E402
-from reconcile.model_zoo.pair import Params  # noqa: E402
+from reconcile.model_zoo.pair import Pair, Params  # noqa: E402
 from reconcile.work import ZERO, work_of  # noqa: E402
 from tests.work.held import HELD, fused  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
@@ -21,8 +21,10 @@ from tests.zoo.family_forms import BRICKS  # noqa: E402
 
 
 def model(name, batch=2):
-    brick = BRICKS[name]
-    return TorchModel(pair(name, branches([brick])), Params({"batch": batch}))
+    parts = pair(name, branches([BRICKS[name]]))
+    made = Pair(name)
+    made.inputs, made.build_torch = parts.inputs, parts.build_torch
+    return TorchModel(made, Params({"batch": batch}))
 
 
 def traced(name):

@@ -129,7 +129,9 @@ def test_einsum(sizes, equation):
     a, b = data(*(size[i] for i in left)), data(*(size[i] for i in right))
     tally = Tally()
     result = oracle.einsum(tally, equation, tally.array(a), tally.array(b))
-    for name in ("aten.einsum", "Einsum"):
+    summed = [i for i in left if i in right and i not in equation.split("->")[1]]
+    alone = bool(summed) and all(size[i] == 1 for i in summed)  # PyTorch multiplies there: test_composites.py
+    for name in ("Einsum",) if alone else ("aten.einsum", "Einsum"):
         agree(
             tally, result, np.einsum(equation, a, b), make(name, [a.shape, b.shape], [result.shape], equation=equation)
         )

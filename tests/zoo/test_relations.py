@@ -92,7 +92,7 @@ def test_the_work_on_weights_is_found(collecting):
     assert [op for op in ours.ops if common[key(op)] and work_of(op)], common
 
 
-LSTM = pairs.load_pair(pairs.pair_path("lstm_lm")).PROOF
+LSTM = pairs.load_pair(pairs.pair_path("lstm_lm")).proof
 STEPS = {
     "gru_demo": ({"frames": 13, "bins": 16}, {"frames": 23, "bins": 16}, {"gru"}),  # a kernel of 4: 10 steps, 20 steps
     "lstm_lm": (LSTM, {**LSTM, "steps": "14"}, {"lstm"}),  # 7 of its own

@@ -11,6 +11,8 @@ import pytest
 
 from reconcile.adapters.pytorch import memory
 from reconcile.adapters.shared.refusal import OutOfMemory
+from reconcile.core.framework import adapter_of
+from reconcile.core.registry import frameworks
 from reconcile.model_zoo.pair import Input, Pair
 from tests.own.conftest import Repository, repository  # noqa: F401
 
@@ -231,14 +233,13 @@ def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.Monk
 
 
 def test_a_copy_for_meta_copies_no_weights() -> None:
-    from reconcile.launch.in_process import _copied
-
+    copied = adapter_of(frameworks()["torch"]).copy
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     module.append(module[0])
     module[1].bias.requires_grad_(False)
     with torch.device("meta"):
-        twin = _copied(module)
+        twin = copied(module)
     assert {t.device.type for t in (*twin.parameters(), *twin.buffers())} == {"meta"}
     assert twin[2] is twin[0]
     assert [p.requires_grad for p in twin.parameters()] == [p.requires_grad for p in module.parameters()]
-    assert {t.device.type for t in (*module.parameters(), *_copied(module).parameters())} == {"cpu"}
+    assert {t.device.type for t in (*module.parameters(), *copied(module).parameters())} == {"cpu"}

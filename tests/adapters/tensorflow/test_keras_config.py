@@ -11,6 +11,7 @@ import pytest
 from reconcile.adapters.shared.model_file import FileError
 from reconcile.adapters.tensorflow import load_keras
 from reconcile.adapters.tensorflow.keras_config import check_config
+from reconcile.core.protocol import ModelFile
 
 tf = pytest.importorskip("tensorflow")
 
@@ -136,7 +137,7 @@ def mine(truth: Any, found: Any) -> Any:
 
 
 def load(path: Path, kind: str) -> Any:
-    file = {"path": str(path), "kind": kind, "trusted": False, "size": path.stat().st_size}
+    file = ModelFile(str(path), kind, path.stat().st_size)
     return load_keras.load(file, None)[0]
 
 

@@ -14,6 +14,7 @@ from reconcile.adapters.shared.model_file import FileError
 from reconcile.adapters.tensorflow import load_graph, load_saved
 from reconcile.adapters.tensorflow import op_names as tf_op_names
 from reconcile.adapters.tensorflow import ops as tf_ops
+from reconcile.core.protocol import ModelFile
 
 tf = pytest.importorskip("tensorflow")
 
@@ -41,7 +42,7 @@ HARM: dict[str, tuple[Callable[[Path], Path], Callable[[Any, Path], None], str]]
 
 def load(path: Path, trusted: bool = False) -> Any:
     kind, loader = ("saved_model", load_saved.saved_model) if path.is_dir() else ("graph_def", load_graph.graph_def)
-    return loader({"path": str(path), "kind": kind, "trusted": trusted, "signature": "", "size": 0}, None)[0]
+    return loader(ModelFile(str(path), kind, 0, trusted), None)[0]
 
 
 @pytest.mark.parametrize("name", HARM)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reconcile.core.causes import Cause
 from reconcile.work import Work
-from tests.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, op
 
 RELEASES = ("1.12.0", "2.3.1", "2.15.1", "2.21.0")
 SINCE_1_13, SINCE_2_4 = RELEASES[1:], RELEASES[2:]

@@ -16,7 +16,7 @@ import pytest
 
 pytestmark = pytest.mark.frameworks
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FORMATS = ("md", "csv", "json", "html")
 
 STATEMENT = '''

@@ -9,7 +9,7 @@ from math import prod
 
 from reconcile.core.causes import Cause
 from reconcile.work import Work
-from tests.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, op
 
 FIRST, SECOND, THIRD = RELEASES = ("0.0.31.post2001170342", "0.0.31.post2005241907", "0.1.1.post2209072238")
 NN = "torch.nn.modules."

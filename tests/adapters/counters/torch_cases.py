@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcile.work import Work
-from tests.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, op
 
 FVCORE_RELEASES = ("0.1.5.post20221221",)
 TORCH_RELEASES = ("2.13.0",)

@@ -20,7 +20,7 @@ from reconcile.pages import page
 from reconcile.zoo import gallery, training
 from tests.workers import model_file
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "adapters" / "counters"
 REPORTS = ROOT / "reports"
 

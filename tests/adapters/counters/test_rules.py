@@ -11,8 +11,8 @@ from packaging.version import Version
 from reconcile.adapters import COUNTERS
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.engine.booking import own_value
-from tests.counters import tf_cases, thop_cases, torch_cases
-from tests.counters.cases import Case
+from tests.adapters.counters import tf_cases, thop_cases, torch_cases
+from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "tf.profiler": (tf_cases.RELEASES, tf_cases.CASES),

@@ -1,7 +1,8 @@
 """Runs beside one framework: what the installed counters' own functions say of every case of the newest release, as JSON.
 
-``python -m tests.counters.real tf|torch [HOOKS RELEASE]``: [[case number, count or None]] by family; None where the counter
-has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is of that RELEASE.
+``python -m tests.adapters.counters.real tf|torch [HOOKS RELEASE]``: [[case number, count or None]] by family;
+None where the counter has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is
+of that RELEASE.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from reconcile.core.records import Op
-from tests.counters import tf_cases, thop_cases, torch_cases
-from tests.counters.cases import Case
+from tests.adapters.counters import tf_cases, thop_cases, torch_cases
+from tests.adapters.counters.cases import Case
 
 Said = Iterator[tuple[int, int | None]]
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.counters.test_rules import FAMILIES
+from tests.adapters.counters.test_rules import FAMILIES
 
 pytestmark = pytest.mark.frameworks
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(("framework", "families"), [("tf", {"tf.profiler"}), ("torch", {"thop", "flop_counter"})])
 def test_cases_are_what_the_counters_functions_say(framework: str, families: set[str]) -> None:
-    command = [sys.executable, "-m", "tests.counters.real", framework]
+    command = [sys.executable, "-m", "tests.adapters.counters.real", framework]
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
