@@ -126,7 +126,7 @@ def put(*place: Any, value: Any) -> str:
 
 CONV = ("ledgers", 0, "sightings", 0, "op", "attrs")
 READ = {
-    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "the rules for thop go by the version of thop, and 'odd'"),
+    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "depend on the version of thop, and 'odd' is not"),
     "an attribute that is gone": (put(*CONV, value={}), "does not fit torch.nn.modules.conv.Conv2d 'conv#0' as it is recorded"),
     "an attribute of another kind": (put(*CONV, "groups", value=0), "as it is recorded: ZeroDivisionError"),
     "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "must be at least 0 and have at most 1,000"),

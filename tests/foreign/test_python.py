@@ -273,8 +273,8 @@ def test_a_fork_of_a_counter_is_named_and_not_explained_by_its_rules(repository:
     assert totals == {"thop": None, "fvcore": 2 * 3 * 5 * 4}
     (reason,) = [ledger["reason"] for ledger in data["ledgers"] if ledger["counter"] == "thop"]
     assert reason == (
-        f"OtherPackage: the module thop here is that of {FORK}, which counts by rules of its own, not by those of thop: no "
-        "total of it is explained; install thop where ultralytics-thop is not, or leave this counter out"
+        f"OtherPackage: the module thop here belongs to {FORK}, which counts by its own rules, not by those of thop, so its "
+        "totals cannot be explained; install thop in an environment without ultralytics-thop, or leave this counter out"
     )
 
 
@@ -296,9 +296,7 @@ def test_the_file_decides_where_two_distributions_claim_it(tmp_path: Path, monke
     fork_record.write_text(other)
     assert version_of("thop", table) == "0.1"
     record.write_text(other)
-    with pytest.raises(
-        OtherPackage, match=f"claimed by thop 0.1 and {FORK}, and its file is as none of them installed it"
-    ):
+    with pytest.raises(OtherPackage, match=f"claimed by thop 0.1 and {FORK}, but its file matches none of them"):
         version_of("thop", table)
     fork_record.unlink()
     assert version_of("thop", table) == "0.1"  # mended by hand, and no other's
