@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.records import Ledger, Trace
+from reconcile.engine.reconcile import reconcile
 from reconcile.model_zoo.pair import Input, Pair
 from reconcile.work import UnknownWork, work_of
 
@@ -294,3 +297,32 @@ def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:
     assert {problem.reason for problem in trace.problems} == {
         "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
     }
+
+
+PREDICATES: dict[str, Callable[[Any], Any]] = {
+    "dot": lambda x: torch.dot(x[0], x[0]),
+    "vectors": lambda x: x[0] @ x[0],
+    "einsum": lambda x: torch.einsum("i,i->", x[0], x[0]),
+    "matrix": lambda x: (x @ x[0]).max(),
+}
+
+
+class Decides(nn.Module):  # type: ignore[name-defined, misc]
+    """A product of its input, if a product that no output depends on says so."""
+
+    def __init__(self, predicate: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.predicate = predicate
+
+    def forward(self, x: Any) -> Any:
+        return x @ x if self.predicate(x) > -1 else x
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_fvcore_is_explained_where_a_product_only_decides_a_branch(name: str) -> None:
+    trace = traced(lambda: Decides(PREDICATES[name]), (3, 3))
+    ledger = counted("fvcore", lambda: Decides(PREDICATES[name]), (3, 3))
+    assert ledger.total == 3 * 3 * 3
+    assert products(trace) - ledger.total == (9 if name == "matrix" else 3)
+    books = reconcile([trace], [ledger], Alignment([]), MATMUL, BUILT_IN)
+    assert [(s.residual, s.residuals) for s in books.statements] == [(0, ())]
