@@ -15,5 +15,5 @@ FRAMEWORK = Framework(
     files=(("onnx", "an ONNX model"),),
     factories=False,
     aligned=False,
-    place=3,
+    order=3,
 )

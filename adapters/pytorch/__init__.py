@@ -18,5 +18,5 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
-    place=1,
+    order=1,
 )

@@ -29,5 +29,5 @@ FRAMEWORK = Framework(
     ),
     trains=True,
     backend="tensorflow",
-    place=2,
+    order=2,
 )

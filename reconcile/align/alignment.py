@@ -1,4 +1,4 @@
-"""Alignment: which layer of the pair an op of either framework belongs to."""
+"""Alignment: the layer of the pair that an op of either framework belongs to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Alignment:
                     self._names.setdefault(framework, {})[path] = layer.name
 
     def layer(self, framework: str, path: str) -> str:
-        """The pair's layer of this path; a path that no layer names is a row of its own: ``tf:path``."""
+        """The pair's layer of this path; a path that no layer names gets its own row: ``tf:path``."""
         names = self._names.get(framework, {})
         parts = path.split(".")
         for end in range(len(parts), 0, -1):
@@ -34,9 +34,9 @@ class Alignment:
             return path
         return f"{framework}:{path}" if self.names else path
 
-    def order(self, found: Iterable[str]) -> tuple[str, ...]:
-        """Layers that occur: the pair's in their order, then the others as they came."""
-        seen = dict.fromkeys(found)
+    def order(self, layers: Iterable[str]) -> tuple[str, ...]:
+        """The given layers in order: the pair's layers in its order, then the others as given."""
+        seen = dict.fromkeys(layers)
         known = dict.fromkeys(name for name in self.names if name in seen)
         return (*known, *(name for name in seen if name not in known))
 

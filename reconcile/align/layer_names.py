@@ -1,7 +1,7 @@
-"""Layer names of the ecosystem's conventions, reduced to what can be compared across frameworks.
+"""Layer names in the ecosystem's conventions, reduced to a form that can be compared across frameworks.
 
-``bert.encoder.layer_._0.attention.self.query`` and ``encoder.layer.0.attention.self.query`` come out the same: words in lower
-case, numbers apart, without the wrapper that stands around every layer and without the ops' own name scopes.
+``bert.encoder.layer_._0.attention.self.query`` and ``encoder.layer.0.attention.self.query`` reduce to the same name: words in
+lower case, numbers separate, without a prefix that all layers share and without the ops' own name scopes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KERAS = re.compile(
     r"|spatial_dropout[123]d|gaussian_noise|reshape|permute|repeat_vector|lambda|tf_op_lambda|functional|sequential|model)"
     r"(?P<count>_\d+)?"
 )
-"""Names that Keras gives a layer by itself, after its class: what was made so far numbers them, so the number says nothing
+"""Names that Keras gives a layer automatically, after its class. A global counter numbers them, so the number means nothing
 (keras/src/utils/naming.py, auto_name; tf_keras/src/backend.py, unique_object_name)."""
 
 INNER = frozenset(("tensordot", "batchnorm", "moments", "einsum", "gelu", "normalize", "l2_normalize"))
@@ -49,8 +49,8 @@ class Name:
 
 
 def reduced(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, Name], dict[str, Name]]:
-    """The names of both sides' paths. What stands around all layers of a side is left out as far as that makes more names
-    agree; a wrapper that is left out has the empty name, as the model itself (path '') has."""
+    """The names of both sides' paths. A prefix that all layers of a side share is removed as far as that makes more names
+    agree; a removed wrapper has the empty name, like the model itself (path '')."""
     left, right = (_split(paths) for paths in (a, b))
     choices = [
         (_names(left, i), _names(right, j)) for i in range(_around(left), -1, -1) for j in range(_around(right), -1, -1)
@@ -81,11 +81,11 @@ def _key(parts: Sequence[str], around: int, counted: frozenset[tuple[str, ...]])
 
 
 def _singular(key: Iterable[Word]) -> Key:
-    """``blocks.0`` is ``block_0``: what holds a number of things is named in the plural, the one thing in the singular."""
-    found = tuple(key)
+    """``blocks.0`` becomes ``block_0``: a container's name is plural, its member's name singular."""
+    parts = tuple(key)
     return tuple(
         word[:-1] if isinstance(after, int) and isinstance(word, str) and re.fullmatch(r"\w{2,}[^s\W]s", word) else word
-        for word, after in zip(found, (*found[1:], ""), strict=False)
+        for word, after in zip(parts, (*parts[1:], ""), strict=False)
     )
 
 
@@ -95,34 +95,34 @@ def words(part: str) -> list[Word]:
 
 
 def _around(parts: Mapping[str, Sequence[str]]) -> int:
-    """How many components every path starts with, but for those paths that are such a start themselves."""
-    found: list[str] = []
+    """The length of the longest prefix that all paths share, except paths that are part of the prefix."""
+    prefix: list[str] = []
     while True:
-        longer = [p for p in parts.values() if len(p) > len(found)]
-        first = {p[len(found)] for p in longer}
-        if len(first) != 1 or not any(len(p) > len(found) + 1 for p in longer):
-            return len(found)
-        found.append(first.pop())
+        longer = [p for p in parts.values() if len(p) > len(prefix)]
+        first = {p[len(prefix)] for p in longer}
+        if len(first) != 1 or not any(len(p) > len(prefix) + 1 for p in longer):
+            return len(prefix)
+        prefix.append(first.pop())
 
 
 def _first_of_a_series(parts: Iterable[Sequence[str]]) -> frozenset[tuple[str, ...]]:
-    """Components ``block`` beside which there is ``block_1``: Keras leaves out the number of the first."""
-    there = {tuple(p[: depth + 1]) for p in parts for depth in range(len(p))}
-    return frozenset(path for path in there if (*path[:-1], path[-1] + "_1") in there)
+    """Components ``block`` with a sibling ``block_1``: Keras leaves out the number of the first."""
+    prefixes = {tuple(p[: depth + 1]) for p in parts for depth in range(len(p))}
+    return frozenset(path for path in prefixes if (*path[:-1], path[-1] + "_1") in prefixes)
 
 
 def renumbered(a: Mapping[str, Name], b: Mapping[str, Name]) -> tuple[dict[str, Name], dict[str, Name]]:
-    """Both sides' names, where the one counts from 0 and the other from 1 by rank.
+    """Both sides' names, with numbers replaced by ranks where one side counts from 0 and the other from 1.
 
-    Names of the same words are a series; a number of it is replaced by its rank where both sides have as many there, but
-    other ones.
+    Names with the same words are a series; its numbers become ranks if both sides have equally many numbers, but different
+    ones.
     """
     slots_a, slots_b = _slots(a.values()), _slots(b.values())
     ranks: dict[tuple[tuple[str, ...], int], tuple[dict[int, int], dict[int, int]]] = {}
     for series in slots_a.keys() & slots_b.keys():
-        mine, theirs = sorted(slots_a[series]), sorted(slots_b[series])
-        if len(mine) == len(theirs) and mine != theirs:
-            ranks[series] = ({n: i for i, n in enumerate(mine)}, {n: i for i, n in enumerate(theirs)})
+        numbers_a, numbers_b = sorted(slots_a[series]), sorted(slots_b[series])
+        if len(numbers_a) == len(numbers_b) and numbers_a != numbers_b:
+            ranks[series] = ({n: i for i, n in enumerate(numbers_a)}, {n: i for i, n in enumerate(numbers_b)})
     return (
         {path: _ranked(name, {s: r[0] for s, r in ranks.items()}) for path, name in a.items()},
         {path: _ranked(name, {s: r[1] for s, r in ranks.items()}) for path, name in b.items()},
@@ -130,16 +130,16 @@ def renumbered(a: Mapping[str, Name], b: Mapping[str, Name]) -> tuple[dict[str, 
 
 
 def _series(name: Name) -> tuple[str, ...]:
-    """The key with every number as a blank."""
+    """The key with a placeholder for every number."""
     return tuple("#" if isinstance(word, int) else word for word in name.key)
 
 
 def _slots(names: Iterable[Name]) -> dict[tuple[tuple[str, ...], int], set[int]]:
-    found: dict[tuple[tuple[str, ...], int], set[int]] = {}
+    slots: dict[tuple[tuple[str, ...], int], set[int]] = {}
     for name in names:
         for slot, number in enumerate(name.numbers):
-            found.setdefault((_series(name), slot), set()).add(number)
-    return found
+            slots.setdefault((_series(name), slot), set()).add(number)
+    return slots
 
 
 def _ranked(name: Name, ranks: Mapping[tuple[tuple[str, ...], int], Mapping[int, int]]) -> Name:
@@ -160,21 +160,21 @@ SAME = {
     "linear": ("dense",),
     "activation": ("act",),
 }
-"""Words that mean the same in one framework and the other."""
+"""Words that mean the same in different frameworks."""
 
 
 def likeness(a: Name, b: Name) -> int:
     """How much two names have in common: 3 the same, 2 the same words or most of them, 1 some, 0 none.
 
-    Numbers count where all words agree, and only then: two schemes that number otherwise agree by chance.
+    Numbers count only if all words agree: numbers from two different schemes agree by chance.
     """
     if a.key == b.key:
         return 3 if a.words else 0
-    mine, theirs = _meaning(a), _meaning(b)
-    common = len(mine & theirs)
+    meaning_a, meaning_b = _meaning(a), _meaning(b)
+    common = len(meaning_a & meaning_b)
     if not common:
         return 0
-    return 2 if 3 * common >= 2 * max(len(mine), len(theirs)) else 1
+    return 2 if 3 * common >= 2 * max(len(meaning_a), len(meaning_b)) else 1
 
 
 def _meaning(name: Name) -> set[str]:

@@ -1,8 +1,8 @@
-"""The mapping file: which layer of the one model is which of the other, a line each, to be looked through and corrected.
+"""The mapping file: the matched layers of two models, one match per line, for you to review and correct.
 
-A CSV table with a column ``layer``, one for each of the two frameworks, by its name (``tf, torch``), and ``by, comment``. A row
-of the report is all lines with the same ``layer``; a line without one is a row of its own, and so is a layer without a partner.
-``by`` and ``comment`` are for the reader.
+It is a CSV table with a column ``layer``, a column named after each of the two frameworks (``tf, torch``), and ``by, comment``.
+Lines with the same ``layer`` form one row of the report; a line with an empty ``layer`` is its own row, and so is a layer
+without a partner. ``by`` and ``comment`` are for the reader.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .alignment import ROOT
 LAYER, REMARKS = "layer", ("by", "comment")
 GIVEN = "mapping"
 HEAD = """\
-# Which layer of {} is which of {}. Lines with the same name in the first column are one row of the report;
-# a line with one layer alone is one without a partner. What this file does not list is aligned by itself.
+# The matched layers of {} and {}. Lines with the same name in the first column are one row of the report;
+# a line with only one layer is a layer without a partner. Layers that are not in this file are aligned automatically.
 # Read it back with --mapping FILE.
 """
 
@@ -51,7 +51,7 @@ def _written(row: Match) -> Iterator[tuple[str, ...]]:
 
 
 def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
-    """Before anything runs: that the file to read is a table of these two frameworks, and that the other can be written.
+    """Check before anything runs that the file to read is a table of these two frameworks and that the other can be written.
 
     Raises UsageError.
     """
@@ -60,7 +60,7 @@ def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
     if write is None:
         return
     if os.path.isdir(write):
-        raise UsageError(f"--write-mapping {write}: that is a folder; name a file.")
+        raise UsageError(f"--write-mapping {write}: this is a folder; give a file name.")
     if not os.path.isdir(write.absolute().parent):
         raise UsageError(f"--write-mapping {brief(write)}: there is no folder {brief(write.parent)}.")
     try:
@@ -72,10 +72,10 @@ def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
 
 
 def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
-    """The rows of the file. Raises UsageError, with the line, for what is no table, for a layer that the models do not have and
-    for one that is there twice."""
-    there = {trace.framework: _layers(trace) for trace in traces}
-    sides = list(there)
+    """The rows of the file. Raises UsageError, with the line, if it is not such a table, or if a layer is unknown or appears
+    twice."""
+    layers = {trace.framework: _layers(trace) for trace in traces}
+    sides = list(layers)
     seen: dict[tuple[str, str], int] = {}
     rows: dict[str, dict[str, list[str]]] = {}
     for number, line in _lines(file, sides):
@@ -85,12 +85,12 @@ def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
             raise UsageError(f"{where} names no layer; give one in the column {sides[0]}, {sides[1]} or both.")
         for side, shown in named.items():
             path = "" if shown == ROOT else shown
-            if path not in there[side]:
-                raise UsageError(f"{where}: {_unknown(side, shown, there[side])}")
+            if path not in layers[side]:
+                raise UsageError(f"{where}: {_unknown(side, shown, layers[side])}")
             if (side, path) in seen:
                 raise UsageError(
-                    f"{where}: the {title(side)} layer {short(shown)} is in line {seen[side, path]} already; "
-                    "a layer is in one row."
+                    f"{where}: the {title(side)} layer {short(shown)} is already in line {seen[side, path]}; "
+                    "a layer can be in only one row."
                 )
             seen[side, path] = number
             row = rows.setdefault(line[LAYER] or f"\n{number}", {name: [] for name in sides})
@@ -99,7 +99,7 @@ def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
 
 
 def _row(paths: dict[str, tuple[str, ...]]) -> Match:
-    """A row by the name that it has without the file: the second framework's first layer, or the framework and the layer."""
+    """A row with the name it would have without the file: the second framework's first layer, or ``framework:layer``."""
     sides = [side for side, some in paths.items() if some]
     if any("" in some for some in paths.values()):
         name = ROOT
@@ -127,34 +127,34 @@ def _lines(file: Path, sides: Sequence[str]) -> list[tuple[int, dict[str, str]]]
             if header is None:
                 wrong = [name for name in cells if name not in columns] or [n for n in sides if n not in cells]
                 if wrong or len(set(cells)) < len(cells):
-                    raise UsageError(f"{where} is no header of a mapping file; {form}.")
+                    raise UsageError(f"{where} is not the header of a mapping file; {form}.")
                 header = cells
             elif len(cells) > len(header):
                 raise UsageError(
-                    f"{where} has {len(cells)} cells under {len(header)} columns; quote a cell with commas."
+                    f"{where} has {len(cells)} cells under {len(header)} columns; quote cells that contain commas."
                 )
             else:
                 lines.append((number, {**dict.fromkeys(columns, ""), **dict(zip(header, cells, strict=False))}))
     except csv.Error as error:
-        raise UsageError(f"the mapping file {file}, line {reader.line_num}, is no CSV: {error}.") from error
+        raise UsageError(f"the mapping file {file}, line {reader.line_num}, is not valid CSV: {error}.") from error
     if header is None:
         raise UsageError(f"the mapping file {file} is empty; {form}.")
     return lines
 
 
-def _unknown(side: str, shown: str, there: set[str]) -> str:
-    near = difflib.get_close_matches(shown, sorted(there - {""}), n=3, cutoff=0.4)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "The file that --write-mapping writes has them all."
+def _unknown(side: str, shown: str, layers: set[str]) -> str:
+    near = difflib.get_close_matches(shown, sorted(layers - {""}), n=3, cutoff=0.4)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "To list all layers, write the file with --write-mapping."
     return f"the {title(side)} model has no layer {short(shown)}. {hint}"
 
 
 def _layers(trace: Trace) -> set[str]:
-    """The layers that ran and those around them, the model itself ('') included."""
-    found = {""}
+    """The layers that ran and their enclosing layers, including the model itself ('')."""
+    layers = {""}
     for path in trace.layers:
         parts = path.split(".")
-        found.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return found
+        layers.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return layers
 
 
 def _shown(path: str | None) -> str:

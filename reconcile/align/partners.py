@@ -1,4 +1,4 @@
-"""Whose partner is whose: pairs of sites of two models, each with the evidence for it."""
+"""Finding partners: pairs of sites of two models, each with its evidence."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from .layer_names import Name, likeness
 from .sequence import ascending, certain
 from .sites import Site
 
-AMBIGUOUS = "what would fit is there more than once, or at another place"
+AMBIGUOUS = "several layers fit, or one that fits is in another position"
 ALONE = "no layer of the other model fits"
 CROSSED = 4
-"""How many products may run on the other side of a layer in one model than in the other: a branch of a block."""
+"""How many products may run before a layer in one model and after it in the other: a branch of a block."""
 
 
 class Pair(NamedTuple):
-    """Sites that belong together, those of TensorFlow and those of PyTorch, and what says so."""
+    """Sites of the first and of the second model that belong together, and the evidence."""
 
     sides: tuple[Sequence[Site], Sequence[Site]]
     by: str
 
 
 Names = tuple[Mapping[str, Name], Mapping[str, Name]]
-"""Both sides' names by path, of layers and of what stands around them."""
+"""Both sides' names by path, of layers and of their enclosing layers."""
 
 
 def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, tuple[str, str]]) -> list[Pair]:
-    """Every pair that the evidence forces, the strongest evidence first; no site is in two of them.
+    """Every pair for which the evidence leaves no choice, the strongest evidence first; no site is in two pairs.
 
-    A layer inside one that has its namesake in the other model has its partner there or none.
+    If an enclosing layer has a namesake in the other model, its inner layers are matched only within that namesake.
     """
     pairs = [Pair(([a], [b]), _evidence("name", a, b)) for a, b in _by_name(left, right)]
     for of_products in (True, False):
@@ -49,29 +49,29 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
 
 
 def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -> list[Pair]:
-    """Pairs by their place in two sequences, if those are alike: of two in which less than half is found again, the order
-    says nothing."""
+    """Pairs by their position in two sequences. If fewer than half of the shorter sequence match, the order is no evidence and
+    there are no pairs."""
     a, b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
-    found = certain(a, b, _products if of_products else _others)
-    if 2 * len(found) < min(len(a), len(b)):
+    matches = certain(a, b, _products if of_products else _others)
+    if 2 * len(matches) < min(len(a), len(b)):
         return []
-    return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in found]
+    return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in matches]
 
 
 def _goes_by(site: Site, of_products: bool) -> bool:
-    """Whether it can be told by its products, or by its elementary operations: not what the model does between its layers."""
+    """Whether a site is compared by its products, or by its elementary operations; ops outside of all layers are not."""
     return bool(site.work.mac) if of_products else not site.work.mac and bool(site.name.key)
 
 
 def why(site: Site, others: Iterable[Site]) -> str:
-    """Why a site has no partner among the others that have none."""
+    """Why a site has no partner among the other unmatched sites."""
     fits = _products if site.work.mac else _others
-    there = [s for s in others if s.home == site.home and bool(s.work.mac) == bool(site.work.mac)]
-    return AMBIGUOUS if any(fits(site, other) >= 10 for other in there) else ALONE
+    candidates = [s for s in others if s.home == site.home and bool(s.work.mac) == bool(site.work.mac)]
+    return AMBIGUOUS if any(fits(site, other) >= 10 for other in candidates) else ALONE
 
 
 def _by_name(left: Sequence[Site], right: Sequence[Site]) -> list[tuple[Site, Site]]:
-    """Sites whose name only one site has on either side. Products on one side alone are no match."""
+    """Sites whose name is unique on both sides. A site with products does not match one without."""
     tables = []
     for side in (left, right):
         times = Counter(site.name for site in side)
@@ -80,21 +80,21 @@ def _by_name(left: Sequence[Site], right: Sequence[Site]) -> list[tuple[Site, Si
     return [(a, b) for a, b in both if not (a.known and b.known) or bool(a.work.mac) == bool(b.work.mac)]
 
 
-def _evidence(first: str, a: Site, b: Site) -> str:
-    found = [first]
-    if first != "name" and likeness(a.name, b.name) > 1:
-        found.append("words")
-    if first != "name" and a.filters & b.filters:
-        found.append("shape")
+def _evidence(by: str, a: Site, b: Site) -> str:
+    words = [by]
+    if by != "name" and likeness(a.name, b.name) > 1:
+        words.append("words")
+    if by != "name" and a.filters & b.filters:
+        words.append("shape")
     if a.known and b.known and (a.products == b.products if a.work.mac else a.work == b.work):
-        found.append("work")
-    return "+".join(found)
+        words.append("work")
+    return "+".join(words)
 
 
 def _products(a: Site, b: Site) -> int:
-    """How well two sites with products fit: the same work before the same filter, that before the same words.
+    """How well two sites with products fit: equal work counts most, then equal filters, then equal words.
 
-    The same filter fits where it goes over more places (another stride), or is cropped afterwards (a transposed convolution).
+    Equal filters fit even if one is applied at more positions (another stride) or cropped later (a transposed convolution).
     """
     if not (a.known and b.known) or _by_another_filter(a, b):
         return 0
@@ -106,10 +106,10 @@ def _products(a: Site, b: Site) -> int:
 
 
 def _by_another_filter(a: Site, b: Site) -> bool:
-    """Whether two single products are by filters of as many elements as nothing on the other side has."""
+    """Whether two single products have filters whose number of elements matches no operand on the other side."""
     if not (a.single and b.single and a.filters and b.filters):
         return False
-    return not any(prod(size) in other.operands for one, other in ((a, b), (b, a)) for size in one.filters)
+    return not any(prod(size) in other.operands for site, other in ((a, b), (b, a)) for size in site.filters)
 
 
 def _others(a: Site, b: Site) -> int:
@@ -125,15 +125,14 @@ def _others(a: Site, b: Site) -> int:
 def _runs(
     pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
 ) -> Iterator[tuple[list[Site], list[Site]]]:
-    """The sites without a partner on both sides, from one pair to the next of those pairs that keep the order, each home's
-    by themselves."""
+    """The unmatched sites of both sides between consecutive pairs that keep the order, separately for each home."""
     pairs = list(pairs)
-    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
-    fixed = ascending([(pair.sides[0][-1].place, pair.sides[1][-1].place) for pair in pairs])
+    taken = [{s.position for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    fixed = ascending([(pair.sides[0][-1].position, pair.sides[1][-1].position) for pair in pairs])
     start = (-1, -1)
     for end in [*fixed, (len(left), len(right))]:
-        run_a = [s for s in left[start[0] + 1 : end[0]] if s.place not in taken[0]]
-        run_b = [s for s in right[start[1] + 1 : end[1]] if s.place not in taken[1]]
+        run_a = [s for s in left[start[0] + 1 : end[0]] if s.position not in taken[0]]
+        run_b = [s for s in right[start[1] + 1 : end[1]] if s.position not in taken[1]]
         for home in dict.fromkeys(s.home for s in run_a):
             yield [s for s in run_a if s.home == home], [s for s in run_b if s.home == home]
         start = end
@@ -142,16 +141,16 @@ def _runs(
 def _homes(
     pairs: Iterable[Pair], left: Sequence[Site], right: Sequence[Site]
 ) -> Iterator[tuple[list[Site], list[Site]]]:
-    """The sites without a partner inside each layer that has its namesake, wherever that runs in the other model."""
+    """The unmatched sites inside each layer with a namesake, wherever that runs in the other model."""
     pairs = list(pairs)
-    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
-    rest = [[s for s in side if s.place not in taken[i] and s.home] for i, side in enumerate((left, right))]
+    taken = [{s.position for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    rest = [[s for s in side if s.position not in taken[i] and s.home] for i, side in enumerate((left, right))]
     for home in dict.fromkeys(s.home for s in rest[0]):
         yield [s for s in rest[0] if s.home == home], [s for s in rest[1] if s.home == home]
 
 
 def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
-    """The names that one layer has on either side, or one that other layers are in, with their paths; the deepest first."""
+    """The names that exactly one layer, or one enclosing layer, has on either side, with both paths; the deepest first."""
     tables = []
     for side in names:
         times = Counter(side.values())
@@ -161,10 +160,10 @@ def namesakes(names: Names) -> dict[Name, tuple[str, str]]:
 
 
 def _around_open(pairs: Iterable[Pair], side: int, sites: Iterable[Site]) -> set[str]:
-    """The layers around a product that has no partner, or one with other products; those layers themselves included."""
+    """The layers around, and including, each product without a partner or with a partner that has different products."""
     even = (pair for pair in pairs if _products_of(pair.sides[0]) == _products_of(pair.sides[1]))
-    done = {s.place for pair in even for s in pair.sides[side]}
-    parts = [path.split(".") for s in sites if s.work.mac and s.place not in done for path in s.paths]
+    done = {s.position for pair in even for s in pair.sides[side]}
+    parts = [path.split(".") for s in sites if s.work.mac and s.position not in done for path in s.paths]
     return {".".join(p[:end]) for p in parts for end in range(1, len(p) + 1)}
 
 
@@ -173,77 +172,77 @@ def _below(path: str, sites: Iterable[Site]) -> list[Site]:
 
 
 def _merged(pairs: list[Pair], some_a: Sequence[Site], some_b: Sequence[Site], first: str) -> list[Pair]:
-    """What nothing tells apart, but stands below the same name or between the same neighbours and does the same products
-    altogether, is one row: an attention layer that is five layers in the other framework."""
+    """The pairs, with two groups of sites merged into one row if their products are equal in total: sites below the same name,
+    or between the same neighbours, that nothing tells apart. Example: an attention layer that is five layers elsewhere."""
     even = [_products_of(pair.sides[0]) == _products_of(pair.sides[1]) for pair in pairs]
-    held = [pair for pair, same in zip(pairs, even, strict=True) if same]
-    done = [{s.place for pair in held for s in pair.sides[i]} for i in (0, 1)]
-    a, b = ([s for s in some if s.place not in d] for some, d in zip((some_a, some_b), done, strict=True))
-    inside = [{s.place for s in side} for side in (a, b)]
+    settled = [pair for pair, same in zip(pairs, even, strict=True) if same]
+    done = [{s.position for pair in settled for s in pair.sides[i]} for i in (0, 1)]
+    a, b = ([s for s in some if s.position not in d] for some, d in zip((some_a, some_b), done, strict=True))
+    inside = [{s.position for s in side} for side in (a, b)]
     odd = [pair for pair, same in zip(pairs, even, strict=True) if not same]
-    places = [[s.place in inside[i] for i in (0, 1) for s in pair.sides[i]] for pair in odd]
-    across = any(any(found) and not all(found) for found in places)
+    touched = [[s.position in inside[i] for i in (0, 1) for s in pair.sides[i]] for pair in odd]
+    across = any(any(flags) and not all(flags) for flags in touched)
     known = all(s.known for side in (a, b) for s in side)
     same = _products_of(a) == _products_of(b) != (0, 0)
     if across or not known or not same or max(len(a), len(b)) < 2:
         return pairs
-    kept = [pair for pair, found in zip(odd, places, strict=True) if not any(found)]
-    return [*held, *kept, Pair((a, b), f"{first}+together+work")]
+    kept = [pair for pair, flags in zip(odd, touched, strict=True) if not any(flags)]
+    return [*settled, *kept, Pair((a, b), f"{first}+together+work")]
 
 
 def _only(pairs: Sequence[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
-    """Sites that are the only ones left on their side with this work and filter, where a few products at most have changed
-    places with them: the branches of a block run in another order."""
+    """Pairs of sites that are the only unmatched ones on their side with this work and filter, if at most a few products
+    changed places with them: the branches of a block may run in another order."""
     tables = []
     for i, side in enumerate((left, right)):
-        taken = {s.place for pair in pairs for s in pair.sides[i]}
-        rest = [s for s in side if s.place not in taken and s.known and s.work.mac]
+        taken = {s.position for pair in pairs for s in pair.sides[i]}
+        rest = [s for s in side if s.position not in taken and s.known and s.work.mac]
         times = Counter((s.home, s.products, s.filters) for s in rest)
         tables.append({(s.home, s.products, s.filters): s for s in rest if times[s.home, s.products, s.filters] == 1})
-    fixed = [(p.sides[0][0].place, p.sides[1][0].place) for p in pairs if _products_of(p.sides[0]) != (0, 0)]
-    found = []
+    fixed = [(p.sides[0][0].position, p.sides[1][0].position) for p in pairs if _products_of(p.sides[0]) != (0, 0)]
+    new_pairs = []
     for kind, a in tables[0].items():
         b = tables[1].get(kind)
-        if b is not None and sum((x < a.place) != (y < b.place) for x, y in fixed) <= CROSSED:
-            found.append(Pair(([a], [b]), _evidence("only", a, b)))
-    return found
+        if b is not None and sum((x < a.position) != (y < b.position) for x, y in fixed) <= CROSSED:
+            new_pairs.append(Pair(([a], [b]), _evidence("only", a, b)))
+    return new_pairs
 
 
 def _with_activations(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
-    """What comes right after a layer of the one side, without a partner, and is to the last operation what the layer does more
-    on the other side, is part of it: Keras' dense layer applies its activation itself."""
-    taken = [{s.place for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
-    found = []
+    """The pairs, extended by the next unmatched site of one side if its work is exactly what the layer does in addition on the
+    other side: a dense layer in Keras applies its activation itself."""
+    taken = [{s.position for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
+    extended = []
     for pair in pairs:
         sides, grown = list(pair.sides), False
         more = _work_of(sides[0]) - _work_of(sides[1])
         for i, sites, want in ((0, left, ZERO - more), (1, right, more)):
-            place = sides[i][-1].place + 1
+            next_position = sides[i][-1].position + 1
             if (
-                place < len(sites)
-                and place not in taken[i]
-                and sites[place].known
+                next_position < len(sites)
+                and next_position not in taken[i]
+                and sites[next_position].known
                 and want
-                and sites[place].work == want
+                and sites[next_position].work == want
             ):
-                sides[i], grown = [*sides[i], sites[place]], True
+                sides[i], grown = [*sides[i], sites[next_position]], True
         by = f"{pair.by.partition('+')[0]}+together+work" if grown else pair.by
-        found.append(Pair((sides[0], sides[1]), by))
-    return found
+        extended.append(Pair((sides[0], sides[1]), by))
+    return extended
 
 
 def _with_one_root(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
-    """What either model does outside of all layers is one row, with whatever layer of the other that is part of it."""
+    """The pairs, with the ops outside of all layers of both models merged into one row, and any layers matched with them."""
     roots = [[s for s in side if not s.name.key] for side in (left, right)]
     if not all(roots):
         return pairs
-    held = [[s in roots[i] for i in (0, 1) for s in pair.sides[i]] for pair in pairs]
-    holding = [pair for pair, found in zip(pairs, held, strict=True) if any(found)]
-    if len(holding) == 1 and sum(map(sum, held)) == 2:
+    in_roots = [[s in roots[i] for i in (0, 1) for s in pair.sides[i]] for pair in pairs]
+    holding = [pair for pair, flags in zip(pairs, in_roots, strict=True) if any(flags)]
+    if len(holding) == 1 and sum(map(sum, in_roots)) == 2:
         return pairs
     a, b = ([*dict.fromkeys([*roots[i], *(s for pair in holding for s in pair.sides[i])])] for i in (0, 1))
     by = "name" if not holding else "name+together" + "+work" * (_products_of(a) == _products_of(b))
-    return [*(pair for pair, found in zip(pairs, held, strict=True) if not any(found)), Pair((a, b), by)]
+    return [*(pair for pair, flags in zip(pairs, in_roots, strict=True) if not any(flags)), Pair((a, b), by)]
 
 
 def _work_of(sites: Iterable[Site]) -> Work:
@@ -251,5 +250,5 @@ def _work_of(sites: Iterable[Site]) -> Work:
 
 
 def _products_of(sites: Iterable[Site]) -> tuple[int, int]:
-    found = [s.products for s in sites]
-    return sum(mac for mac, _ in found), sum(accumulators for _, accumulators in found)
+    products = [s.products for s in sites]
+    return sum(mac for mac, _ in products), sum(accumulators for _, accumulators in products)

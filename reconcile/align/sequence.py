@@ -1,6 +1,6 @@
-"""Alignment of two sequences: the best one, and of it what no other alignment as good as it does otherwise.
+"""Alignment of two sequences: the pairs that all best alignments share.
 
-Needleman and Wunsch's dynamic programme (J. Mol. Biol. 48, 1970) with integer scores and free gaps.
+This is Needleman and Wunsch's dynamic programme (J. Mol. Biol. 48, 1970) with integer scores and free gaps.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ B = TypeVar("B")
 
 
 def certain(a: Sequence[A], b: Sequence[B], score: Callable[[A, B], int]) -> list[tuple[int, int]]:
-    """Pairs of positions that every alignment of the highest score has; order is kept, a score of 0 never pairs.
+    """Pairs of positions that every alignment with the highest score has; order is kept, a score of 0 never pairs.
 
-    Where two partners are as good, or a partner is as good as none, there is no pair: a tie is no evidence.
-    Quadratic in time and memory.
+    If two partners are equally good, or a partner is as good as none, there is no pair: ties stay unmatched.
+    Time and memory are quadratic.
     """
     scores = [[score(x, y) for y in b] for x in a]
     before = _prefixes(scores, len(b))
     turned = [row[::-1] for row in reversed(scores)]
     after = [row[::-1] for row in reversed(_prefixes(turned, len(b)))]
     best = before[len(a)][len(b)]
-    found = []
+    pairs = []
     for i, row in enumerate(scores):
         alone = any(before[i][j] + after[i + 1][j] == best for j in range(len(b) + 1))
         partners = [j for j, s in enumerate(row) if s and before[i][j] + s + after[i + 1][j + 1] == best]
         if len(partners) == 1 and not alone:
-            found.append((i, partners[0]))
-    return found
+            pairs.append((i, partners[0]))
+    return pairs
 
 
 def _prefixes(scores: Sequence[Sequence[int]], width: int) -> list[list[int]]:
@@ -48,7 +48,7 @@ def _prefixes(scores: Sequence[Sequence[int]], width: int) -> list[list[int]]:
 
 
 def ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest selection of pairs that ascends on both sides (of several, the one with the lowest ends): what keeps order."""
+    """The longest selection of pairs that ascends on both sides; of several, the one with the lowest ends."""
     ordered = sorted(pairs)
     ends: list[int] = []
     chain: list[int] = []
@@ -57,9 +57,9 @@ def ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         at = bisect_left(ends, y)
         back.append(chain[at - 1] if at else None)
         ends[at : at + 1], chain[at : at + 1] = [y], [index]
-    found: list[tuple[int, int]] = []
+    selected: list[tuple[int, int]] = []
     last = chain[-1] if chain else None
     while last is not None:
-        found.append(ordered[last])
+        selected.append(ordered[last])
         last = back[last]
-    return found[::-1]
+    return selected[::-1]

@@ -1,4 +1,4 @@
-"""Sites: the layers of one trace that compute something, each with what it can be recognised by in another framework."""
+"""Sites: the layers of one trace that compute something, with the features that identify them in another framework."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ FILTER_FIRST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One layer's own ops. ``place`` is where it comes in the order of execution, by its first product, else its first op.
+    """One layer's own ops. ``position`` is its rank in the order of execution, by its first product, else by its first op.
 
-    ``home`` is the name of the innermost layer around it, or itself, that has its namesake in the other model.
-    ``work`` covers all of them and all calls. ``filters`` are the sizes of what its matrix products and convolutions multiply
-    by, ``operands`` the numbers of elements of all that they take, ``single`` says that there is one of them, run once.
-    ``known`` is False where the work of an op is not.
+    ``home`` is the name of the innermost enclosing layer, or the layer itself, that has a namesake in the other model.
+    ``work`` covers all ops and all calls. ``filters`` are the sizes of the weights of its matrix products and convolutions,
+    ``operands`` the element counts of all their inputs; ``single`` says that there is exactly one, run once.
+    ``known`` is False if the work of an op is unknown.
     """
 
     paths: tuple[str, ...]
     name: Name
     home: Key
-    place: int
+    position: int
     work: Work
     filters: frozenset[tuple[int, ...]]
     operands: frozenset[int]
@@ -44,46 +44,46 @@ class Site:
 
     @property
     def path(self) -> str:
-        """The layer's path, the outermost where several are one layer."""
+        """The layer's path, the outermost if several paths are one layer."""
         return self.paths[0]
 
     @property
     def products(self) -> tuple[int, int]:
-        """Multiply-adds, and the dot products that they are for: (0, 0) where there are none."""
+        """The numbers of multiply-adds and of dot products: (0, 0) if there are none."""
         return self.work.mac, self.work.accumulators
 
 
 def paths_of(trace: Trace) -> tuple[str, ...]:
-    """The layers of a trace that have ops with work, or of unknown work, in order of execution: by their first product,
-    those without one by their first op."""
+    """The layers of a trace that have ops with work or unknown work, in order of execution: by their first product, or by
+    their first op if they have none."""
     first: dict[str, int] = {}
     ops = _ops(trace)
     order = {op.id: index for index, op in enumerate(trace.ops)}
-    for path, found in ops.items():
-        products = [op for op, work in found if work is not None and work.mac]
-        first[path] = order[products[0].id if products else found[0][0].id]
+    for path, path_ops in ops.items():
+        products = [op for op, work in path_ops if work is not None and work.mac]
+        first[path] = order[products[0].id if products else path_ops[0][0].id]
     return tuple(sorted(first, key=first.__getitem__))
 
 
 def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name], shared: Collection[Name]) -> list[Site]:
     """The sites of these paths, in order of execution. ``shared`` are the names that one layer has in each of the models.
 
-    A scope that TensorFlow opens inside a layer is that layer's, and all that stands around the layers is the model itself.
+    A scope that TensorFlow opens inside a layer belongs to that layer; removed wrappers belong to the model itself.
     """
     ops = _ops(trace)
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(_home(path, names), []).append(path)
-    found = []
-    for place, members in enumerate(groups.values()):
+    sites = []
+    for position, members in enumerate(groups.values()):
         ordered = tuple(sorted(members, key=lambda path: (bool(path), path.count("."), path)))
         name, home = names[members[0]], _namesake(ordered[0], names, shared)
-        found.append(_site(ordered, name, home, place, [pair for path in members for pair in ops[path]]))
-    return found
+        sites.append(_site(ordered, name, home, position, [pair for path in members for pair in ops[path]]))
+    return sites
 
 
 def _home(path: str, names: Mapping[str, Name]) -> str:
-    """The path whose site this one is part of: itself, but for the wrappers and TensorFlow's inner scopes."""
+    """The path whose site this path belongs to: itself, except for wrappers and TensorFlow's inner scopes."""
     if not names[path].key:
         return ""
     above, _, last = path.rpartition(".")
@@ -97,19 +97,19 @@ def _namesake(path: str, names: Mapping[str, Name], shared: Collection[Name]) ->
 
 
 def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:
-    found: dict[str, list[tuple[Op, Work | None]]] = {}
+    ops: dict[str, list[tuple[Op, Work | None]]] = {}
     for op in trace.ops:
         try:
             work = work_of(op)
         except UnknownWork:
-            found.setdefault(op.layer, []).append((op, None))
+            ops.setdefault(op.layer, []).append((op, None))
             continue
         if work:
-            found.setdefault(op.layer, []).append((op, work))
-    return found
+            ops.setdefault(op.layer, []).append((op, work))
+    return ops
 
 
-def _site(paths: tuple[str, ...], name: Name, home: Key, place: int, ops: list[tuple[Op, Work | None]]) -> Site:
+def _site(paths: tuple[str, ...], name: Name, home: Key, position: int, ops: list[tuple[Op, Work | None]]) -> Site:
     total = ZERO
     filters, operands, times = set(), set(), 0
     for op, work in ops:
@@ -120,11 +120,11 @@ def _site(paths: tuple[str, ...], name: Name, home: Key, place: int, ops: list[t
             operands |= {prod(size) for size in sizes}
             times += op.calls
     known = all(work is not None for _, work in ops)
-    return Site(paths, name, home, place, total, frozenset(filters), frozenset(operands), times == 1, known)
+    return Site(paths, name, home, position, total, frozenset(filters), frozenset(operands), times == 1, known)
 
 
 def _sizes(tensor: Tensor) -> tuple[int, ...] | None:
-    """What is left of a matrix's or filter's shape in every layout: its sizes but for the ones, sorted."""
+    """A matrix's or filter's shape independent of layout: its sizes other than 1, sorted."""
     if tensor.shape is None or len(tensor.shape) < 2:
         return None
     sizes = [size for size in tensor.shape if size is not None]

@@ -27,7 +27,7 @@ def new(file: Path) -> None:
     template = Path(__file__).parents[1] / "templates" / "pair.txt"
     text = template.read_text(encoding="utf-8").replace("THE_PAIR", target.stem)
     try:
-        atomic.one(target, text, new=True)
+        atomic.write_file(target, text, new=True)
     except FileExistsError:
         raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
     say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

@@ -25,9 +25,9 @@ class Jobs(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises UsageError."""
         from ..core.errors import UsageError, short
-        from ..core.numbers import whole
+        from ..core.numbers import integer
 
-        found = whole(str(value), 1, MOST_JOBS)
+        found = integer(str(value), 1, MOST_JOBS)
         if found is None:
             raise UsageError(f"--jobs must be a whole number from 1 to {MOST_JOBS:,}, not {short(value)}.")
         return found

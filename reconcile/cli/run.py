@@ -99,7 +99,7 @@ def run(
     if said := reports.left_out(result, formats):
         say(said, err=True)
     if write_mapping is not None and result.alignment:
-        kept.append(atomic.one(write_mapping, written(result.alignment, result.model)))
+        kept.append(atomic.write_file(write_mapping, written(result.alignment, result.model)))
     elif write_mapping is not None:
         say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)

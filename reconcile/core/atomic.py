@@ -1,4 +1,4 @@
-"""Files on disk, whole or not at all: every text is made first, written beside its place, then moved there."""
+"""Atomic file writing: each file is written completely to a temporary file beside its target, then moved onto it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .errors import UsageError, brief, reason
 
 PART = 1 << 20
 LONGEST = 100
-"""Bytes of a name that a file gets; what says its format, and that it is being written, comes on top."""
+"""Bytes of a file name, without the suffix for its format and the marker of a temporary file."""
 DIGITS = 12
 """Hexadecimal digits of the hash in a name."""
 
 
 def prepare(folder: Path) -> None:
-    """Prove that files can be written there, or the folder be made. Raises UsageError; leaves nothing behind."""
+    """Check that the folder can be written to, or created. Raises UsageError; leaves nothing behind."""
     try:
         nearest = folder.absolute()
         while not _there(nearest) and nearest != nearest.parent:
@@ -32,7 +32,7 @@ def prepare(folder: Path) -> None:
 
 
 def _there(path: Path) -> bool:
-    """Whether anything is there, a link that leads nowhere included. Raises OSError for a path that can be none."""
+    """Whether anything exists at this path, including a broken link. Raises OSError for an impossible path."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -41,9 +41,9 @@ def _there(path: Path) -> bool:
 
 
 def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "") -> list[Path]:
-    """Write ``<stem>.<format>`` files. Whatever interrupts this leaves every file as it was or as it shall be.
+    """Write ``<stem>.<format>`` files. An interruption leaves every file either as it was or complete.
 
-    What kills this process may leave temporary files; ``left_by`` finds them by the word ``by`` in their names.
+    If the process is killed, temporary files may remain; ``left_by`` finds them by the word ``by`` in their names.
     """
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
     try:
@@ -54,10 +54,10 @@ def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "
     return list(targets)
 
 
-def one(file: Path, text: str, *, new: bool = False) -> Path:
-    """Write this one file, whole or not at all; with ``new``, only if nothing is there.
+def write_file(file: Path, text: str, *, new: bool = False) -> Path:
+    """Write one file atomically; with ``new``, only if it does not exist.
 
-    Raises UsageError where it cannot be written, FileExistsError where it is there.
+    Raises UsageError if it cannot be written, FileExistsError if ``new`` and it exists.
     """
     try:
         _place({file: text}, new=new)
@@ -69,7 +69,7 @@ def one(file: Path, text: str, *, new: bool = False) -> Path:
 
 
 def left_by(by: str, folder: Path, names: Container[str]) -> list[Path]:
-    """Temporary files of ``write``, with that word, for files of these names in a folder."""
+    """Temporary files in a folder that ``write`` made with the word ``by`` for files of these names."""
     ours = re.compile(rf"\.(.+)\.{by}-[0-9a-f]{{8}}\.tmp")
     with os.scandir(folder) as entries:
         files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -82,7 +82,7 @@ def _place(targets: Mapping[Path, str | bytes], by: str = "", new: bool = False)
         for target, text in targets.items():
             waiting[target] = _beside(target, by)
             with waiting[target].open("xb") as file:
-                for start in range(0, len(text), PART):  # a text and all of its bytes at once are twice the memory
+                for start in range(0, len(text), PART):  # encoding the whole text at once would double the memory
                     part = text[start : start + PART]
                     file.write(part if isinstance(part, bytes) else part.encode("utf-8", "backslashreplace"))
                 file.flush()
@@ -97,7 +97,7 @@ def _place(targets: Mapping[Path, str | bytes], by: str = "", new: bool = False)
 def safe(name: str) -> str:
     """A model's name as a file name: no separators, not hidden, not empty, not too long for a file system.
 
-    Where it cannot stay as it is, a hash of the whole name makes two different names two different files.
+    A name that has to change gets a hash of the original, so that different names give different files.
     """
     kept = re.sub(r"[^\w.+=@-]", "_", name).lstrip(".").encode()[:LONGEST].decode(errors="ignore")
     if name and kept == name:
@@ -107,7 +107,7 @@ def safe(name: str) -> str:
 
 
 def _link(waiting: Path, target: Path) -> None:
-    """Give the file its name if no other has it; a file system that has no hard links is asked first instead."""
+    """Move the file onto its target unless that exists; without hard links, check first and then move."""
     try:
         target.hardlink_to(waiting)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Causes: the closed list of named reasons by which two numbers may differ, in booking order.
+"""Causes: the closed list of named reasons why two numbers may differ, in booking order.
 
 An entry (or one component of it) is booked whole to the first cause that holds.
 """
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class State(str, Enum):
-    """What is known of a ledger or statement. Unknown is a state, never None, NaN or 0."""
+    """The state of a ledger or statement. Unknown is a state, never None, NaN or 0."""
 
     EQUAL = "equal"
     EXPLAINED = "explained"
@@ -20,7 +20,7 @@ class State(str, Enum):
 
 
 class Cause(str, Enum):
-    """Members stand in booking order; the value is the name used everywhere."""
+    """Members are in booking order; the value is the name used everywhere."""
 
     DEAD_OP = "dead-op"
     UNTAKEN_BRANCH = "untaken-branch"

@@ -1,4 +1,4 @@
-"""Conventions: integer weights over Work components that make FLOPs of them."""
+"""Conventions: integer weights that turn the components of Work into FLOPs."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Convention:
 
 
 HEAVIEST = 10**9
-"""A weight is at most so much."""
+"""The largest weight allowed."""
 LONGEST = 100
-"""Characters of a name."""
+"""The most characters a name may have."""
 
 _ONES = {"add": 1, "mul": 1, "div": 1, "cmp": 1, "special": 1}
 
@@ -58,8 +58,8 @@ BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
 def load_conventions(path: Path) -> dict[str, Convention]:
     """Read user conventions from TOML: one table per convention, components as integer weights.
 
-    Raises UsageError, naming the file, table and key, for anything that is not such a table, and for weights by which some work
-    would come to less than nothing.
+    Raises UsageError, naming the file, table and key, for anything that is not such a table, and for weights under which some
+    work would have negative FLOPs.
     """
     return {name: _convention(path, name, table) for name, table in toml.read(path, "the convention file").items()}
 
@@ -69,7 +69,7 @@ def _convention(path: Path, name: str, table: object) -> Convention:
     if name in BUILT_IN:
         raise UsageError(f"{where}: this name is built in and cannot be redefined; choose another.")
     if not name.isprintable() or not name.strip() or len(name) > LONGEST:
-        raise UsageError(f"{where}: a name has 1 to {LONGEST} characters that can be printed.")
+        raise UsageError(f"{where}: a name must have 1 to {LONGEST} printable characters.")
     if not isinstance(table, dict):
         raise UsageError(f"{where}: expected a table such as [NAME] with lines like `mac = 2`.")
     for key, value in table.items():
@@ -78,13 +78,13 @@ def _convention(path: Path, name: str, table: object) -> Convention:
     if convention.mac + convention.accumulators < 0:
         raise UsageError(
             f"{where}: accumulators must be at least {-convention.mac}, not {convention.accumulators}: a dot product of one term "
-            f"is one multiply-add, which mac weighs {convention.mac}, and would come to less than 0 FLOPs."
+            f"is one multiply-add, which mac weighs {convention.mac}, so it would come to less than 0 FLOPs."
         )
     return convention
 
 
 def _check(where: str, key: str, value: object) -> None:
-    """Raises UsageError for a key that is none, and for a weight that is no weight."""
+    """Raise UsageError for an unknown key or an invalid weight."""
     allowed = (*COMPONENTS, "meaning")
     if key not in allowed:
         import difflib
@@ -104,7 +104,7 @@ def _check(where: str, key: str, value: object) -> None:
 
 
 def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:
-    """The convention of that name. Raises UsageError with the nearest names."""
+    """The convention with this name. Raises UsageError that suggests the nearest names."""
     if name in conventions:
         return conventions[name]
     from .errors import unknown

@@ -1,30 +1,30 @@
-"""What a counter states of itself before it runs. Python 3.6: workers beside old frameworks read it as well."""
+"""A counter's description, known before it runs. Python 3.6: workers beside old frameworks read it as well."""
 
 from typing import NamedTuple
 
 
 class Counter(NamedTuple):
-    """One FLOP counter, as the folder that holds it states it.
+    """One FLOP counter, as its folder declares it.
 
-    ``name`` is what ``--counter`` takes and what ledgers and reports say; members of a family share what stands before
-    its ``@``.  ``module`` is the package that states it, its own ``__name__``: ``capture``, ``rules`` and ``bridge`` are
-    modules of that package, under whatever name it was imported.  ``framework`` is the one whose models it counts.
-    ``unit`` is what one multiply-add adds to its total: MAC 1, FLOP 2.
+    ``name`` is the value of ``--counter`` and the name in ledgers and reports; members of a family share the part before
+    the ``@``.  ``module`` is the package that declares it, its own ``__name__``: ``capture``, ``rules`` and ``bridge`` are
+    modules of that package, whatever name it was imported under.  ``framework`` is the one whose models it counts.
+    ``unit`` says how much one multiply-add adds to its total: MAC 1, FLOP 2.
 
     ``package`` is the name under which Python imports the counter, ``distribution`` the name under which pip installs
-    it; both are '' where the counter is a part of its framework, which is installed, and missed, as such.
-    ``versions_key`` is the key of ``Ledger.versions`` by which the rules go.
+    it; both are '' if the counter is part of its framework.  ``versions_key`` is the key of ``Ledger.versions`` that
+    selects the rules.
 
-    ``summary`` is a line for listings, without its full stop.  ``title`` is what to call the counter in print, '' where
-    its name will do.
+    ``summary`` is a line for listings, without a full stop.  ``title`` is the counter's name in print, '' if ``name``
+    will do.
 
-    ``default`` says whether the counter runs unasked.  What runs unasked is what the README, the committed reports,
-    sweeps and baselines show, so a new counter states False: then it changes none of them, and ``--counter`` runs it.
-    To state True later is a decision that regenerates all of these, in the same commit.
+    ``default`` says whether the counter runs without being asked for.  The README, the committed reports, sweeps and
+    baselines show the default counters, so a new counter starts with False: it changes none of them, and ``--counter``
+    runs it.  Changing that to True means regenerating all of them in the same commit.
 
-    ``recipe`` names another way of building the model than the framework's present one; '' where it counts the model as
-    it is.  A recipe has a trace of its own, so it runs alone and is never a default.  ``blind`` says why the counter
-    cannot count a training step; '' where it can.
+    ``recipe`` names a way of building the model other than the framework's current one; '' if the counter takes the model
+    as it is.  A recipe has its own trace, so it runs alone and is never a default.  ``blind`` says why the counter
+    cannot count a training step; '' if it can.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Errors that users may cause: one clear sentence each, and the exit code that goes with it.
+"""Errors that users may cause: one clear sentence each, and its exit code.
 
-Every one is a ReconcileError, in Python as on the command line. On the command line what the system refuses (OSError) is a
-sentence, too; anything else that comes out is a defect of ours (defects.py).
+All of them are a ReconcileError, in Python and on the command line. The command line also turns an OSError into a sentence;
+any other exception is a defect of ours (defects.py).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ EXIT_FAILED = 3
 EXIT_CRASHED = 4
 
 SHOWN = 160
-"""Characters of a name that an error shows: one may be thousands long."""
+"""Characters of a name that an error shows: a name may have thousands."""
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class ReconcileError(Exception):
-    """The family; the message is one sentence for the user."""
+    """The base class; the message is one sentence for the user."""
 
 
 class UsageError(ReconcileError):
@@ -31,8 +31,8 @@ class UsageError(ReconcileError):
 
 
 class Refused(UsageError):
-    """A model that cannot be used: ``sentence`` says why. ``declined`` names the framework beside which its own code raised
-    the error, '' where that was not so; ``printed`` is what that process printed."""
+    """A model that cannot be used: ``sentence`` says why. ``declined`` names the framework if the model's own code raised
+    the error beside it, otherwise it is ''; ``printed`` is the output of that process."""
 
     def __init__(self, sentence: str, declined: str = "", printed: str = "", where: str = "") -> None:
         super().__init__(f"{sentence} The full log is in {where}." if where else sentence)
@@ -42,60 +42,60 @@ class Refused(UsageError):
 
 
 class NotInResult(ReconcileError, LookupError):
-    """What a result does not hold: a statement between names that did not run, or a number where none stands."""
+    """Something that a result does not have: a statement between names that did not run, or a missing number."""
 
 
 class PackageMissing(ReconcileError, ImportError):
-    """A package is needed that is not installed; the message says how to install it."""
+    """A required package is not installed; the message says how to install it."""
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
-    """The error for a name that is not there, with the nearest ones."""
+    """The error for an unknown name; it suggests the nearest ones."""
     import difflib
 
     choices = sorted(names)
     near = difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(choices)}."
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {', '.join(choices)}."
     return UsageError(f"unknown {kind} {short(name)}. {hint}")
 
 
 def short(value: object, limit: int = 60) -> str:
-    """A value as Python writes it, for a sentence: cut where it is long, its type where it cannot be written."""
+    """The repr of a value for a sentence: shortened if it is long, the type if repr fails."""
     try:
         shown = repr(value)
-    except Exception:  # a number of too many digits, a value nested too deeply, or somebody's own __repr__
+    except Exception:  # a number with too many digits, a value nested too deeply, or a broken __repr__
         return f"a value of type {type(value).__name__}"
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
-def said(error: BaseException) -> str:
-    """An error of somebody else's code in half a sentence: its type, and its first line where it has one."""
+def described(error: BaseException) -> str:
+    """An error from other people's code as half a sentence: its type, and the first line of its message if it has one."""
     try:
         line = str(error).strip().partition("\n")[0]
-    except Exception:  # its own __str__ may be what is wrong
+    except Exception:  # its own __str__ may be broken
         line = ""
     kind = type(error).__name__
     return f"{kind}: {line[:300].rstrip('.')}" if line else kind
 
 
 def brief(name: str | os.PathLike[str]) -> str:
-    """A path or name for a sentence, unquoted: the middle of one that is too long is left out."""
+    """A path or name for a sentence, unquoted; the middle is left out if it is too long."""
     text = os.fspath(name)
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
 
 
 def reason(error: BaseException) -> str:
-    """Why the system refused something, in its own words, without a full stop."""
+    """The operating system's own reason for an error, without a full stop."""
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 
 def of_system(error: OSError) -> str:
-    """The sentence about what the system refused, where nobody nearer to it had a better one."""
+    """The sentence for an OSError that no caller explained better."""
     why = reason(error)
     if error.errno in _FULL:
         way_out = " Free some space, or name another folder for temporary files (TMPDIR) or for reports (--out)."
     elif error.errno == errno.ENOENT and error.filename is None:  # of tempfile and of os.getcwd
-        way_out = " Call from a folder that exists, and set TMPDIR to one that can be written to."
+        way_out = " Run from a folder that exists, and set TMPDIR to a folder that you can write to."
     else:
         way_out = ""
     if isinstance(error.filename, (str, bytes)):

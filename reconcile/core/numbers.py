@@ -1,4 +1,4 @@
-"""Numbers that users give, on the command line or in Python: bounded, and refused in a sentence."""
+"""Numbers that users give, on the command line or in Python: checked, and rejected with one sentence."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import math
 from .errors import UsageError, short
 
 LONGEST = 10**8
-"""Seconds that may be waited for anything: three years."""
+"""The longest time limit in seconds: three years."""
 SIZE = 2**63 - 1
-"""The largest dimension, and the most elements of a tensor, that any framework can say."""
+"""The largest dimension, and the most elements of a tensor, that any framework can represent."""
 DIGITS = 40
-"""Digits of a number that is read at all; 2^80 has 25."""
+"""Numbers with more digits are not read; 2^80 has 25."""
 
 
 def seconds(given: object, name: str = "timeout") -> float:
-    """A time limit. Raises UsageError for what is no number above 0, or is so large that nothing ever ends by it."""
+    """A time limit. Raises UsageError for anything but a number above 0 and up to LONGEST."""
     try:
         value = float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -25,10 +25,10 @@ def seconds(given: object, name: str = "timeout") -> float:
     return value
 
 
-def whole(given: str, least: int, most: int) -> int | None:
-    """The whole number that the text is, if it lies between these two; None for anything else."""
-    text = given.strip()
-    if len(text) > DIGITS or not text.isascii() or not text.isdecimal():
+def integer(text: str, least: int, most: int) -> int | None:
+    """The text as a whole number from ``least`` to ``most``; None for anything else."""
+    stripped = text.strip()
+    if len(stripped) > DIGITS or not stripped.isascii() or not stripped.isdecimal():
         return None
-    value = int(text)
+    value = int(stripped)
     return value if least <= value <= most else None

@@ -1,4 +1,4 @@
-"""What home asks of a worker: the request, as a record with a schema, and the names of its tasks.
+"""The request that home sends to a worker, as a record with a schema, and the names of its tasks.
 
 Home writes it with :func:`to_text`, a worker reads it with :func:`from_text`.  Python 3.6 and standard library only.
 """
@@ -18,8 +18,8 @@ NONE = {}  # type: Dict[str, Any]  # the default of fields; nobody writes to it
 
 
 class ModelFile(NamedTuple):
-    """A model in a file: absolute path, kind (a name among a framework's ``files``), bytes unpacked, whether its user trusts
-    it, and which signature of a SavedModel to take ('' for the default one)."""
+    """A model in a file: absolute path, kind (a name from a framework's ``files``), unpacked size in bytes, whether the user
+    trusts it, and which signature of a SavedModel to use ('' for the default)."""
 
     path: str
     kind: str
@@ -29,11 +29,11 @@ class ModelFile(NamedTuple):
 
 
 class UserModel(NamedTuple):
-    """A model of the user's own. ``factory`` is ``module:function``, or the path of the file that ``file`` describes.
+    """A user's own model. ``factory`` is ``module:function``, or the path of the file that ``file`` describes.
 
-    ``inputs`` are (name, shape, dtype), the name '' for an input by position and the dtype '' for the model's default one;
-    ``arguments`` are what the factory is called with.  ``name`` is what reports call the model, ``params`` what they say of it;
-    ``frameworks`` are those in which the run has a model.
+    ``inputs`` are (name, shape, dtype), the name '' for an input by position and the dtype '' for the model's default;
+    ``arguments`` are the factory's arguments.  ``name`` is the model's name in reports, ``params`` the parameters they show;
+    ``frameworks`` are the frameworks in which the run has a model.
     """
 
     factory: str
@@ -46,17 +46,17 @@ class UserModel(NamedTuple):
 
 
 class WorkerRequest(NamedTuple):
-    """What one worker is to do.
+    """The work of one worker.
 
-    ``tasks`` are ``trace`` and names of counters, and ``counters`` says in which package of adapters each of these is and what
-    one imports of the counter; ``out`` is the folder for what the worker leaves.  The model is a pair file with ``overrides``
-    of its parameters, or ``model``.  ``known`` are all frameworks that a pair may have a side for, and what to import of each.
-    ``paths`` are folders with modules of the user's own.  ``lent`` is a folder of counters that the worker's environment
-    lacks, and ``brought`` are packages of other people's adapters: top-level name -> the folder that holds it.
+    ``tasks`` are ``trace`` and names of counters; ``counters`` maps each of these to its package of adapters and the package
+    to import; ``out`` is the folder for the worker's results.  The model is a pair file with ``overrides`` of its parameters,
+    or ``model``.  ``known`` are all frameworks that a pair may have a side for, each with the package to import.
+    ``paths`` are folders with the user's own modules.  ``lent`` is a folder of counters that the worker's environment
+    lacks, and ``brought`` are other people's adapters: top-level package -> the folder that holds it.
 
     ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
-    step ('' for a call).  ``lacking`` is what to say where the framework is missing.  ``trial`` asks for a plain call
-    before anything else, and ``died`` says how the last process ended that traced on meta.
+    step ('' for a call).  ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
+    before anything else, and ``died`` says how the previous process, which traced on meta, ended.
     """
 
     framework: Framework
@@ -80,12 +80,12 @@ class WorkerRequest(NamedTuple):
     @property
     def file(self):
         # type: () -> Optional[ModelFile]
-        """The model's file, None where a function makes it."""
+        """The model's file, None if a function makes the model."""
         return self.model.file if self.model is not None else None
 
 
 NESTED = {WorkerRequest: {"framework": Framework, "model": UserModel}, UserModel: {"file": ModelFile}}  # type: Dict[Any, Any]
-"""Fields that are records, by the record that has them."""
+"""The fields of each record that are records themselves."""
 
 
 def to_text(request):
@@ -96,7 +96,7 @@ def to_text(request):
 
 def from_text(text):
     # type: (str) -> Any
-    """The request of :func:`to_text`. Raises ValueError for another schema, and for fields that are missing or unknown."""
+    """Read :func:`to_text` back. Raises ValueError for another schema, and for fields that are missing or unknown."""
     data = loads(text)
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise ValueError("a worker's request of this version has the schema %d" % SCHEMA)
@@ -121,5 +121,5 @@ def _record(kind, data):
 
 def _frozen(value):
     # type: (Any) -> Any
-    """Lists as the tuples that they were; what a mapping holds stays as JSON has it."""
+    """Turn lists back into tuples; the contents of a mapping stay as JSON has them."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What travels between a framework's process and home: plain, frozen, JSON-able records.
+"""Records that a framework's process and home exchange: plain, frozen, and ready for JSON.
 
 This file is imported inside legacy environments, so it keeps to Python 3.6 and the standard library.
 A worker writes a :class:`Trace` or a :class:`Ledger`; home reads it back.  Nothing here knows a formula.
@@ -19,9 +19,9 @@ DEAD = "dead"
 INITIALIZER = "initializer"
 """Role of an op that makes a weight's first value, or the model's random input."""
 DUPLICATE = "duplicate"
-"""Role of an op of a model that stands in the graph once more."""
+"""Role of an op of a second copy of the model in the graph."""
 ALIAS = "alias"
-"""Role of a module at a second path: the counter adds it up there once more."""
+"""Role of a module at a second path: the counter adds it again there."""
 
 FORWARD = "forward"
 """Phase of an op that the outputs need."""
@@ -29,29 +29,29 @@ BACKWARD = "backward"
 """Phase of an op that only the gradients need."""
 
 LOSS = "loss"
-"""Phase of an op of a training step's loss, both ways."""
+"""Phase of an op of a training step's loss, forward or backward."""
 LOSS_LAYER = "(loss)"
-"""Layer of such an op: no layer of the model."""
+"""Layer of such an op, which is not a layer of the model."""
 INPUT_GRADIENT = "input-gradient"
 """Phase of an op of the backward pass that a gradient with respect to an activation needs."""
 WEIGHT_GRADIENT = "weight-gradient"
 """Phase of an op of the backward pass that only a gradient with respect to a parameter needs."""
 RECOMPUTATION = "recomputation"
-"""Phase of an op that runs again in the backward pass since its result was not kept."""
+"""Phase of an op that runs again in the backward pass because its result was not kept."""
 OPTIMIZER = "optimizer"
 """Phase of an op of the optimiser's step."""
 
 TRAINING = "training"
-"""The pass that has all of these."""
+"""The pass that has all of these phases."""
 
 PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER)
-"""In the order in which reports show them."""
+"""The phases in the order of reports."""
 
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 """Note of a ledger whose run counts are a lower bound."""
 
 CALLED_WITH = "called with "
-"""How a trace's note begins that says what somebody's own model was called with."""
+"""Start of the note in a trace that lists the inputs of a user's own model."""
 
 Shape = Optional[Tuple[Optional[int], ...]]
 
@@ -68,8 +68,8 @@ _Layer = NamedTuple("_Layer", [("name", str), ("paths", Dict[str, Paths])])
 class Layer(_Layer):
     """One row of the per-layer table: the pair's name for it, and its paths in each framework.
 
-    ``Layer("gru", "gru", ("rnn", "act"))`` and ``Layer("gru", tf="gru", torch=("rnn", "act"))`` say the same; the paths in any
-    other framework go by its name.
+    ``Layer("gru", "gru", ("rnn", "act"))`` and ``Layer("gru", tf="gru", torch=("rnn", "act"))`` mean the same; the paths in any
+    other framework are given by its name.
     """
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class Layer(_Layer):
 
     def to_list(self):
         # type: () -> List[Any]
-        """``[name, tf, torch]``, and a dict of the others if there are any: how it travels and how a baseline keeps it."""
+        """``[name, tf, torch]``, plus a dict of any others: the form in messages and baselines."""
         others = {name: paths for name, paths in self.paths.items() if name not in SUGAR}
         return [self.name] + [self.paths[name] for name in SUGAR] + ([others] if others else [])
 
@@ -99,11 +99,11 @@ class Tensor(NamedTuple):
 
 
 class Op(NamedTuple):
-    """One operation (or one module call, for counters that work on modules), with what a formula needs.
+    """One operation (or one module call, for counters that work on modules), with all that a formula needs.
 
     ``op`` is the framework's own name: a TensorFlow op type (``MatMul``), an ATen operator (``aten.addmm``) or
     a module class (``torch.nn.modules.rnn.GRU``).  ``inputs``/``outputs`` hold tensors only, in signature order;
-    every other argument is in ``attrs`` by its name, and a tensor argument that was not given is there as None.
+    every other argument is in ``attrs`` by its name, and a tensor argument that was not given is None there.
     ``calls`` counts executions; ``within`` lists the ids of the enclosing function calls, outermost first.
     """
 
@@ -124,7 +124,7 @@ class Op(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a trace is incomplete: what is unknown, and where."""
+    """Why a trace is incomplete: the op whose work is unknown, and the reason."""
 
     layer: str
     op: str
@@ -159,10 +159,10 @@ class Entry(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """What a counter had in front of it: an op with shapes and run count *as that counter saw them*.
+    """An op that a counter saw, with shapes and run count *as that counter saw them*.
 
-    ``entry`` is the id of the entry that it feeds, whether or not the counter made one; ``role`` is what the op is to
-    the model, in the graph the counter was given; ``copies`` is how many times the counter added one execution (a
+    ``entry`` is the id of the entry that it contributes to, whether or not the counter made one; ``role`` is the op's role
+    in the graph that the counter was given; ``copies`` is how many times the counter added one execution (a
     module under two parents is hooked twice).
     """
 
@@ -173,7 +173,7 @@ class Sighting(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """What one counter reported, and what it had in front of it."""
+    """What one counter reported, and the ops that it saw."""
 
     counter: str
     framework: str
@@ -218,7 +218,7 @@ def to_json(record):
     # type: (Any) -> str
     """Serialise a trace or a ledger, with the schema version.
 
-    By its fields, not by its class: an outside adapter may have its records from another copy of this module.
+    This looks at the fields, not at the class: an outside adapter may use records from another copy of this module.
     """
     data = dict(record._asdict())
     if "sightings" not in data:
@@ -238,8 +238,8 @@ def from_json(text):
     """Read a trace or ledger back. Raises ValueError for another schema version or kind."""
     data = loads(text)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else None
-        raise ValueError("record has schema %r, this version reads %d" % (found, SCHEMA))
+        schema = data.get("schema") if isinstance(data, dict) else None
+        raise ValueError("record has schema %r, this version reads %d" % (schema, SCHEMA))
     if data.get("kind") == "trace":
         return Trace(
             data["framework"],

@@ -11,17 +11,17 @@ from .errors import UsageError
 from .framework import ROOT, Framework
 
 GROUP = "reconcile.frameworks"
-"""The group of entry points by which other packages register theirs."""
+"""The entry point group in which other packages register their frameworks."""
 
 BUILT_IN = ("tensorflow", "pytorch", "onnx")
-"""Folders below ``adapters/``, in the order in which reports show them."""
+"""Folders below ``adapters/``, in the order of reports."""
 
 
 @functools.cache
 def frameworks() -> dict[str, Framework]:
     """Every framework by its name: the built-in ones in their order, then those of other packages, sorted.
 
-    Raises UsageError for an entry point that cannot be loaded, that is no Framework, or whose name is taken.
+    Raises UsageError for an entry point that cannot be loaded, that is not a Framework, or whose name is taken.
     """
     known: dict[str, Framework] = {}
     for folder in BUILT_IN:
@@ -30,13 +30,13 @@ def frameworks() -> dict[str, Framework]:
     for point in sorted(metadata.entry_points(group=GROUP), key=_shown):
         record = _loaded(point)
         if record.name in known:
-            raise _refused(point, f"there is a framework of the name {record.name} already")
+            raise _refused(point, f"a framework named {record.name} is already registered")
         known[record.name] = record
     return known
 
 
 def title(name: str) -> str:
-    """What a framework calls itself; the name for one that is not registered here."""
+    """A framework's title; the name itself if it is not registered here."""
     record = frameworks().get(name)
     return record.title if record is not None else name
 
@@ -47,7 +47,7 @@ def _shown(point: metadata.EntryPoint) -> str:
 
 def _refused(point: metadata.EntryPoint, why: str) -> UsageError:
     return UsageError(
-        f"the entry point {_shown(point)} cannot be used: {why}. Mend or uninstall the package that has it."
+        f"the entry point {_shown(point)} cannot be used: {why}. Fix or uninstall the package that provides it."
     )
 
 
@@ -60,5 +60,5 @@ def _loaded(point: metadata.EntryPoint) -> Framework:
         raise _refused(point, "it is not a Framework record")
     module = importlib.import_module(point.module.partition(".")[0])
     file = os.path.abspath(str(module.__file__))
-    held = os.path.dirname(file) if os.path.basename(file) == "__init__.py" else file
-    return record._replace(folder=os.path.dirname(held))
+    root = os.path.dirname(file) if os.path.basename(file) == "__init__.py" else file
+    return record._replace(folder=os.path.dirname(root))

@@ -1,6 +1,6 @@
 """Results: frozen records that the engine computes and the reports render. Reports add nothing to them.
 
-All amounts are FLOPs under the run's convention (ints); ``None`` stands only where a ``state`` says why there is no number.
+All amounts are FLOPs under the run's convention (ints); ``None`` appears only where a ``state`` says why there is no number.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class LedgerResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What an adjustment rests on: inputs only, never an amount. ``recompute`` in engine.py gives the amount again.
+    """The inputs of an adjustment, never an amount. ``engine/recompute.py`` computes the amount from them again.
 
-    ``side`` is 'from', 'to' or 'between'. ``rule``/``source``: the counter's rule and where it stands in its source.
+    ``side`` is 'from', 'to' or 'between'. ``rule``/``source``: the counter's rule and its place in the counter's source.
     ``seen``: the ops as the counter saw them; ``ops``: ids of trace rows; ``seen_times``/``times``: how often the
     counter counted one execution of ``seen`` and how often it ran. ``component``: for
     differences between traces; ``only``: the components of the work that the line is about (none: all).
@@ -133,8 +133,8 @@ class Evidence:
 class Adjustment:
     """One line of a statement: ``amount`` FLOPs (signed, never 0) at ``layer`` for ``cause``.
 
-    ``counter`` is the counter whose accounting it corrects, '' for a real difference between the traces or a line
-    that nets both sides.
+    ``counter`` is the counter that it corrects, '' for a real difference between the traces or a line that nets both
+    sides.
     """
 
     cause: Cause
@@ -147,7 +147,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """What remains unexplained at one layer of a statement, in FLOPs, with a sentence."""
+    """The unexplained FLOPs at one layer of a statement, with a sentence."""
 
     layer: str
     amount: int
@@ -183,7 +183,7 @@ class LayerRow:
     """One layer of the pair: work that ran per framework (left out where an op's work is unknown), normalised
     value per counter, and the causes between them.
 
-    ``causes[counter][cause]`` is what has to be ADDED to the counter's cell to arrive at the work that ran.
+    ``causes[counter][cause]`` is the amount to ADD to the counter's cell to arrive at the work that ran.
     """
 
     layer: str
@@ -197,8 +197,8 @@ class LayerRow:
 class Match:
     """One row of two models that were aligned automatically: the layers that belong together, as paths by framework.
 
-    ``paths`` has both frameworks, in the order of the registry, the one without a layer with (). ``by`` is the evidence, ''
-    for a layer that stays without a partner; ``comment`` then says why.
+    ``paths`` has both frameworks, in the order of the registry; a framework without a layer has (). ``by`` is the evidence,
+    '' for a layer without a partner; ``comment`` then says why.
     """
 
     layer: str
@@ -209,9 +209,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure that somebody published for the model: digits as printed, what they say it is, where; and what it is.
+    """A published figure for the model: the digits as printed, what the publisher says they are and where, and what they are.
 
-    ``what`` is the simplest reading with its arithmetic, '' where none fits; ``value`` the number that it comes to.
+    ``what`` is the simplest reading with its arithmetic, '' if none fits; ``value`` is the number it comes to.
     """
 
     figure: str
@@ -232,12 +232,12 @@ class Parity:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Everything one run found out. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
+    """All results of one run. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
 
-    ``inputs`` (framework -> text) is what the model was called with there, where that is known.
-    ``others`` is the same run under the other conventions there are, where they were asked for.
-    ``published`` are figures that somebody published for the model, where they were looked up.
-    ``alignment`` is empty where the pair says itself which layers belong together.
+    ``inputs`` (framework -> text) are the inputs the model was called with, if known.
+    ``others`` is the same run under the other conventions, if they were asked for.
+    ``published`` are published figures for the model, if they were looked up.
+    ``alignment`` is empty if the pair declares which layers belong together.
     """
 
     model: str

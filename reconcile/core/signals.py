@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: workers are ended and folders removed before this process goes."""
+"""SIGTERM and SIGHUP end a run as Ctrl-C does: it ends the workers and removes its folders before it exits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasatt
 
 
 class Ended(KeyboardInterrupt):
-    """One of these signals has come."""
+    """One of these signals has arrived."""
 
 
 @contextmanager
 def heard() -> Iterator[list[int]]:
-    """Meanwhile these signals raise Ended in the main thread; what is yielded lists the one that came.
+    """Within this context these signals raise Ended in the main thread; the yielded list holds the one that arrived.
 
-    One that is ignored (``nohup``), or that somebody has a handler for already, stays theirs. Further ones do not
-    interrupt what the first has set going.
+    A signal that is ignored (``nohup``) or already has a handler is left alone. Further signals do not interrupt the
+    clean-up that the first one started.
     """
     came: list[int] = []
 
@@ -42,7 +42,7 @@ def heard() -> Iterator[list[int]]:
 
 @contextmanager
 def passed_on() -> Iterator[None]:
-    """The same in somebody else's process, which then ends as if nobody had listened."""
+    """The same in a process that is not ours: afterwards the signal takes its usual effect there."""
     came: list[int] = []
     try:
         with heard() as came:

@@ -1,8 +1,8 @@
-"""CSV as it is written here, for spreadsheets too: a text that one of them would take for a formula is none.
+"""CSV that is safe to open in a spreadsheet: no text is taken for a formula.
 
-A text that begins like a formula gets a ``'`` in front (OWASP, CSV Injection); a number, negative ones included, stays a number.
-What is read back loses that ``'`` again, so that every text comes back as it was.  Only a NUL does not, which no CSV holds
-(Python 3.10 neither writes nor reads one): it becomes ``\\x00``.
+A text that starts like a formula gets a leading ``'`` (OWASP, CSV Injection); a number, even a negative one, stays a number.
+Reading removes that ``'``, so every text comes back as it was.  The exception is a NUL, which CSV cannot hold (Python 3.10
+neither writes nor reads one): it becomes ``\\x00``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterable
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-_HELD = re.compile(rf"'{_FORMULA.pattern}")
+_ESCAPED = re.compile(rf"'{_FORMULA.pattern}")
 
 
 def written(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV text."""
-    line = csv.writer(_Line(), lineterminator="\r\n").writerow  # what is in the terminator is quoted in a cell
+    line = csv.writer(_Line(), lineterminator="\r\n").writerow  # csv quotes cells that contain a terminator character
     return "".join(f"{line([_cell(value) for value in row])[:-2]}\n" for row in rows)
 
 
 class _Line:
-    """Hands back what it is given, as writerow does then."""
+    """A file whose ``write`` returns its text, so that ``writerow`` returns it."""
 
     def write(self, text: str) -> str:
         return text
@@ -30,7 +30,7 @@ class _Line:
 
 def read(cell: str) -> str:
     """The text that was written as this cell."""
-    return cell[1:] if _HELD.match(cell) else cell
+    return cell[1:] if _ESCAPED.match(cell) else cell
 
 
 def _cell(value: object) -> object:

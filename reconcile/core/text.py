@@ -15,14 +15,14 @@ def number(value: int) -> str:
 
 
 def signed(value: int) -> str:
-    """As :func:`number`, with the sign of an amount that is added: ``+1,234`` or ``-1,234``, and a plain ``0``."""
+    """As :func:`number`, with a sign: ``+1,234`` or ``-1,234``, and a plain ``0``."""
     return f"{value:+,}" if value else "0"
 
 
 def percent(part: int, whole: int) -> str:
-    """``part`` as a percentage of ``whole``, one decimal, from integers alone. Never rounds something to nothing.
+    """``part`` as a percentage of ``whole``, one decimal, from integers alone. A part that is not 0 never shows as 0.
 
-    ``''`` where whole is 0; ``<0.1 %`` and ``>99.9 %`` where rounding would say 0.0 or 100.0 of what is neither.
+    ``''`` if whole is 0; ``<0.1 %`` and ``>99.9 %`` where rounding would give 0.0 or 100.0 for a value that is neither.
     """
     if whole == 0:
         return ""
@@ -36,9 +36,9 @@ def percent(part: int, whole: int) -> str:
 
 
 def ratio(total: int, work: int) -> str:
-    """``1`` where they are the same, else the ratio to three decimals; never 1.000 or 0.000 for what is neither.
+    """``1`` if they are equal, else the ratio to three decimals; never 1.000 or 0.000 for a ratio that is neither.
 
-    Where no work ran there is no ratio: the amount itself.
+    If no work ran there is no ratio, and the amount itself is shown.
     """
     if total == work:
         return "1"
@@ -51,9 +51,9 @@ def ratio(total: int, work: int) -> str:
 
 
 def multiple(part: int, whole: int) -> str:
-    """``part`` as a multiple of ``whole``: ``2`` where it is exactly that, else four decimals, from integers alone.
+    """``part`` as a multiple of ``whole``: ``2`` if it is exactly that, else four decimals, from integers alone.
 
-    Never says a whole number of what is not one: ``2.0000 (-3)`` is 3 short of it.  Nothing over nothing is ``0 / 0``.
+    A multiple that is not whole never looks whole: ``2.0000 (-3)`` is 3 short of it.  Zero over zero is ``0 / 0``.
     """
     if whole == 0:
         return "0 / 0" if part == 0 else f"{signed(part)} FLOP"
@@ -71,7 +71,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 def si(value: int, unit: str = "FLOP") -> str:
     """``3.63 MFLOPs``: three digits, rounded half up from the integer itself; below 1000 the exact number.
 
-    What rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.
+    A value that rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.
     """
     size = abs(value)
     if size < 1000:
@@ -84,9 +84,9 @@ def si(value: int, unit: str = "FLOP") -> str:
         power, decimals, digits = power + 1, 2, 100
     elif digits >= 1000 and decimals:
         decimals, digits = decimals - 1, digits // 10
-    whole, rest = divmod(digits, 10**decimals)
+    units, fraction = divmod(digits, 10**decimals)
     sign = "-" if value < 0 else ""
-    return f"{sign}{whole:,}{f'.{rest:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
+    return f"{sign}{units:,}{f'.{fraction:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
 
 
 _MARKUP = re.compile(r"([\\`*\[\]{}|~$])")
@@ -95,9 +95,9 @@ _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;"}
 
 
-@lru_cache(maxsize=4096)  # ops, rules and layers come again in every row
+@lru_cache(maxsize=4096)  # ops, rules and layers repeat in every row
 def markdown(text: str) -> str:
-    """Escape a name for one Markdown table cell: it shows as written and does nothing else."""
+    """Escape a name for one Markdown table cell: it shows exactly as written."""
     text = clean(text)
     text = _MARKUP.sub(r"\\\1", text)
     text = re.sub(r"[&<]", lambda m: _ENTITIES[m.group()], text)
@@ -105,7 +105,7 @@ def markdown(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape what a pair's author wrote: paragraphs, list items and `code spans` stay, the rest shows as written."""
+    """Escape a pair author's text: paragraphs, list items and `code spans` stay, the rest shows as written."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[*-] )", text.strip())
     return "\n\n".join(_item(" ".join(p.split())) for p in paragraphs)
 

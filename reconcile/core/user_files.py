@@ -1,4 +1,4 @@
-"""Files that users hand in, read in one place: text, and JSON that is checked before anything works with it."""
+"""Reading files from users: text, and JSON that is checked before anything uses it."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ PART = 1 << 20
 PARTS = 1 << 10
 """A file is read in parts of ``PART`` bytes, up to ``PARTS`` of them: 1 GiB."""
 DEEP = 64
-"""So many lists and tables may stand inside each other."""
+"""The deepest nesting of lists and tables allowed."""
 DIGITS = 100
-"""A whole number has at most so many: 2^80 has 25, and Python prints no more than 4,300."""
+"""The most digits of a whole number: 2^80 has 25, and Python prints no more than 4,300."""
 
 _LARGEST: int = 10**DIGITS
-DEEPER = f"more than {DEEP} lists and tables stand inside each other"
+DEEPER = f"lists and tables are nested more than {DEEP} levels deep"
 LONGER = f"a number has more than {DIGITS} digits"
 
 
 class Unsound(ValueError):
-    """Data that cannot be used, whatever it is for; the message is half a sentence."""
+    """Data that reconcile does not accept from any file; the message is half a sentence."""
 
 
-def text(path: Path, what: str) -> str:
-    """The file's text, with a byte order mark or without; ``what`` is the file in words, such as "the mapping file".
+def text(path: Path, label: str) -> str:
+    """The file's text, with or without a byte order mark; ``label`` names the file in messages, such as "the mapping file".
 
-    Raises UsageError where it cannot be read, is too large or is not text in UTF-8.
+    Raises UsageError if it cannot be read, is too large or is not text in UTF-8.
     """
     try:
         regular(path)
         with path.open("rb") as file:
             parts = list(islice(iter(lambda: file.read(PART), b""), PARTS + 1))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        raise UsageError(f"cannot read {what} {brief(path)}: {reason(error)}.") from error
+        raise UsageError(f"cannot read {label} {brief(path)}: {reason(error)}.") from error
     if len(parts) > PARTS:
-        raise UsageError(f"{what} {brief(path)} is too large: reconcile reads up to {PART * PARTS >> 30} GiB.")
+        raise UsageError(f"{label} {brief(path)} is too large: reconcile reads up to {PART * PARTS >> 30} GiB.")
     try:
         return io.StringIO(b"".join(parts).decode("utf-8-sig"), newline=None).getvalue()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{what} {brief(path)} is not text in UTF-8.") from error
+        raise UsageError(f"{label} {brief(path)} is not text in UTF-8.") from error
 
 
 def regular(path: Path) -> None:
-    """Raise OSError, as opening it would, for what is not there, and for what is no file: a pipe would be waited for."""
+    """Raise OSError, as opening it would, if the file is missing or not a regular file: opening a pipe would block."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -59,8 +59,8 @@ def regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
 
 
-def there(path: Path) -> bool:
-    """Whether there is anything by that name, also where it cannot be read: reading it says why."""
+def exists(path: Path) -> bool:
+    """Whether anything exists at this path, even if it cannot be read: reading it says why."""
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -70,18 +70,18 @@ def there(path: Path) -> bool:
     return True
 
 
-def read_json(path: Path, what: str, remedy: str) -> Any:
-    """What the JSON file says; ``remedy`` is the sentence on what to do where it is damaged. Raises UsageError."""
+def read_json(path: Path, label: str, remedy: str) -> Any:
+    """The data in a JSON file; ``remedy`` says what to do if the file is damaged. Raises UsageError."""
     try:
-        return parse_json(text(path, what))
+        return parse_json(text(path, label))
     except Unsound as error:
-        raise UsageError(f"{what} {brief(path)} is damaged: it is not valid JSON ({error}). {remedy}") from error
+        raise UsageError(f"{label} {brief(path)} is damaged: it is not valid JSON ({error}). {remedy}") from error
 
 
-def parse_json(said: str) -> Any:
+def parse_json(content: str) -> Any:
     """The data in a JSON text. Raises Unsound for anything that is not JSON or that ``sound`` refuses."""
     try:
-        data = json.loads(said, object_pairs_hook=_table)
+        data = json.loads(content, object_pairs_hook=_table)
     except (Unsound, json.JSONDecodeError) as error:
         raise Unsound(str(error)) from error
     except RecursionError as error:
@@ -92,7 +92,7 @@ def parse_json(said: str) -> Any:
 
 
 def sound(data: Any) -> Any:
-    """The data itself, of JSON or TOML. Raises Unsound where it is too deep, and for numbers and texts that cannot be printed."""
+    """The given JSON or TOML data. Raises Unsound if it is nested too deeply or has numbers or texts that cannot be printed."""
     level = [data]
     for _ in range(DEEP + 1):
         level = [item for value in level for item in _inside(value)]
@@ -102,7 +102,7 @@ def sound(data: Any) -> Any:
 
 
 def _inside(value: Any) -> list[Any]:
-    """What stands in a list or table; nothing for any other value."""
+    """The items of a list, or the keys and values of a table; nothing for any other value."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, list):
@@ -110,7 +110,7 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, int) and not -_LARGEST < value < _LARGEST:
         raise Unsound(LONGER)
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise Unsound("a text has half a character (a lone surrogate)")
+        raise Unsound("a text contains half a character (a lone surrogate)")
     return []
 
 
@@ -118,5 +118,5 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise Unsound(f"{short(twice)} is there twice in one table")
+        raise Unsound(f"the key {short(twice)} appears twice in one table")
     return table

@@ -1,4 +1,4 @@
-"""Work: the integer components of one op execution, and the registry of formulas that give it."""
+"""Work: the integer components of one op execution, and the registry of formulas that compute it."""
 
 from __future__ import annotations
 
@@ -54,34 +54,34 @@ _counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
 ZERO = Work()
 
 LARGEST: int = 10**1000
-"""No op does so much; Python prints no number of more than 4,300 digits."""
+"""More than any op does; Python prints no number with more than 4,300 digits."""
 _INTS = {int}
 
 
 class UnknownWork(Exception):
-    """No formula gives the work of this op (or its shapes are not known). The message says which and why."""
+    """The work of this op is unknown: it has no formula, or its shapes are unknown. The message says which and why."""
 
 
 class NoWork(ValueError):
-    """What a formula returned cannot be the work of anything. The message is half a sentence: "it returned ..."."""
+    """A formula returned something that is not valid work. The message is half a sentence: "it returned ..."."""
 
 
-def checked(found: object, *, signed: bool = False) -> Work:
-    """What a formula returned, if it is work: whole numbers of at least 0 (those of numpy are made plain). Raises NoWork.
+def checked(value: object, *, signed: bool = False) -> Work:
+    """The value that a formula returned, if it is work: whole numbers of at least 0 (numpy's become ints). Raises NoWork.
 
-    ``signed`` is for what a counter counts, which may be below 0. Differences of two works do not come by here.
+    ``signed`` is for a counter's rule, which may return negative counts. Differences of two works are not checked here.
     """
-    if not isinstance(found, Work):
-        raise NoWork(f"it returned {short(found)}, which is not a Work")
-    counts = _counts(found)
+    if not isinstance(value, Work):
+        raise NoWork(f"it returned {short(value)}, which is not a Work")
+    counts = _counts(value)
     if set(map(type, counts)) != _INTS:
-        found = Work(*map(_whole, COMPONENTS, counts))
-        counts = _counts(found)
+        value = Work(*map(_whole, COMPONENTS, counts))
+        counts = _counts(value)
     least = 1 - LARGEST if signed else 0
     if min(counts) < least or max(counts) >= LARGEST:
-        name, count = next((n, c) for n, c in found.items() if not least <= c < LARGEST)
-        raise NoWork(f"it returned {name}={short(count)}, and a count is at least 0 and has at most 1,000 digits")
-    return found
+        name, count = next((n, c) for n, c in value.items() if not least <= c < LARGEST)
+        raise NoWork(f"it returned {name}={short(count)}, but a count must be at least 0 and have at most 1,000 digits")
+    return value
 
 
 def _whole(name: str, count: object) -> int:
@@ -90,7 +90,7 @@ def _whole(name: str, count: object) -> int:
             return index(count)  # type: ignore[arg-type]
         except TypeError:
             pass
-    raise NoWork(f"it returned {name}={short(count)}, and a count is a whole number")
+    raise NoWork(f"it returned {name}={short(count)}, but a count must be a whole number")
 
 
 class Formula(NamedTuple):
@@ -110,7 +110,7 @@ Compute = Callable[[Op], Work]
 def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
     """Register ``compute`` for these op names. ``source`` cites kernel, paper or decomposition.
 
-    Raises ValueError if one of them has a formula already, TypeError for names that are not text.
+    Raises ValueError if one of them already has a formula, TypeError for names that are not text.
     """
     if not all(isinstance(name, str) for name in (*ops, source)):
         raise TypeError(f"formula() takes names of ops and a source, all of them text, not {short((*ops, source))}")
@@ -124,7 +124,7 @@ def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
 
 
 def no_arithmetic(reason: str, *ops: str) -> None:
-    """Register ops whose work is nothing under every convention, with the reason (moves data, makes constants)."""
+    """Register ops whose work is 0 under every convention, with the reason (moves data, makes constants)."""
     for op in ops:
         _add(Formula(op, lambda _op: ZERO, reason, reason))
 
@@ -136,19 +136,19 @@ def _add(entry: Formula) -> None:
 
 
 def substitute(entry: Formula) -> None:
-    """Let this formula take the place of the one that is registered for its op."""
+    """Replace the formula that is registered for this op."""
     _REGISTRY[entry.op] = entry
 
 
 @contextmanager
 def scoped() -> Iterator[None]:
-    """Within this, registrations are temporary: a user's formulas end with the run that loaded them."""
-    held = dict(_REGISTRY)
+    """Within this context registrations are temporary: a user's formulas end with the run that loaded them."""
+    before = dict(_REGISTRY)
     try:
         yield
     finally:
         _REGISTRY.clear()
-        _REGISTRY.update(held)
+        _REGISTRY.update(before)
 
 
 def find(op: str) -> Formula | None:
@@ -167,7 +167,7 @@ def numel(shape: Shape) -> int:
 
 
 def known(shape: Shape) -> tuple[int, ...]:
-    """The shape as plain ints. Raises UnknownWork if any dimension is unknown, as one below 0 is."""
+    """The shape as plain ints. Raises UnknownWork if any dimension is unknown or below 0."""
     if shape is None:
         raise UnknownWork("shape unknown")
     dims: list[int] = []

@@ -16,8 +16,10 @@ from ..core.results import Claim
 from ..drift import baselines
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.environments import CURRENT, EnvironmentError_, ensure
+from ..launch.environments import CURRENT
 from ..launch.environments import load as load_environments
+from ..launch.interpreters import EnvironmentError_
+from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
 from ..launch.runner import collect, pair_file
 from ..launch.supervisor import Event

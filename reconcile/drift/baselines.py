@@ -249,7 +249,7 @@ def _write_file(path: Path, text: str) -> None:
     """Write a file completely or not at all. Raises UsageError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.one(path, text)
+        atomic.write_file(path, text)
     except OSError as error:
         raise UsageError(f"cannot write {brief(path)}: {reason(error)}. Choose another folder.") from error
     except UsageError as error:

@@ -1,8 +1,8 @@
 """Booking: from one item of a bridge to adjustments, in the fixed order of causes. Nothing here sees a ledger's value.
 
 A counter's value of one component is ``coefficient x counted x seen``; the convention's is ``weight x ran x times``.
-The difference is corrected cause by cause, each correction starting from what the ones before it have put right, so
-the parts add up by construction and no two of them undo each other.
+The difference is corrected cause by cause, and each correction starts from the result of those before it. So the parts add
+up by construction, and no two of them undo each other.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ PLAIN = ("add", "mul", "div", "cmp", "special")
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """One amount that has to be added to the counter's normalised total, in FLOPs."""
+    """One amount to add to the counter's normalised total, in FLOPs."""
 
     cause: Cause
     amount: int
 
 
 def scale(unit: str) -> int:
-    """By what a counter's unit is multiplied to get FLOPs: 2 for MAC, 1 for FLOP."""
+    """The factor from a counter's unit to FLOPs: 2 for MAC, 1 for FLOP."""
     return 2 if unit == MAC else 1
 
 
 def own_value(work: Work, unit: str) -> int:
-    """What these components add to a counter's total, in its own unit: a MAC is 1 MAC or 2 FLOP, the rest 1."""
+    """The amount that this work adds to a counter's total, in its own unit: a MAC is 1 MAC or 2 FLOP, the rest 1."""
     mac = work.mac if unit == MAC else 2 * work.mac
     return mac + work.add + work.mul + work.div + work.cmp + work.special
 
 
 def expected(item: Item, unit: str) -> int:
-    """What the rules expect this item to have added to its entry, in the counter's own unit."""
+    """The amount that, by the rules, this item added to its entry, in the counter's own unit."""
     return own_value(item.counted, unit) * item.seen
 
 
 def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
-    """Adjustments from what the counter includes to what ran, for one item; nothing for a gap."""
+    """The bookings that lead from the counter's work for one item to the work that ran; none for a gap."""
     if item.gap:
         return []
     if item.cause is not None:
@@ -72,8 +72,8 @@ def _whole(item: Item, cause: Cause, unit: str, convention: Convention) -> list[
 def _component(item: Item, name: str, unit_scale: int, convention: Convention, add: _Add) -> None:
     counted: int = getattr(item.counted, name)
     ran: int = getattr(item.ran, name)
-    natural = 2 if name == "mac" else 1  # FLOPs of one, were nothing doubled
-    coefficient = 2 if name == "mac" else unit_scale  # FLOPs the normalised counter gives it
+    natural = 2 if name == "mac" else 1  # FLOPs of one, without any doubling
+    coefficient = 2 if name == "mac" else unit_scale  # FLOPs of one in the normalised counter
     weight = convention.weight(name)
     if weight == 0:
         add(Cause.OUTSIDE_CONVENTION, -coefficient * counted * item.seen)

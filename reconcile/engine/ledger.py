@@ -1,4 +1,4 @@
-"""One ledger against its trace: entries held against the rules, items booked, everything in the pair's layers."""
+"""One ledger against its trace: entries checked against the rules, items booked, everything in the pair's layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .booking import book, expected, scale
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """A ledger and its way to the trace: ``adjustments`` lead from the counter's normalised total to the work that ran."""
+    """A ledger and its path to the trace: ``adjustments`` lead from the counter's normalised total to the work that ran."""
 
     ledger: LedgerResult
     adjustments: tuple[Adjustment, ...]
@@ -27,15 +27,15 @@ class Reconciled:
 
 
 def build(seen: View, trace: Trace) -> Bridge:
-    """The items of one ledger, by its counter's own bridge."""
+    """The items of one ledger, made by its counter's own bridge."""
     module = importlib.import_module(f"{COUNTERS[seen.counter].module}.bridge")
     bridge: Bridge = module.bridge(seen, trace)
     return bridge
 
 
 def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
-    """Hold every entry against the rules and book every item."""
-    seen = view(ledger)  # from here to the adjustments, no reported value is in reach
+    """Check every entry against the rules and book every item."""
+    seen = view(ledger)  # the adjustments are computed without access to any reported value
     bridge = build(seen, trace)
     adjustments = adjust(bridge, seen, align, convention)
     mismatches, checked, unchecked = _check(bridge, ledger, align)
@@ -72,7 +72,7 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
 
 
 def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
-    """Adjustments per cause, layer and kind of op, in booking order; items of the same make one line."""
+    """Adjustments per cause, layer and kind of op, in booking order; items that agree in all three make one line."""
     amounts: dict[tuple[Cause, str, str], int] = {}
     proofs: dict[tuple[Cause, str, str], list[Evidence]] = {}
     for item in bridge.items:
@@ -90,7 +90,7 @@ def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention)
 
 
 def evidence(item: Item, counter: str, layer: str) -> Evidence:
-    """The inputs an item's adjustments rest on."""
+    """The inputs from which an item's adjustments are computed."""
     return Evidence(
         side="from",
         counter=counter,
@@ -109,7 +109,7 @@ def evidence(item: Item, counter: str, layer: str) -> Evidence:
 
 
 def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mismatch, ...], int, int]:
-    """Expected against reported, entry by entry: the one place where the ledger's values enter."""
+    """Compare expected with reported values, entry by entry; only this function reads the ledger's values."""
     wanted: dict[str, int] = {}
     first: dict[str, Item] = {}
     for item in bridge.items:
@@ -118,15 +118,15 @@ def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mism
             if item.entry not in first or not first[item.entry].seen:
                 first[item.entry] = item
     reported = {entry.id: entry for entry in ledger.entries}
-    found = []
+    mismatches = []
     for id, amount in wanted.items():
         value = reported[id].value if id in reported else 0
         if value != amount:
             item = first[id]
             layer = align.layer(ledger.framework, item.layer)
-            found.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
+            mismatches.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
     unchecked = [id for id in reported if id not in wanted]
-    return tuple(found), len(reported) - len(unchecked), len(unchecked)
+    return tuple(mismatches), len(reported) - len(unchecked), len(unchecked)
 
 
 def _broken(mismatch: Mismatch, unit: str) -> str:
@@ -137,14 +137,14 @@ def _broken(mismatch: Mismatch, unit: str) -> str:
 
 
 def _gaps(bridge: Bridge, ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
-    found = []
+    residuals = []
     for item in bridge.items:
         if item.gap:
             counted = expected(item, ledger.unit) * scale(ledger.unit)
             amount = convention.flops(item.ran) * item.times - counted
             if amount:
-                found.append(Residual(align.layer(ledger.framework, item.layer), amount, item.gap))
-    return found
+                residuals.append(Residual(align.layer(ledger.framework, item.layer), amount, item.gap))
+    return residuals
 
 
 def _unchecked(bridge: Bridge, ledger: Ledger, align: Alignment) -> list[Residual]:

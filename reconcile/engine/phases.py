@@ -1,6 +1,6 @@
-"""A trace by layer and phase: forward, loss, both kinds of gradients, recomputation, the optimiser's step; and their ratio.
+"""A trace by layer and phase (forward, loss, both kinds of gradients, recomputation, optimiser), and the phases' ratio.
 
-Pure functions of a trace's rows: every FLOP of the trace stands in exactly one cell.
+Pure functions of a trace's rows: every FLOP of the trace is in exactly one cell.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRA
 from ..core.results import TraceResult
 
 GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
-"""What "the backward pass" is in a ratio: gradients, without the loss, what is recomputed for them, and the optimiser."""
+"""The phases of "the backward pass" in a ratio: gradients, but not the loss, the recomputation or the optimiser."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """One layer, or the whole: FLOPs by phase. Where not ``known``, some op's work is not, and these are lower bounds."""
+    """One layer, or the total: FLOPs by phase. If not ``known``, the work of some op is unknown and these are lower bounds."""
 
     layer: str
     flops: Mapping[str, int]
@@ -37,7 +37,7 @@ class PhaseRow:
 
     @property
     def ratio(self) -> Fraction | None:
-        """Backward over forward, exact. None where something is unknown, and where nothing is done forward."""
+        """Backward over forward, exact. None if something is unknown, or if the forward pass has no work."""
         return Fraction(self.backward, self.forward) if self.known and self.forward else None
 
 
@@ -54,17 +54,17 @@ class PhaseTable:
 
 
 def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None:
-    """The trace by layer and phase, None where it has the forward pass alone.
+    """The trace by layer and phase; None if it has only the forward pass.
 
-    A layer whose work is 0 in every phase under the convention has no row, unless some op's work is unknown there.
+    A layer whose work is 0 in every phase under the convention has no row, unless the work of one of its ops is unknown.
     """
     cells: dict[str, dict[str, int]] = {}
-    there: set[str] = set()
+    present: set[str] = set()
     for row in trace.rows:
-        held = cells.setdefault(row.layer, {})
-        held[row.phase] = held.get(row.phase, 0) + convention.flops(row.work)
-        there.add(row.phase)
-    if there <= {FORWARD}:
+        by_phase = cells.setdefault(row.layer, {})
+        by_phase[row.phase] = by_phase.get(row.phase, 0) + convention.flops(row.work)
+        present.add(row.phase)
+    if present <= {FORWARD}:
         return None
     holes = dict.fromkeys(unknown.layer for unknown in trace.unknown)
     rows = tuple(
@@ -72,12 +72,12 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
         for layer in dict.fromkeys([*cells, *holes])
         if layer in holes or any(cells[layer].values())
     )
-    columns = tuple(phase for phase in PHASES if phase in there)
+    columns = tuple(phase for phase in PHASES if phase in present)
     sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
     return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, trace.complete))
 
 
 def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
-    """The trace's FLOPs by phase, where there is more than the forward pass and every op's work is known."""
+    """The trace's FLOPs by phase; empty if it has only the forward pass or the work of an op is unknown."""
     table = phase_table(trace, convention)
     return {} if table is None or not trace.complete else dict(table.total.flops)

@@ -1,4 +1,4 @@
-"""Amounts again, from evidence alone: what makes an adjustment checkable by somebody who doubts it."""
+"""Recompute amounts from evidence alone, so that you can check any adjustment that you doubt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recompute(
     """The amount of an adjustment, in FLOPs under the convention.
 
     ``ops``: trace ops by ``framework:id``; ``versions``: package versions by counter (they select the rules).
-    Raises KeyError if the evidence names an op or counter that is not there.
+    Raises KeyError if the evidence names an op or counter that does not exist.
     """
     return sum(_amount(line.cause, proof, ops, versions, convention) for proof in line.evidence)
 
@@ -96,7 +96,7 @@ def _per_call(total: Work, times: int) -> Work:
 
 
 def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:
-    """Between traces: the component's sum over the second one's ops, less that over the first one's, in the registry's order."""
+    """Between traces: the component's sum over the second trace's ops minus its sum over the first's, in the registry's order."""
     present = {id.partition(":")[0] for id in ops}
     first = next(name for name in frameworks() if name in present)
     delta = 0

@@ -17,7 +17,7 @@ from .traces import differences, layer_work, trace_name, trace_result
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A trace or ledger that could not be had: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence."""
+    """A trace or ledger that could not be obtained: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence."""
 
     name: str
     framework: str
@@ -29,7 +29,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """All that the engine makes of one run."""
+    """Everything that the engine computes from one run."""
 
     traces: tuple[TraceResult, ...]
     ledgers: tuple[LedgerResult, ...]
@@ -46,8 +46,8 @@ def reconcile(
 ) -> Books:
     """Reconcile every ledger with the trace of its framework, and the traces with each other.
 
-    Statements cover every counter to its trace, the traces, and every counter of the first framework to every counter
-    of the second.
+    There is a statement from every counter to its trace, one between the traces, and one from every counter of the first
+    framework to every counter of the second.
     """
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
     results = [trace_result(t, align, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces]
@@ -109,11 +109,11 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
 
 
 def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> LedgerResult:
-    """A ledger whose framework has no trace: its own numbers stand, nothing can be checked."""
+    """A ledger whose framework has no trace: its own numbers are kept, but nothing can be checked."""
     empty = Trace(ledger.framework, {}, "", (), (), (), (), ())
     bare = reconcile_ledger(ledger._replace(sightings=()), empty, align, Convention("nothing")).ledger
     fields = {name: getattr(bare, name) for name in bare.__dataclass_fields__}
-    reason = f"there is no trace to hold it against: {trace.reason}"
+    reason = f"there is no trace to compare it with: {trace.reason}"
     return LedgerResult(**{**fields, "state": State.NOT_COMPARABLE, "reason": reason})
 
 
@@ -175,7 +175,7 @@ def _across(
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a statement between runs: a name for it, the ledger and the trace it is held against."""
+    """One end of a statement between runs: its name, the ledger, and the trace that the ledger is reconciled with."""
 
     name: str
     ledger: Ledger
@@ -183,7 +183,7 @@ class End:
 
 
 def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> Statement:
-    """From one counter in one environment to one in another: A to its trace, trace to trace, and on to B."""
+    """The statement from a counter in one environment to a counter in another: A to its trace, trace to trace, and on to B."""
     left = reconcile_ledger(a.ledger, a.trace, align, convention)
     right = reconcile_ledger(b.ledger, b.trace, align, convention)
     middle = () if a.trace is b.trace else differences(a.trace, b.trace, align, convention)
@@ -191,13 +191,14 @@ def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> St
 
 
 def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
-    """From ledger to ledger, each under its name, where ``middle`` leads from the work of the one to that of the other."""
+    """The statement from ledger to ledger, each with its name; ``middle`` leads from the work of the first to that of the
+    second."""
     left, right = _closed(*a), _closed(*b)
     return chain((left, close(left.to, right.to, (left.to_total, right.to_total), middle, ()), turn(right)))
 
 
 def _closed(name: str, done: Reconciled) -> Statement:
-    """From a ledger to the work that ran, which is where its lines and residuals lead to."""
+    """The statement from a ledger to the work that ran, to which its lines and residuals lead."""
     total = done.ledger.normalised_total
     assert total is not None
     ran = total + sum(line.amount for line in done.adjustments) + sum(r.amount for r in done.residuals)
@@ -217,8 +218,10 @@ def _layers(
     names += [line.layer for done in bridged.values() for line in done.adjustments]
     names += [r.layer for done in bridged.values() for r in done.residuals]
     ran = dict.fromkeys(align.layer(framework, path) for framework, trace in raw.items() for path in trace.layers)
-    there = set(names)
-    names = [name for name in ran if name in there] + names  # in the order of execution, as far as they ran
+    occurring = set(names)
+    names = [
+        name for name in ran if name in occurring
+    ] + names  # layers that ran, in the order of execution, come first
     causes: dict[str, dict[str, dict[Cause, int]]] = {}
     residuals: dict[str, dict[str, int]] = {}
     for counter, done in bridged.items():
@@ -226,8 +229,8 @@ def _layers(
             cell = causes.setdefault(line.layer, {}).setdefault(counter, {})
             cell[line.cause] = cell.get(line.cause, 0) + line.amount
         for r in done.residuals:
-            held = residuals.setdefault(r.layer, {})
-            held[counter] = held.get(counter, 0) + r.amount
+            by_counter = residuals.setdefault(r.layer, {})
+            by_counter[counter] = by_counter.get(counter, 0) + r.amount
     return tuple(
         LayerRow(
             layer=name,

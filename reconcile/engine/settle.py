@@ -1,4 +1,4 @@
-"""Reconciling what the workers found: pure functions of it, under one convention or under each."""
+"""Reconcile the workers' results: pure functions, under one convention or under each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reconcile import Books, Missing, reconcile
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What the workers found: the pair's own words, traces and ledgers, or why one is missing."""
+    """The workers' results: the pair's description, traces and ledgers, or why one is missing."""
 
     meta: Mapping[str, Any]
     traces: tuple[Trace | Missing, ...]
@@ -28,29 +28,29 @@ class Collected:
 
 
 def settle_each(
-    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+    collected: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
 ) -> RunResult:
-    """As ``settle``, with the same under the other conventions as ``others``."""
-    rows = _aligned(found, mapping)
-    others = tuple(_settled(found, rows, c, conventions) for c in conventions.values() if c.name != convention.name)
-    return replace(_settled(found, rows, convention, conventions), others=others)
+    """As ``settle``, with the results under the other conventions in ``others``."""
+    rows = _aligned(collected, mapping)
+    others = tuple(_settled(collected, rows, c, conventions) for c in conventions.values() if c.name != convention.name)
+    return replace(_settled(collected, rows, convention, conventions), others=others)
 
 
 def settle(
-    found: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
+    collected: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
 ) -> RunResult:
-    """Reconcile what was collected under a convention. Raises UsageError for a mapping file that cannot be used."""
-    return _settled(found, _aligned(found, mapping), convention, conventions)
+    """Reconcile the collected results under a convention. Raises UsageError for a mapping file that cannot be used."""
+    return _settled(collected, _aligned(collected, mapping), convention, conventions)
 
 
-def _aligned(found: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
-    """How layers become rows: no convention has a say in that, and no more of a training step than the model's call."""
-    traces = [_called(trace) for trace in found.traces if isinstance(trace, Trace)]
-    return alignment(list(map(Layer.from_list, found.meta["layers"])), traces, mapping)
+def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
+    """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
+    traces = [_called(trace) for trace in collected.traces if isinstance(trace, Trace)]
+    return alignment(list(map(Layer.from_list, collected.meta["layers"])), traces, mapping)
 
 
 def _called(trace: Trace) -> Trace:
-    """What ran of a trace when the model was called."""
+    """The trace of the model's call alone: of a training step, the forward pass."""
     if all(op.phase != LOSS for op in trace.ops):
         return trace
     ops = tuple(op for op in trace.ops if op.phase == FORWARD)
@@ -58,20 +58,20 @@ def _called(trace: Trace) -> Trace:
 
 
 def _settled(
-    found: Collected,
+    collected: Collected,
     aligned: tuple[Alignment, tuple[Match, ...]],
     convention: Convention,
     conventions: Mapping[str, Convention],
 ) -> RunResult:
-    meta = found.meta
+    meta = collected.meta
     align, rows = aligned
-    books = reconcile(found.traces, found.ledgers, align, convention, conventions)
+    books = reconcile(collected.traces, collected.ledgers, align, convention, conventions)
     return RunResult(
         model=meta["name"],
-        pass_="+".join(_phases(found.traces)),
+        pass_="+".join(_phases(collected.traces)),
         convention=convention,
         params=meta["params"],
-        environment=_environment(found),
+        environment=_environment(collected),
         description=meta["doc"],
         traces=books.traces,
         ledgers=books.ledgers,
@@ -79,16 +79,16 @@ def _settled(
         statements=books.statements,
         exit_code=exit_code(books),
         notes=tuple(meta["notes"]),
-        inputs=_inputs(found),
+        inputs=_inputs(collected),
         alignment=rows,
     )
 
 
-def _inputs(found: Collected) -> dict[str, str]:
-    """What the model was called with, by framework: as its trace says, else as the pair does."""
-    given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in found.meta.get("inputs", ()))
+def _inputs(collected: Collected) -> dict[str, str]:
+    """The model's inputs by framework: from its trace, else from the pair."""
+    given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in collected.meta.get("inputs", ()))
     texts = {}
-    for trace in found.traces:
+    for trace in collected.traces:
         notes = trace.notes if isinstance(trace, Trace) else ()
         told = next((note for note in notes if note.startswith(CALLED_WITH)), "")
         texts[trace.framework] = told.removeprefix(CALLED_WITH) or given
@@ -96,7 +96,7 @@ def _inputs(found: Collected) -> dict[str, str]:
 
 
 def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
-    """Phases of what ran, in their order, a training step as one; the forward pass where there is no trace."""
+    """The phases that ran, in order; a training step is one phase, and the forward pass stands in if there is no trace."""
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
     if LOSS in ran:
         return (TRAINING,)
@@ -106,7 +106,7 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
 def exit_code(books: Books) -> int:
     """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
 
-    A counter that was not run, as it cannot see this pass at all, leaves nothing open where another one was.
+    A counter that was not run because it cannot see this pass leaves nothing open if another counter was run.
     """
     unseeing = blind(books.ledgers)
     states = {t.state for t in books.traces}
@@ -118,14 +118,14 @@ def exit_code(books: Books) -> int:
 
 
 def blind(ledgers: Sequence[LedgerResult]) -> set[str]:
-    """Counters that were not run, as they cannot see this pass at all; none where no other was run."""
-    found = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
-    return found if len(found) < len(ledgers) else set()
+    """Counters that were not run because they cannot see this pass; empty if no other counter was run."""
+    counters = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
+    return counters if len(counters) < len(ledgers) else set()
 
 
 def _environment(collected: Collected) -> dict[str, str]:
-    found = {"reconcile": __version__}
+    versions = {"reconcile": __version__}
     for record in (*collected.traces, *collected.ledgers):
         if not isinstance(record, Missing):
-            found.update(record.versions)
-    return dict(sorted(found.items()))
+            versions.update(record.versions)
+    return dict(sorted(versions.items()))

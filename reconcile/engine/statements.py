@@ -1,7 +1,7 @@
-"""The algebra of statements: close one, turn it round, chain several, net their lines.
+"""The algebra of statements: close one, reverse it, chain several, net their lines.
 
-Every counter has a statement to its trace, and the traces have one between them. Every other statement is a chain of
-these: A to its trace, trace to trace, and B's own statement turned round.
+Every counter has a statement to its trace, and there is one between the traces. Every other statement is a chain of these:
+A to its trace, trace to trace, and B's own statement reversed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..core.causes import ORDER, Cause, State
 from ..core.results import Adjustment, Evidence, Residual, RunResult, Statement
 
 WORST = (State.FAILED, State.SKIPPED, State.NOT_COMPARABLE)
-"""States without a residual; a chain takes the first of these that one of its steps has."""
+"""States without a residual; a chain takes the first state of this list that any of its steps has."""
 
 UNATTRIBUTED = "(unattributed)"
 _OTHER_SIDE = {"from": "to", "to": "from"}
@@ -27,20 +27,20 @@ def close(
     lines: Sequence[Adjustment],
     residuals: Sequence[Residual],
 ) -> Statement:
-    """A statement that foots: what the lines leave open is residual, attributed as far as it can be."""
+    """A statement that adds up: the remainder after all lines is the residual, attributed to layers as far as possible."""
     from_total, to_total = totals
     assert from_total is not None
     assert to_total is not None
     residual = to_total - from_total - sum(a.amount for a in lines)
-    found = [r for r in residuals if r.amount]
-    rest = residual - sum(r.amount for r in found)
+    remaining = [r for r in residuals if r.amount]
+    rest = residual - sum(r.amount for r in remaining)
     if rest:
-        found.append(Residual(UNATTRIBUTED, rest, "no layer accounts for this part"))
-    if found:
-        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in found[:3])
+        remaining.append(Residual(UNATTRIBUTED, rest, "no layer accounts for this part"))
+    if remaining:
+        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in remaining[:3])
     else:
         state, reason = (State.EXPLAINED if lines else State.EQUAL), ""
-    return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(found))
+    return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(remaining))
 
 
 def blocked(
@@ -51,12 +51,12 @@ def blocked(
     totals: tuple[int | None, int | None],
     lines: Sequence[Adjustment] = (),
 ) -> Statement:
-    """A statement that cannot be made, with the state and the sentence that say why; what is known of it stands."""
+    """A statement that cannot be completed, with the state and the sentence that say why; known totals and lines are kept."""
     return Statement(from_, to, state, reason, totals[0], totals[1], tuple(lines), None, ())
 
 
 def turn(statement: Statement) -> Statement:
-    """The same statement read from its end."""
+    """The same statement in the opposite direction."""
     return replace(
         statement,
         from_=statement.to,
@@ -75,9 +75,9 @@ def _turned(line: Adjustment) -> Adjustment:
 
 
 def chain(steps: Sequence[Statement]) -> Statement:
-    """One statement from where the first of these begins to where the last one ends; each goes on where one ended.
+    """One statement from the start of the first step to the end of the last; each step starts where the previous one ended.
 
-    Lines are netted, residuals of one layer added up. Two residuals that cancel leave the statement unexplained.
+    Lines are netted, and residuals of the same layer are added. Two residuals that cancel leave the statement unexplained.
     """
     first, last = steps[0], steps[-1]
     totals = (first.from_total, last.to_total)
@@ -92,19 +92,19 @@ def chain(steps: Sequence[Statement]) -> Statement:
 
 
 def _by_layer(residuals: Iterable[Residual]) -> list[Residual]:
-    found: dict[str, Residual] = {}
+    residuals_by_layer: dict[str, Residual] = {}
     for r in residuals:
-        before = found.get(r.layer)
-        found[r.layer] = r if before is None else replace(before, amount=before.amount + r.amount)
-    return list(found.values())
+        before = residuals_by_layer.get(r.layer)
+        residuals_by_layer[r.layer] = r if before is None else replace(before, amount=before.amount + r.amount)
+    return list(residuals_by_layer.values())
 
 
 def net(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
-    """Lines of the same cause and layer as one, so that no two of them offset each other; those that cancel vanish."""
+    """Merge lines of the same cause and layer, so that no two of them offset each other; lines that cancel vanish."""
     groups: dict[tuple[Cause, str], list[Adjustment]] = {}
     for line in lines:
         groups.setdefault((line.cause, line.layer), []).append(line)
-    found = []
+    netted = []
     for (cause, layer), members in groups.items():
         amount = sum(m.amount for m in members)
         if amount:
@@ -112,12 +112,12 @@ def net(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
             counters = dict.fromkeys(m.counter for m in members)
             proofs = tuple(e for m in members for e in m.evidence)
             counter = next(iter(counters)) if len(counters) == 1 else ""
-            found.append(Adjustment(cause, layer, ops, counter, amount, proofs))
-    return tuple(sorted(found, key=lambda a: ORDER[a.cause]))
+            netted.append(Adjustment(cause, layer, ops, counter, amount, proofs))
+    return tuple(sorted(netted, key=lambda a: ORDER[a.cause]))
 
 
 def statement_between(result: RunResult, from_: str, to: str) -> Statement | None:
-    """The run's own statement where it has one, else one put together; None if a name is not in this run."""
+    """The run's own statement if it has one, else a chain of its statements; None if a name is not in this run."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     by_ends |= {(s.to, s.from_): turn(s) for s in result.statements if (s.to, s.from_) not in by_ends}
     if (from_, to) in by_ends:

@@ -1,4 +1,4 @@
-"""Traces at home: their work, what makes them incomplete, and what really differs between two of them."""
+"""Traces at home: their work, why they are incomplete, and the real differences between two of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def trace_name(framework: str) -> str:
 
 
 def trace_result(trace: Trace, align: Alignment, conventions: Mapping[str, Convention]) -> TraceResult:
-    """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete; it is named."""
+    """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it."""
     rows: list[TraceRow] = []
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
     idle: Counter[str] = Counter()
@@ -62,7 +62,7 @@ def _row(op: Op, layer: str, work: Work) -> TraceRow:
 
 
 def _classify(op: Op, idle: Counter[str], integers: Counter[str]) -> None:
-    """Ops without work: those that never do arithmetic, and those that compute on integers here."""
+    """Count an op without work: it never does arithmetic, or it computes on integers here."""
     entry = find(op.op)
     if entry is not None and not entry.zero_reason and is_integer_op(op):
         integers[op.op] += op.calls
@@ -78,7 +78,7 @@ def _incomplete(unknown: list[Unknown]) -> str:
 
 
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
-    """FLOPs per layer of the pair; None where an op of the layer has no known work. Layers without work are left out."""
+    """FLOPs per layer of the pair; None if the work of one of its ops is unknown. Layers without work are left out."""
     sums: dict[str, int | None] = {}
     for op in trace.ops:
         layer = align.layer(trace.framework, op.layer)
@@ -87,19 +87,19 @@ def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[s
         except UnknownWork:
             sums[layer] = None
             continue
-        held = sums.get(layer, 0)
-        if flops and held is not None:
-            sums[layer] = held + flops
+        so_far = sums.get(layer, 0)
+        if flops and so_far is not None:
+            sums[layer] = so_far + flops
     return sums
 
 
 def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
     """Real differences from trace ``a`` to trace ``b``: per layer and component, with the ops that have it.
 
-    Other multiply-adds are real-work-differs; the same layer by other elementary operations implementation-differs.
+    A difference in multiply-adds is real-work-differs; one in other elementary operations alone is implementation-differs.
     """
     left, right = _by_layer(a, align), _by_layer(b, align)
-    found = []
+    adjustments = []
     for layer in align.order([*left, *right]):
         x, y = left.get(layer, {}), right.get(layer, {})
         delta = {name: _sum(y, name) - _sum(x, name) for name in COMPONENTS}
@@ -108,17 +108,17 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
             if amount:
                 real = delta["mac"] and name in MAC_COMPONENTS
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
-                found.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
-    return tuple(found)
+                adjustments.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
+    return tuple(adjustments)
 
 
 def _by_layer(trace: Trace, align: Alignment) -> dict[str, dict[str, tuple[Op, Work]]]:
-    found: dict[str, dict[str, tuple[Op, Work]]] = {}
+    by_layer: dict[str, dict[str, tuple[Op, Work]]] = {}
     for op in trace.ops:
         work = work_of(op) * op.calls
         if work:
-            found.setdefault(align.layer(trace.framework, op.layer), {})[op.id] = (op, work)
-    return found
+            by_layer.setdefault(align.layer(trace.framework, op.layer), {})[op.id] = (op, work)
+    return by_layer
 
 
 def _sum(ops: Mapping[str, tuple[Op, Work]], component: str) -> int:
@@ -153,6 +153,6 @@ def _proof(
 
 
 def _spelled(trace: Trace, ops: Mapping[str, tuple[Op, Work]], component: str) -> str:
-    """``tf 3 x Mul``: the kinds of op that have the component, and how many of each stand in the trace."""
+    """``tf 3 x Mul``: the kinds of op that have the component, and how many of each the trace has."""
     kinds = Counter(op.op for op, work in ops.values() if getattr(work, component))
     return f"{trace.framework} " + (", ".join(f"{n} x {kind}" for kind, n in kinds.items()) or "none")

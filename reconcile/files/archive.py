@@ -1,9 +1,9 @@
-"""A zip archive's own directory: sizes, names and places of its members, before anything in it is unpacked.
+"""A zip archive's directory: sizes, names and offsets of its members, checked before anything is unpacked.
 
-What is refused: paths that lead out of the archive, two members of one name or of names that differ in capitals alone,
-odd spellings, members that overlap or unpack to more than they can hold honestly (a "zip bomb":
-https://www.bamsoftware.com/hacks/zipbomb/), encrypted ones, links, and archives that have more than one reading
-(layout.py). A framework is handed none of these archives, but a fresh one of the members that were looked at.
+This rejects paths that point outside the archive, members whose names are equal or differ only in case, odd spellings,
+members that overlap or unpack to implausible sizes (a "zip bomb": https://www.bamsoftware.com/hacks/zipbomb/), encrypted
+members, links, and archives that can be read in more than one way (layout.py). A framework never gets the original archive,
+but a new one made of the members that were checked.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from . import layout
 TAIL = layout.END.size + 0xFFFF
 
 DIRECTORY = 32 << 20
-"""Bytes of directory that are read: a quarter of a million members."""
+"""The longest directory in bytes that is read: a quarter of a million members."""
 RATIO = 100
-"""How much smaller a member may be packed. Weights are packed to 0.9 of their size, text to 0.1."""
+"""The highest compression ratio of a member. Weights compress to 0.9 of their size, text to 0.1."""
 SMALL = 1 << 20
-"""Bytes below which the ratio says nothing."""
+"""Below this size in bytes the ratio means nothing."""
 
 
 class Hostile(Exception):
-    """An archive that is not to be opened; the message says why."""
+    """An archive that must not be opened; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Names of the members, and bytes that they unpack to."""
+class Contents:
+    """Names of the members, and their total unpacked size in bytes."""
 
     names: frozenset[str]
     size: int
 
 
-def inspect(path: Path, limit: int | None) -> Held:
-    """The members of an archive. Raises Hostile; ``limit`` is in bytes unpacked, None for an archive that is trusted."""
+def inspect(path: Path, limit: int | None) -> Contents:
+    """The members of an archive. Raises Hostile; ``limit`` is the unpacked size in bytes, None for a trusted archive."""
     with path.open("rb") as file:
         members = _members(file, limit)[1]
-    return Held(frozenset(member.filename for member in members), sum(member.file_size for member in members))
+    return Contents(frozenset(member.filename for member in members), sum(member.file_size for member in members))
 
 
 def contents(
     file: BinaryIO, limit: int, named: Callable[[Iterable[str]], None] = lambda _: None
 ) -> Iterator[tuple[str, bytes]]:
-    """Each member's name and its bytes, read once, out of an archive that has been looked at here. Raises Hostile, and what
-    ``named`` raises of the names, before any of them is read."""
+    """Each member's name and bytes, each read once, from an archive that is checked here. Raises Hostile; ``named`` gets the
+    names before any member is read, and may raise."""
     archive, members = _members(file, limit)
     named(member.filename for member in members)
     for member in members:
@@ -65,7 +65,7 @@ def contents(
 
 
 def packed(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
-    """A fresh archive of these members in memory: nothing is packed, nothing stands between them."""
+    """A new archive of these members in memory, uncompressed and without gaps."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, data in members:
@@ -80,7 +80,7 @@ def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[z
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, struct.error) as error:
-        raise Hostile(f"it is no whole zip archive: {error}") from error
+        raise Hostile(f"it is not a complete zip archive: {error}") from error
     members = archive.infolist()
     seen: set[str] = set()
     for member in members:
@@ -89,21 +89,20 @@ def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[z
     size = sum(member.file_size for member in members)
     if limit is not None and size > limit:
         raise Hostile(
-            f"it unpacks to {size:,} bytes, more than the {limit:,} that are opened without asking; --trust-file opens it "
-            "all the same"
+            f"it unpacks to {size:,} bytes, more than the limit of {limit:,}; pass --trust-file to open it anyway"
         )
     if limit is not None:
         try:
             layout.check(file, length, members)
         except layout.Unclear as error:
             raise Hostile(
-                f"it can be read in more than one way: {error}; save the model again, or --trust-file opens it all the same"
+                f"it can be read in more than one way: {error}; save the model again, or pass --trust-file to open it anyway"
             ) from error
     return archive, members
 
 
 def _directory(file: BinaryIO, size: int) -> None:
-    """Refuse an archive whose directory is missing or too long to be read."""
+    """Reject an archive whose directory is missing or too long."""
     file.seek(max(0, size - TAIL))
     tail = file.read(TAIL)
     at = tail.rfind(b"PK\x05\x06")
@@ -116,34 +115,36 @@ def _directory(file: BinaryIO, size: int) -> None:
         if at64 >= 0 and len(tail) - at64 >= 48:
             (length,) = struct.unpack_from("<Q", tail, at64 + 40)
     if length > min(size, DIRECTORY):
-        raise Hostile(f"its directory is said to be {length:,} bytes long, which no model's is")
+        raise Hostile(f"its directory claims to be {length:,} bytes long, which is too long for a model")
 
 
 def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
     name = member.filename
     key = name if trusted else name.casefold()
     if key in seen:
-        raise Hostile(f"it has two members called {name!r}{'' if trusted else ', capitals apart'}")
+        raise Hostile(f"it has two members called {name!r}{'' if trusted else ', ignoring case'}")
     seen.add(key)
     parts = name.replace("\\", "/").split("/")
     if os.path.isabs(name) or name.startswith("\\") or ".." in parts or ":" in parts[0] or "\0" in name:
-        raise Hostile(f"its member {name!r} leads out of the archive")
+        raise Hostile(f"its member {name!r} points outside the archive")
     if not trusted and not (
         name == member.orig_filename and _is_plain(name) and not (member.is_dir() and member.file_size)
     ):
-        raise Hostile(f"its member {name!r} is spelled as no model's is")
+        raise Hostile(f"its member {name!r} has a name that no model file uses")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise Hostile(f"its member {name!r} is a link")
     if member.flag_bits & 1:
         raise Hostile(f"its member {name!r} is encrypted")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Hostile(f"its member {name!r} is packed in a way that no model's is")
+        raise Hostile(f"its member {name!r} uses a compression method that no model file uses")
     if member.compress_type == zipfile.ZIP_STORED and member.file_size != member.compress_size:
-        raise Hostile(f"its member {name!r} is said to be {member.file_size:,} and {member.compress_size:,} bytes long")
+        raise Hostile(
+            f"its member {name!r} claims to be both {member.file_size:,} and {member.compress_size:,} bytes long"
+        )
     if member.file_size > max(SMALL, RATIO * member.compress_size) and not trusted:
         raise Hostile(
             f"its member {name!r} is {member.compress_size:,} bytes that unpack to {member.file_size:,}: a zip bomb, or "
-            "nothing but zeros; --trust-file opens it all the same"
+            "nothing but zeros; pass --trust-file to open it anyway"
         )
 
 
@@ -159,7 +160,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _apart(members: list[zipfile.ZipInfo], size: int) -> None:
-    """Refuse members that share bytes: one packed stream that unpacks many times over."""
+    """Reject members that share bytes: one compressed stream that unpacks many times over."""
     end = 0
     for member in sorted(members, key=lambda m: m.header_offset):
         if member.header_offset < end or member.header_offset + member.compress_size > size:

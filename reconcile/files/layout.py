@@ -1,10 +1,10 @@
-"""The bytes of a zip archive around its members: whether every reader would find the same members in it.
+"""The bytes of a zip archive around its members: check that every reader finds the same members in it.
 
-Readers disagree about archives that are not as APPNOTE.TXT says: Python's zipfile looks for the zip64 record where it
-must stand, miniz (PyTorch's) where a locator points to; both take for the directory's place what stands before the end,
-and for a member's name what the directory says, whatever its own header says. Here an archive has one reading: its
-members follow each other from the first byte without a gap, their headers say what the directory says, the directory
-follows, then its one end.
+Readers disagree about archives that break the rules of APPNOTE.TXT: Python's zipfile looks for the zip64 record at its fixed
+offset, miniz (PyTorch's) where a locator points to; both expect the directory right before the end record, and both take a
+member's name from the directory, not from the member's own header. An archive that passes here has one reading: its members
+follow each other from the first byte without a gap, their headers agree with the directory, the directory follows, and then
+its only end record.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LOCAL = struct.Struct("<4sHHHHHIIIHH")
 """Local file header, 4.3.7: signature, version, flags, method, time, date, CRC, packed, unpacked, lengths of name and extra."""
 
 DESCRIBED = 8
-"""The flag of a member whose sum and sizes follow its data (4.4.4, bit 3)."""
+"""The flag of a member whose checksum and sizes follow its data (4.4.4, bit 3)."""
 FOLDER = 0x10
-"""The external attribute of a folder (4.4.15): miniz reads no bytes of such a member, and gives back what was in memory."""
+"""The external attribute of a folder (4.4.15): miniz reads no bytes of such a member and returns uninitialised memory."""
 UNKNOWN = 0xFFFFFFFF
 """A size that is in the zip64 extra field."""
 ZIP64, TIMES, OWNER, PADDING = 0x0001, 0x5455, 0x7875, 0x4246
-"""Extra fields: sizes of 64 bits (4.5.3); Info-ZIP's times and owner; what PyTorch aligns tensors with."""
+"""Extra fields: 64-bit sizes (4.5.3); Info-ZIP's times and owner; PyTorch's padding that aligns tensors."""
 
 
 class Unclear(Exception):
@@ -38,7 +38,7 @@ class Unclear(Exception):
 
 
 class End(NamedTuple):
-    """What an archive's end says: members, the directory's length and its place."""
+    """The contents of an end record: number of members, the directory's length and its offset."""
 
     members: int
     length: int
@@ -46,47 +46,46 @@ class End(NamedTuple):
 
 
 def check(file: BinaryIO, size: int, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Raise Unclear unless these members, as zipfile found them, are what any reader would find in the archive."""
+    """Raise Unclear unless every reader would find the members that zipfile found."""
     end = _end(file, size)
     if end.members != len(members):
-        raise Unclear(f"its end counts {end.members} members, its directory has {len(members)}")
-    place = 0
+        raise Unclear(f"its end record counts {end.members} members, but its directory has {len(members)}")
+    offset = 0
     for member in sorted(members, key=lambda m: m.header_offset):
-        if member.header_offset != place:
-            raise Unclear(f"there are other bytes before its member {member.filename!r}")
-        place = _after(file, member, end.offset)
-    if place != end.offset:
-        raise Unclear("there are other bytes before its directory")
+        if member.header_offset != offset:
+            raise Unclear(f"there are unexpected bytes before its member {member.filename!r}")
+        offset = _after(file, member, end.offset)
+    if offset != end.offset:
+        raise Unclear("there are unexpected bytes before its directory")
 
 
 def _end(file: BinaryIO, size: int) -> End:
-    """The end records, which are the archive's last bytes and agree with each other."""
+    """The end record; it must be at the very end of the archive, and both end records must agree."""
     long = END64.size + LOCATOR.size + END.size
     file.seek(max(0, size - long))
     tail = file.read(long)
     mark, disk, first, here, count, length, offset, comment = END.unpack(tail[-END.size :])
     if mark != b"PK\x05\x06" or comment:
-        raise Unclear("something follows its end")
-    said = End(count, length, offset)
+        raise Unclear("there is data after its end record")
+    stated = End(count, length, offset)
     start = size - END.size
     if tail[-END.size - LOCATOR.size :].startswith(b"PK\x06\x07"):
-        found = _end64(tail, size - long)
-        if any(
-            short not in (whole, top) for short, whole, top in zip(said, found, (0xFFFF, UNKNOWN, UNKNOWN), strict=True)
-        ):
-            raise Unclear("its two ends disagree")
-        said, start = found, size - long
-    if disk or first or here != count or said.offset + said.length != start:
-        raise Unclear("its end does not follow its directory")
-    return said
+        stated64 = _end64(tail, size - long)
+        tops = (0xFFFF, UNKNOWN, UNKNOWN)
+        if any(short not in (long_, top) for short, long_, top in zip(stated, stated64, tops, strict=True)):
+            raise Unclear("its two end records disagree")
+        stated, start = stated64, size - long
+    if disk or first or here != count or stated.offset + stated.length != start:
+        raise Unclear("its end record does not follow its directory")
+    return stated
 
 
 def _end64(tail: bytes, at: int) -> End:
-    """The zip64 record, which the locator says is where it must be."""
+    """The zip64 record; the locator must point to its fixed offset."""
     if len(tail) < END64.size + LOCATOR.size + END.size:
         raise Unclear("its zip64 record is missing")
     _, disk, offset, disks = LOCATOR.unpack_from(tail, END64.size)
-    mark, rest, _, _, here, first, mine, count, length, place = END64.unpack_from(tail)
+    mark, rest, _, _, here, first, here_count, count, length, directory = END64.unpack_from(tail)
     if (
         disk
         or disks != 1
@@ -95,66 +94,66 @@ def _end64(tail: bytes, at: int) -> End:
         or rest != END64.size - 12
         or here
         or first
-        or mine != count
+        or here_count != count
     ):
         raise Unclear("its zip64 locator does not point to the record before it")
-    return End(count, length, place)
+    return End(count, length, directory)
 
 
 def _after(file: BinaryIO, member: zipfile.ZipInfo, limit: int) -> int:
-    """Where a member ends, its own header saying of it what the directory says."""
+    """The offset where a member ends; its own header must agree with the directory."""
     name = member.filename
     if bool(member.external_attr & FOLDER) != member.is_dir():
-        raise Unclear(f"its member {name!r} is said to be a folder, or a folder to be none")
+        raise Unclear(f"its member {name!r} is marked as a folder but is a file, or the reverse")
     file.seek(member.header_offset)
     header = file.read(LOCAL.size)
     if len(header) < LOCAL.size or not header.startswith(b"PK\x03\x04"):
-        raise Unclear(f"there is no header of its member {name!r}")
+        raise Unclear(f"its member {name!r} has no header")
     _, _, flags, method, _, _, crc, packed, unpacked, names, extras = LOCAL.unpack(header)
     spelled = file.read(names)
     extra = _extra(name, file.read(extras))
     _extra(name, member.extra)
     if ZIP64 in extra and UNKNOWN in (packed, unpacked):
         unpacked, packed = _sizes64(name, extra[ZIP64])
-    said = (crc, packed, unpacked)
+    stated = (crc, packed, unpacked)
     known = (member.CRC, member.compress_size, member.file_size)
     allowed = {known, (0, 0, 0)} if flags & DESCRIBED else {known}
     if (
-        said not in allowed
+        stated not in allowed
         or spelled != name.encode()
         or (flags, method) != (member.flag_bits, member.compress_type)
         or member.volume
         or member.comment
     ):
-        raise Unclear(f"the header of its member {name!r} says something else than its directory")
+        raise Unclear(f"the header of its member {name!r} disagrees with its directory")
     end = file.tell() + member.compress_size
     return _described(file, end, known, limit, name) if flags & DESCRIBED else end
 
 
 def _described(file: BinaryIO, end: int, known: tuple[int, int, int], limit: int, name: str) -> int:
-    """Where the data descriptor ends that follows a member (4.3.9): of 4 or 8 bytes per size."""
+    """The offset where the data descriptor after a member ends (4.3.9); its sizes have 4 or 8 bytes."""
     file.seek(end)
-    found = file.read(min(24, max(0, limit - end)))
+    descriptor = file.read(min(24, max(0, limit - end)))
     for form in ("<4sIII", "<4sIQQ"):
-        if found.startswith(
+        if descriptor.startswith(
             struct.pack(form, b"PK\x07\x08", *known) if max(known[1:]) <= UNKNOWN or "Q" in form else b"?"
         ):
             return end + struct.calcsize(form)
-    raise Unclear(f"what follows its member {name!r} says something else than its directory")
+    raise Unclear(f"the data descriptor after its member {name!r} disagrees with its directory")
 
 
 def _extra(name: str, data: bytes) -> dict[int, bytes]:
-    """The extra fields of a header, each known and there once."""
-    found: dict[int, bytes] = {}
+    """The extra fields of a header; each must be known and appear once."""
+    extra_fields: dict[int, bytes] = {}
     while data:
         if len(data) < 4:
             raise Unclear(f"the header of its member {name!r} is damaged")
         kind, length = struct.unpack_from("<HH", data)
-        if kind in found or kind not in (ZIP64, TIMES, OWNER, PADDING) or len(data) < 4 + length:
-            raise Unclear(f"the header of its member {name!r} holds what no model's does")
-        found[kind] = data[4 : 4 + length]
+        if kind in extra_fields or kind not in (ZIP64, TIMES, OWNER, PADDING) or len(data) < 4 + length:
+            raise Unclear(f"the header of its member {name!r} has a field that no model file uses")
+        extra_fields[kind] = data[4 : 4 + length]
         data = data[4 + length :]
-    return found
+    return extra_fields
 
 
 def _sizes64(name: str, data: bytes) -> tuple[int, int]:

@@ -1,6 +1,6 @@
-"""What the members of a model's archive may be called: a list of shapes for each kind, and which of them are loaded.
+"""The names that members of a model's archive may have, for each kind, and which of these members are loaded.
 
-The others of a list are known and not needed: what they say is never read. A member in no list is refused.
+The other names are known and not needed: their members are never read. A member with any other name is rejected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Shapes(NamedTuple):
-    """Names that a kind of archive has: those that are loaded, those that are left out; ``rooted`` if below one folder."""
+    """Names in a kind of archive: members that are loaded, members that are ignored; ``rooted`` if all are below one folder."""
 
     loaded: re.Pattern[str]
     left: re.Pattern[str]
@@ -19,7 +19,7 @@ class Shapes(NamedTuple):
 
 
 _WRITER = r"\.data/serialization_id|\.format_version|\.storage_alignment"
-"""What PyTorch's writer adds to every archive; nothing depends on it."""
+"""Members that PyTorch's writer adds to every archive; nothing depends on them."""
 _VERSIONS = r"version|\.data/version|byteorder"
 
 KINDS = {
@@ -46,11 +46,11 @@ KINDS = {
         rooted=False,
     ),
 }
-"""Kind of a file (files.KINDS) -> the names in it: what torch.export.save, torch.jit.save and Keras write."""
+"""Kind of a file (files.KINDS) -> the names that torch.export.save, torch.jit.save and Keras write."""
 
 
 class Outside(Exception):
-    """A member that a kind of archive does not have; the message says which."""
+    """A member that does not belong in its kind of archive; the message says which."""
 
 
 def inside(kind: str, name: str) -> str:
@@ -59,17 +59,17 @@ def inside(kind: str, name: str) -> str:
 
 
 def check(kind: str, names: Iterable[str]) -> None:
-    """Raise Outside for a member that no model of this kind has, or for a second folder around them."""
+    """Raise Outside for a member that no model of this kind has, or if the members are in several folders."""
     shapes, roots = KINDS[kind], set()
     for name in sorted(names):
         roots.add(name.partition("/")[0])
         within = inside(kind, name)
         if not shapes.loaded.fullmatch(within) and not shapes.left.fullmatch(within):
-            raise Outside(f"its member {name!r} is none that such a model has")
+            raise Outside(f"its member {name!r} does not belong in such a model")
     if shapes.rooted and len(roots) != 1:
-        raise Outside(f"its members stand in {len(roots)} folders, {', '.join(sorted(roots)[:3])}, instead of one")
+        raise Outside(f"its members are in {len(roots)} folders, {', '.join(sorted(roots)[:3])}, instead of one")
 
 
 def is_loaded(kind: str, name: str) -> bool:
-    """Whether a member is one that the framework is given."""
+    """Whether the framework gets this member."""
     return KINDS[kind].loaded.fullmatch(inside(kind, name)) is not None

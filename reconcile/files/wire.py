@@ -1,6 +1,6 @@
-"""The outermost fields of a protobuf message, by the wire format alone (protobuf.dev/programming-guides/encoding).
+"""The outermost fields of a protobuf message, from the wire format alone (protobuf.dev/programming-guides/encoding).
 
-Enough to tell messages apart and to see one that is cut short, without parsing it.
+This is enough to tell messages apart and to detect one that is cut short, without parsing it.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from pathlib import Path
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 FIELDS = 2_000_000
-"""Fields that are looked at: a graph has one per node."""
+"""The most fields that are read: a graph has one per node."""
 
 Field = tuple[int, int, int, int]
-"""Number, wire type, and where its value starts and ends."""
+"""Number, wire type, and the offsets where its value starts and ends."""
 
 
 class NotWire(Exception):
-    """The bytes are no protobuf message."""
+    """The bytes are not a protobuf message."""
 
 
 class Truncated(Exception):
-    """A field goes on beyond the end; the message says where."""
+    """A field continues past the end; the message says where."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[mmap.mmap]:
-    """The file's bytes, mapped: only those that are looked at are read."""
+    """The file's bytes, memory-mapped: only the bytes that are used are read."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         yield data
 
 
 def fields(data: mmap.mmap, start: int, end: int) -> list[Field]:
-    """The outermost fields between two places. Raises NotWire or Truncated."""
-    found: list[Field] = []
+    """The outermost fields between two offsets. Raises NotWire or Truncated."""
+    results: list[Field] = []
     at = start
     while at < end:
         tag, at = _varint(data, at, end)
         number, kind = tag >> 3, tag & 7
-        if not 0 < number < 1 << 29 or len(found) > FIELDS:
+        if not 0 < number < 1 << 29 or len(results) > FIELDS:
             raise NotWire
         if kind == BYTES:
             length, at = _varint(data, at, end)
@@ -52,12 +52,12 @@ def fields(data: mmap.mmap, start: int, end: int) -> list[Field]:
         else:
             raise NotWire
         if at + length > end:
-            if not found and number > 20:
+            if not results and number > 20:
                 raise NotWire
             raise Truncated(f"a part of {length:,} bytes starts {end - at:,} bytes before its end")
-        found.append((number, kind, at, at + length))
+        results.append((number, kind, at, at + length))
         at += length
-    return found
+    return results
 
 
 def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:

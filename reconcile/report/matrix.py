@@ -16,7 +16,7 @@ from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number
 from ..core.work import COMPONENTS
 from ..engine.breakdown import blocks
-from ..launch.matrix import Cell, MatrixResult
+from ..launch.matrix import EnvironmentResult, MatrixResult
 from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
@@ -31,7 +31,7 @@ _ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
 class CounterRow:
     """One counter in one environment; ``verdict`` is None if nothing ran in the environment (see the cell)."""
 
-    cell: Cell
+    cell: EnvironmentResult
     verdict: CounterVerdict | None
 
     @property
@@ -56,7 +56,7 @@ def rows(result: MatrixResult) -> list[CounterRow]:
     return counter_rows
 
 
-def versions(cell: Cell) -> dict[str, str]:
+def versions(cell: EnvironmentResult) -> dict[str, str]:
     """The package versions of an environment, without this tool; empty if nothing ran there."""
     if cell.result is None:
         return {}
@@ -83,7 +83,7 @@ def borrowed(result: MatrixResult) -> list[str]:
     return [f"{', '.join(names)}: {words}" for words, names in environments.items()]
 
 
-def to_the_work(cell: Cell) -> tuple[Statement, ...]:
+def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
     """Each counter to the work that ran, then the two traces; the names carry the environment."""
     if cell.result is None:
         return ()
@@ -213,7 +213,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
     }
 
 
-def _environment(cell: Cell) -> dict[str, Any]:
+def _environment(cell: EnvironmentResult) -> dict[str, Any]:
     env, run = cell.environment, cell.result
     return {
         "name": env.name,

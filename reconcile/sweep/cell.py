@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..core.defects import what
+from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
 from ..launch import user_models
@@ -155,7 +155,7 @@ def _fault(error: Exception) -> tuple[str, int]:
         return str(error), EXIT_USAGE
     if isinstance(error, OSError):
         return of_system(error), EXIT_FAILED
-    return f"a defect of reconcile: {what(error)}", EXIT_CRASHED
+    return f"a defect of reconcile: {summary(error)}", EXIT_CRASHED
 
 
 def command_of(cell: cells.Cell, manner: cells.Manner) -> str:

@@ -1,4 +1,4 @@
-"""The words of a citation: what was counted, by what convention, and by whom. Pure functions of the results."""
+"""The wording of a citation: the counted work, the convention, and the counters. Pure functions of the results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..core.work import COMPONENTS
 
 
 def only_macs(convention: Convention) -> bool:
-    """Whether the convention counts multiply-adds and nothing else, so that its FLOPs can be said in MACs, too."""
+    """Whether the convention counts multiply-adds and nothing else, so that its FLOPs can also be given in MACs."""
     return bool(convention.mac) and not any(convention.weight(name) for name in COMPONENTS if name != "mac")
 
 
 def quantity(flops: int, macs: int | None) -> str:
-    """``3,632,960 FLOPs (3.63 MFLOPs, 1.82 MMACs)``: exact first; rounded, and in MACs where ``macs`` are given."""
+    """``3,632,960 FLOPs (3.63 MFLOPs, 1.82 MMACs)``: exact first, then rounded, and in MACs if ``macs`` is given."""
     rounded = [si(flops, "FLOPs")] if abs(flops) >= 1000 else []
     rounded += [] if macs is None else [si(macs, _unit(macs, "MAC"))]
     return f"{number(flops)} {_unit(flops, 'FLOP')}" + (f" ({', '.join(rounded)})" if rounded else "")
@@ -30,7 +30,7 @@ def _unit(count: int, unit: str) -> str:
 
 
 def subject(result: RunResult, frameworks: Sequence[str]) -> str:
-    """What the number is of: a factory as it was named, else the pair with every parameter it was built with."""
+    """The subject of the number: the factory as the user named it, else the pair with all its parameters."""
     given = named(result.params, frameworks)
     if given:
         return together(given)
@@ -39,20 +39,20 @@ def subject(result: RunResult, frameworks: Sequence[str]) -> str:
 
 
 def named(params: Mapping[str, object], frameworks: Sequence[str]) -> list[str]:
-    """How somebody named a model of their own, in each of these frameworks; nothing for a pair."""
+    """The user's names for their own model in these frameworks; empty for a pair."""
     names = [params.get(framework) for framework in frameworks]
     return list(dict.fromkeys(map(str, names))) if all(isinstance(name, str) for name in names) else []
 
 
 def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
-    """What the model was called with; where the frameworks were called otherwise, each by itself."""
+    """The model's inputs; listed per framework if they differ."""
     texts = {f: given[f] for f in frameworks if given.get(f)}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     return together([f"{text} ({title(f)})" for f, text in texts.items()])
 
 
-def what(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
+def counted_work(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
     """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
     counted = "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
     text = f"{counted} of {subject} in {together([title(f) for f in frameworks])}"
@@ -71,10 +71,10 @@ def by(convention: Convention) -> str:
     return f"convention {convention.name} ({words})"
 
 
-def who(
+def counted_by(
     result: RunResult, traces: Sequence[TraceResult], exact: Sequence[LedgerResult], compared: Sequence[str]
 ) -> str:
-    """Who says so: the counters that are exact; else the trace alone, and which counters do not arrive at it."""
+    """The source of the number: the exact counters; else the trace alone, and the counters that do not agree with it."""
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
     if exact:
         return f"counted by {together([_cited(ledger) for ledger in exact])}, confirmed op by op by {tool}"
@@ -86,12 +86,12 @@ def who(
 
 
 def _cited(ledger: LedgerResult) -> str:
-    """``thop.profile (thop 0.1.1, torch 2.13.0; as 1,816,480 MACs)``: whoever looks there shall find the number."""
+    """``thop.profile (thop 0.1.1, torch 2.13.0; as 1,816,480 MACs)``: with the number as that counter prints it."""
     title = (COUNTERS[ledger.counter].title if ledger.counter in COUNTERS else "") or ledger.counter
-    said = [_versions(ledger.versions)] if ledger.versions else []
+    details = [_versions(ledger.versions)] if ledger.versions else []
     if ledger.unit == MAC and ledger.total is not None:
-        said.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")
-    return title + (f" ({'; '.join(said)})" if said else "")
+        details.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")
+    return title + (f" ({'; '.join(details)})" if details else "")
 
 
 def _versions(versions: Mapping[str, str]) -> str:

@@ -1,8 +1,8 @@
 """The verdict of a run: which counters are right, which are off, by how much and why, and the number to publish.
 
-A pure function of the results, worked out once; terminal, Markdown, JSON, notebook and the Python interface render it.
-A number is only given where it stands: the trace is whole, no counter held against it leaves anything unexplained, and
-the model was built as it is, not by some counter's recipe. Otherwise the verdict says why not, and what to do.
+It is a pure function of the results, computed once; terminal, Markdown, JSON, notebook and the Python interface render it.
+It gives a number only if the trace is complete, no counter leaves a difference to it unexplained, and the model was built
+as it is, not by a counter's recipe. Otherwise the verdict says why there is no number, and what to do.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class CounterVerdict:
-    """How one counter stands to the work that ran, in FLOPs under the run's convention.
+    """One counter compared with the work that ran, in FLOPs under the run's convention.
 
-    ``off`` is counter minus work, None where it cannot be said; ``causes`` are what has to be added to the counter to
-    arrive at the work, by cause (and a residual that is not 0), the largest first; ``incomplete`` names the trace if
-    that is why nothing can be said.
+    ``off`` is counter minus work, None if unknown; ``causes`` are the amounts to add to the counter to arrive at the work,
+    by cause (and a residual that is not 0), the largest first; ``incomplete`` names the trace if its gaps are the reason
+    that ``off`` is unknown.
     """
 
     ledger: LedgerResult
@@ -43,24 +43,24 @@ class CounterVerdict:
 
     @property
     def state(self) -> State:
-        """State of the counter's statement to its trace; of the ledger where there is no such statement."""
+        """State of the counter's statement to its trace; of the ledger if there is no such statement."""
         return self.ledger.state if self.statement is None else self.statement.state
 
     @property
     def exact(self) -> bool:
-        """Whether it counts the work that ran entry by entry: the right total by errors that offset each other is not."""
+        """Whether it counts the work that ran entry by entry; a right total from errors that offset each other is not exact."""
         return self.off == 0 and self.state is State.EQUAL
 
     @property
     def ratio(self) -> float | None:
-        """The counter's normalised total over the work that ran; None where either is unknown, or no work ran."""
+        """The counter's normalised total over the work that ran; None if either is unknown or no work ran."""
         if self.off is None or not self.work:
             return None
         return (self.work + self.off) / self.work
 
     @property
     def percent(self) -> str:
-        """How far off, such as ``1.4 %``; '' where it cannot be said."""
+        """How far off, such as ``1.4 %``; '' if unknown."""
         return "" if self.off is None or self.work is None else percent(self.off, self.work)
 
     @property
@@ -73,10 +73,10 @@ class CounterVerdict:
 class Figure:
     """A number to publish: the work of one call of the model, under the run's convention.
 
-    ``macs`` is the same in multiply-adds, None where the convention counts anything else beside them; ``counters`` arrive
-    at this number by themselves and may be cited for it; ``batch`` is None where nothing says what the batch is;
-    ``leading`` is then the first dimension that all inputs have, if it is more than 1; ``notes`` say how the trace was
-    taken, such as loop counts read from one run on the example input; ``sentence`` is what to cite.
+    ``macs`` is the same in multiply-adds, None if the convention counts anything else too; ``counters`` report exactly this
+    number and may be cited for it; ``batch`` is None if the batch size is unknown; ``leading`` is then the first dimension
+    that all inputs share, if it is more than 1; ``notes`` say how the trace was taken, such as loop counts read from one run
+    on the example input; ``sentence`` is the citation.
     """
 
     frameworks: tuple[str, ...]
@@ -92,7 +92,7 @@ class Figure:
 
     @property
     def caution(self) -> str:
-        """What to think of before the number is published as one sample's; '' where nothing is."""
+        """What to consider before you publish the number as that of one sample; '' if nothing."""
         if self.batch is not None and self.batch > 1:
             return (
                 f"This is the number of a batch of {number(self.batch)}. For that of one sample, run with a batch of 1."
@@ -136,19 +136,19 @@ class Verdict:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What to think of before publishing, each said once."""
+        """What to consider before publishing, without duplicates."""
         return tuple(dict.fromkeys(figure.caution for figure in self.figures if figure.caution))
 
 
 def verdict(result: RunResult) -> Verdict:
-    """What a run says of its counters and of the model's work."""
+    """The verdict on a run's counters and on the model's work."""
     counters = counters_of(result)
     figures: list[Figure] = []
     withheld: list[Withheld] = []
     standing = []
     for trace in result.traces:
-        mine = [v for v in counters if v.ledger.framework == trace.framework]
-        why = _withheld(result, trace, mine)
+        own = [v for v in counters if v.ledger.framework == trace.framework]
+        why = _withheld(result, trace, own)
         if why is not None:
             withheld.append(why)
         else:
@@ -187,26 +187,26 @@ def _counter(ledger: LedgerResult, statement: Statement | None, incomplete: str)
 
 
 def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterVerdict]) -> Withheld | None:
-    """Why this trace's total is no number to publish, or None."""
+    """Why this trace's total cannot be published, or None."""
     if trace.unknown:
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
         where = f" at layer {first.layer}" if first.layer else ""
         return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY)
     if not trace.complete or result.convention.name not in trace.totals:
-        return Withheld(trace.framework, trace.reason or "there is no trace", "Mend that and run again.")
+        return Withheld(trace.framework, trace.reason or "there is no trace", "Fix that and run again.")
     recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
     if recipe and not citation.named(result.params, [trace.framework]):
-        reason = f"{recipe} builds the model in a way of its own, and this is the work of that"
-        return Withheld(trace.framework, reason, "Run without it for the work of the model as it is.")
+        reason = f"{recipe} builds the model in its own way, and this is the work of that build"
+        return Withheld(trace.framework, reason, "To get the work of the model as it is, run without this counter.")
     open_ = [v for v in counters if v.state is State.UNEXPLAINED or v.ledger.mismatches]
     if open_:
         names = " and ".join(v.ledger.counter for v in open_)
-        what = "leaves" if len(open_) == 1 else "leave"
+        verb = "leaves" if len(open_) == 1 else "leave"
         return Withheld(
             trace.framework,
-            f"{names} {what} a difference that nobody can explain, so either side of it may be wrong",
-            "Look at what is unexplained, and report it with the JSON file.",
+            f"{names} {verb} a difference that no cause explains, so either side may be wrong",
+            "Look at the unexplained difference, and report it with the JSON file.",
         )
     return None
 
@@ -216,7 +216,7 @@ def _recipe(counter: str) -> bool:
 
 
 def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | None:
-    """The statement from one trace to the other, where both stand."""
+    """The statement from one trace to the other, if both have a number."""
     names = [trace.name for trace in standing]
     if len(names) < 2:
         return None
@@ -226,15 +226,15 @@ def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | 
 def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
     convention = result.convention
     frameworks = tuple(trace.framework for trace in traces)
-    held = [v for v in counters if v.ledger.framework in frameworks]
-    exact = [v.ledger for v in held if v.exact]
+    verdicts = [v for v in counters if v.ledger.framework in frameworks]
+    exact = [v.ledger for v in verdicts if v.exact]
     flops = traces[0].totals[convention.name]
     macs = sum(row.work.mac for row in traces[0].rows) if citation.only_macs(convention) else None
     inputs = citation.inputs(result.inputs, frameworks)
     batch = _batch(result.params)
     subject = citation.subject(result, frameworks)
-    what = citation.what(subject, frameworks, inputs, batch, result.pass_)
-    who = citation.who(result, traces, exact, [v.ledger.counter for v in held if v.off is not None])
+    work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_)
+    counted_by = citation.counted_by(result, traces, exact, [v.ledger.counter for v in verdicts if v.off is not None])
     return Figure(
         frameworks=frameworks,
         flops=flops,
@@ -245,18 +245,18 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         leading=_leading(inputs) if batch is None else None,
         counters=tuple(ledger.counter for ledger in exact),
         notes=tuple(f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith(CALLED_WITH)),
-        sentence=f"{citation.quantity(flops, macs)} per {what}, by the {citation.by(convention)}; {who}.",
+        sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.by(convention)}; {counted_by}.",
     )
 
 
 def _batch(params: Mapping[str, object]) -> int | None:
-    """A pair's parameter of that name; nothing says which dimension of somebody's own model is the batch."""
+    """The pair's parameter ``batch``; for a user's own model nothing says which dimension is the batch."""
     batch = params.get("batch")
     return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
 
 
 def _leading(inputs: str) -> int | None:
-    """The first dimension of every input, from ``float32 (8, 3), int64 (8,)``; None where they differ, or it is 1."""
+    """The first dimension of every input, from ``float32 (8, 3), int64 (8,)``; None if they differ or it is 1."""
     firsts = {sizes.split(",")[0].strip() for sizes in _SIZES.findall(inputs)}
     if len(firsts) != 1:
         return None

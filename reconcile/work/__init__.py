@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from functools import lru_cache
 
-from ..core.errors import ReconcileError, UsageError, said
+from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import absolute
 from ..core.records import Op
 from ..core.registry import frameworks
@@ -35,7 +35,7 @@ _loaded = False
 
 
 def load() -> None:
-    """Import the formulas of every registered framework (once). Raises UsageError for those of a package that are broken."""
+    """Import the formulas of every registered framework (once). Raises UsageError if another package's formulas are broken."""
     global _loaded
     if _loaded:
         return
@@ -47,7 +47,7 @@ def load() -> None:
             if not record.folder:
                 raise
             raise UsageError(
-                f"the formulas of {record.title} ({record.formulas}) cannot be used: {said(error)}."
+                f"the formulas of {record.title} ({record.formulas}) cannot be used: {described(error)}."
             ) from error
 
 
@@ -56,24 +56,24 @@ _FLOATING = ("float", "bfloat", "double", "half")
 
 @lru_cache(maxsize=64)
 def is_floating(dtype: str) -> bool:
-    """float16/32/64, bfloat16, float8_*; complex counts as floating too (and has no formula)."""
+    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too (and has no formula)."""
     return dtype.startswith((*_FLOATING, "complex"))
 
 
 def is_integer_op(op: Op) -> bool:
-    """Whether op computes on integers or booleans only: decided by its inputs, since a comparison of ints gives bool.
+    """Whether op computes on integers or booleans only: its inputs decide, since a comparison of ints gives bool.
 
-    An op without tensor inputs is decided by its outputs.
+    For an op without tensor inputs its outputs decide.
     """
     tensors = [t for t in op.inputs if t.dtype not in ("resource", "variant")] or list(op.outputs)
     return bool(tensors) and not any(is_floating(t.dtype) for t in tensors)
 
 
 def work_of(op: Op) -> Work:
-    """Work of ONE call of ``op``. Integer bookkeeping is no floating-point work.
+    """Work of ONE call of ``op``. Integer bookkeeping is not floating-point work.
 
-    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and where a formula cannot read the
-    record or gives what no op does. What a user's formula raises beside that is a UsageError (formula_files.py).
+    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and if a formula cannot read the
+    record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
     load()
     entry = find(op.op)
@@ -90,7 +90,7 @@ def work_of(op: Op) -> Work:
     except NoWork as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
-        raise UnknownWork(f"the formula for {op.op} does not fit this record: {said(error)}") from error
+        raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
 
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Formulas of ATen operators ("aten.<name>", overload and in-place underscore dropped).
 
-Two levels meet here: what a dispatch mode sees (convolution, addmm, native_layer_norm) and the composites that jit
-traces and function modes show (conv2d, linear, layer_norm, gru). Both lead to the same pure functions.
-Shapes are torch's: inputs in schema order, tensors that were not given left out; every other argument in attrs.
+There are two levels: the operators that a dispatch mode sees (convolution, addmm, native_layer_norm), and the composites that
+jit traces and function modes show (conv2d, linear, layer_norm, gru). Both use the same pure functions.
+Shapes are torch's: inputs in schema order, without tensors that were not given; every other argument is in attrs.
 """
 
 from __future__ import annotations

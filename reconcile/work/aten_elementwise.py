@@ -1,4 +1,4 @@
-"""ATen elementwise operators, and those that add values up by index."""
+"""ATen elementwise operators, and operators that add values by index."""
 
 from __future__ import annotations
 

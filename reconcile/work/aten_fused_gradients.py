@@ -1,7 +1,7 @@
-"""Gradients of recurrent layers and of attention: fused calls, which the trace has as one op each way.
+"""Gradients of recurrent layers and of attention: fused calls, which the trace records as one op per direction.
 
-Such a record has the inputs of its forward op, ``needs``, which of them need a gradient, and the ``part`` of the work that
-it stands for, since parts belong to different phases; without a part it is all of it.
+Such a record has the inputs of its forward op, ``needs``, which says for each input whether it needs a gradient, and the
+``part`` of the work that it covers, since parts belong to different phases; without a part it covers all the work.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _attention(op: Op) -> Work:
     source="attention.sdpa_gradient, one definition for every kernel: native/transformers/attention.cpp",
 )
 def _attention_kernel(op: Op) -> Work:
-    # gradient, query, key, value, ...; a mask's gradient is asked of the memory efficient kernel alone
+    # gradient, query, key, value, ...; only the memory efficient kernel is asked for a mask's gradient
     mask = attr(op, "grad_input_mask", None)
     if mask is not None and len(mask) > 3 and mask[3]:
         raise UnknownWork(f"{op.op} with the gradient of a mask")

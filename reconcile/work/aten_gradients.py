@@ -1,8 +1,8 @@
 """ATen operators of the backward pass.
 
-An operator with an ``output_mask`` gives several gradients in one call. The trace has one record per gradient, whose
-``part`` says which: the work of what several gradients need goes to the first of them, so that the parts of a call add up
-to the call.
+An operator with an ``output_mask`` computes several gradients in one call. The trace has one record per gradient, and its
+``part`` says which gradient. Work that several gradients share belongs to the first of them, so that the parts of a call add
+up to the call.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _log_softmax(op: Op) -> Work:
     return gradients.log_softmax(*_rows(op))
 
 
-def by_part(whole: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
-    """A formula of a mask as one of a record: of the whole call, or of the gradient that ``part`` names."""
+def by_part(of_mask: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
+    """Turn a formula of a mask into one of a record: of the whole call, or of the gradient that ``part`` names."""
 
     def compute(op: Op) -> Work:
         mask = attr(op, "output_mask")
@@ -94,14 +94,14 @@ def by_part(whole: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
             raise UnknownWork(f"{op.op}: output_mask is {mask!r}, not two or three flags")
         part = op.attrs.get("part")
         if part is None:
-            return whole(op, _first(mask, 3))
-        return whole(op, _first(mask, part + 1)) - whole(op, _first(mask, part))
+            return of_mask(op, _first(mask, 3))
+        return of_mask(op, _first(mask, part + 1)) - of_mask(op, _first(mask, part))
 
     return compute
 
 
 def _first(mask: list[bool] | tuple[bool, ...], count: int) -> Mask:
-    """The mask without what comes after its first ``count`` gradients."""
+    """The mask with only its first ``count`` gradients."""
     a, b, c = (bool(wanted) and index < count for index, wanted in enumerate((*mask, False)[:3]))
     return a, b, c
 

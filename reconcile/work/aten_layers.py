@@ -76,7 +76,7 @@ def _batch_norm_of(op: Op, channels: int, training: bool, running: bool) -> Work
     source="normalization.batch_norm_inference, _training: ATen native/Normalization.cpp, cpu/batch_norm_kernel.cpp",
 )
 def _batch_norm(op: Op) -> Work:
-    # x (B, C, *); statistics of the batch in training and where no running ones are kept
+    # x (B, C, *); batch statistics in training, and if no running statistics are kept
     running = op.given("running_mean") and len(op.inputs) > op.given("weight") + op.given("bias") + 1
     fixed = {
         "aten._native_batch_norm_legit_no_training": False,
@@ -199,7 +199,7 @@ def _sdpa(op: Op) -> Work:
 def _flex(op: Op) -> Work:
     if op.attrs["score_mod"] != "identity":
         raise UnknownWork(
-            "flex_attention changes its scores by a score_mod of the model's own, whose work is not recorded"
+            "flex_attention changes its scores with the model's own score_mod, whose work is not recorded"
         )
     return attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
 

@@ -1,6 +1,6 @@
-"""Losses inside of a model, and their gradients: what each element takes, then the sum or the mean.
+"""Losses inside a model, and their gradients: the work per element, then the sum or the mean.
 
-``reduction``: 0 none, 1 mean, 2 sum. Of the gradient, 1 / N is a number that the host makes and not counted.
+``reduction``: 0 none, 1 mean, 2 sum. In the gradient, the host computes 1 / N, which is not counted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _gradient(name: str) -> Callable[[Op], Work]:
     def compute(op: Op) -> Work:
         # g, x, y[, weight]
         each, n = GRADIENTS[name][0], n_out(op)
-        if name == "binary_cross_entropy":  # the mean is taken of what is there
+        if name == "binary_cross_entropy":  # the mean divides each element's gradient
             weighted = len(op.inputs) > 3
             return (each + MUL if weighted else each) * n + Work(div=n if attr(op, "reduction") == 1 else 0)
         return each * n

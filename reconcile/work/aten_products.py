@@ -100,8 +100,9 @@ def _bilinear(op: Op) -> Work:
 
 @formula("aten._trilinear", source="of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)")
 def _trilinear(op: Op) -> Work:
-    # one tensor of each three without the dimensions of expand1, 2, 3; for every index of unroll_dim: the first two,
-    # summed over what the third lacks of sumdim, then with the third, summed over the rest, then added to the output
+    # three tensors, without the dimensions of expand1, 2 and 3; for every index of unroll_dim: the product of the first two,
+    # summed over the dimensions of sumdim that the third lacks, then times the third, summed over the rest, then added to
+    # the output
     unrolled, summed = int(attr(op, "unroll_dim", 1)), set(ints(op, "sumdim"))
     sizes: dict[int, int] = {}
     dims: list[list[int]] = []
@@ -109,7 +110,7 @@ def _trilinear(op: Op) -> Work:
         lacks = ints(op, f"expand{index + 1}")
         dims.append([d for d in range(len(shape(op, index)) + len(lacks)) if d not in lacks])
         sizes.update(zip(dims[index], shape(op, index), strict=True))
-    first, second, third = ([d for d in mine if d != unrolled] for mine in dims)
+    first, second, third = ([d for d in axes if d != unrolled] for axes in dims)
     both = [d for d in sizes if d in {*first, *second} and (d in third or d not in summed)]
     result = [d for d in sizes if d != unrolled and d not in summed]
     each = _pair(first, second, both, sizes) + _pair(both, third, result, sizes)
@@ -117,11 +118,11 @@ def _trilinear(op: Op) -> Work:
 
 
 def _pair(a: list[int], b: list[int], out: list[int], sizes: dict[int, int]) -> Work:
-    """A product of two tensors of these dimensions, summed over those that do not come out."""
+    """A product of two tensors with these dimensions, summed over those that the output lacks."""
     equation = "".join(
         [*map(_letter, a), ",", *map(_letter, b), "->", *map(_letter, [d for d in out if d in {*a, *b}])]
     )
-    return einsum(equation, [tuple(sizes[d] for d in mine) for mine in (a, b)])
+    return einsum(equation, [tuple(sizes[d] for d in axes) for axes in (a, b)])
 
 
 def _letter(dimension: int) -> str:

@@ -23,7 +23,7 @@ def _directions(op: Op) -> int:
 
 
 def _dropout(op: Op, weights: list[tuple[int, ...]]) -> Work:
-    """Between layers, in training: every element of what goes into each layer but the first."""
+    """Dropout between layers, in training: every element of the input of each layer but the first."""
     if not op.attrs.get("train", True) or not op.attrs.get("dropout"):
         return Work()
     each = len(weights) // int(attr(op, "num_layers"))
@@ -46,7 +46,7 @@ def _cell(op: Op) -> Work:
 
 
 _LIBRARY_MODES = ("rnn_relu", "rnn_tanh", "lstm", "gru")
-"""cudnnRNNMode_t, and ideep's rnn_kind, number them alike."""
+"""In the order of cudnnRNNMode_t and of ideep's rnn_kind."""
 
 
 def _mode(op: Op) -> str:
@@ -58,7 +58,7 @@ def _mode(op: Op) -> str:
 
 @formula("aten.mkldnn_rnn_layer", source=_SOURCE + "; arguments from native/mkldnn/RNN.cpp")
 def _mkldnn_layer(op: Op) -> Work:
-    # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx: one layer-direction; without biases zeros stand in their place
+    # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx: one layer-direction; without biases there are zeros instead
     weights = [shape(op, i) for i in ((1, 2, 3, 4) if attr(op, "has_biases") else (1, 2))]
     return layers(_mode(op), _rows(op), 1, weights)
 

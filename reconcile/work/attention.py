@@ -1,8 +1,8 @@
 """Scaled dot-product attention: one definition for every backend, ATen's math decomposition.
 
 Source: ATen native/transformers/attention.cpp (_scaled_dot_product_attention_math). Fused kernels (flash, memory
-efficient, cuDNN) reach the same values with other instructions; their records get this same work, so that a model
-does not change its work with the backend. A test holds it against the ops that the math backend really dispatches.
+efficient, cuDNN) compute the same values with other instructions; their records get the same work, so that a model's work
+does not depend on the backend. A test compares it with the ops that the math backend really dispatches.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -
     """flex_attention without a score_mod: query (B, Hq, Sq, D), key (B, Hk, Sk, D), value (B, Hk, Sk, Dv).
 
     - q @ k^T: B*Hq*Sq*Sk dot products of D; * scale: mul B*Hq*Sq*Sk
-    - a mask selects, it adds nothing, and what it leaves out is not discounted, as in :func:`sdpa`
+    - a mask selects and adds no work; as in :func:`sdpa`, masked scores are not discounted
     - safe softmax over Sk of B*Hq*Sq rows; attention @ v: B*Hq*Sq*Dv dot products of Sk
 
     Source: torch/_higher_order_ops/flex_attention.py (_math_attention_inner, math_attention).
@@ -61,7 +61,7 @@ def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -
 
 
 SCORES, VALUE, QUERY, KEY, MASK = "scores", "value", "query", "key", "mask"
-"""Parts of the gradient: what query, key and mask need together, and each tensor's own."""
+"""Parts of the gradient: the part that query, key and mask share, and one for each tensor."""
 
 
 def sdpa_gradient(
@@ -72,9 +72,9 @@ def sdpa_gradient(
     *,
     dropout: bool = False,
 ) -> dict[str, Work]:
-    """Part -> work of the gradients of :func:`sdpa`, whose attention was kept; g is what arrives at the result.
+    """Part -> work of the gradients of :func:`sdpa`, whose attention was kept; g is the gradient of the result.
 
-    Raises UnknownWork as it does.
+    Raises UnknownWork as :func:`sdpa` does.
 
     - value: attention^T @ g: B*Hq*Sk*Dv dot products of Sq; repeated heads' are added: their elements less the value's
     - scores, for query, key and mask: g @ v^T: B*Hq*Sq*Sk dot products of Dv; dropout: * noise: mul; softmax's
@@ -83,7 +83,7 @@ def sdpa_gradient(
     - key: ds^T @ q: B*Hq*Sk*D dot products of Sq; * sqrt(scale): mul; repeated heads' are added
     - mask: ds, summed over what the mask was repeated for
 
-    Kernels that keep no attention (flash, memory efficient) compute it again: that is their own, and no part of this.
+    Kernels that keep no attention (flash, memory efficient) compute it again; that work is not included.
     """
     sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
     batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
@@ -111,9 +111,9 @@ def multi_head(
 
     - in-projection with bias: (B*T + 2*B*S) rows of E -> E
     - q / sqrt(E/heads): mul B*T*E (transform_bias_rescale_qkv)
-    - q @ k^T: B*heads*T*S dot products of E/heads; softmax (a mask selects, it adds nothing); @ v
+    - q @ k^T: B*heads*T*S dot products of E/heads; softmax (a mask selects and adds no work); @ v
     - out-projection with bias: B*T rows of E -> E
-    - weights asked for, averaged over heads: add B*T*S*(heads-1), div B*T*S
+    - weights, if asked for, averaged over heads: add B*T*S*(heads-1), div B*T*S
 
     Source: ATen native/transformers/attention.cpp (native_multi_head_attention_cpu).
     """

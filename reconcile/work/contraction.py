@@ -1,4 +1,4 @@
-"""Dot products: matrix multiplication in all its spellings, and einsum.
+"""Dot products: all forms of matrix multiplication, and einsum.
 
 One multiply-accumulate (MAC) is a multiply and an add into an accumulator that starts at 0; each output element of a
 contraction over K >= 1 terms has one accumulator. A contraction over nothing (K = 0) does nothing.
@@ -22,7 +22,7 @@ def dense(rows: int, k: int, features: int, bias: bool) -> Work:
 
 
 def scaled(outputs: int, beta: float, alpha: float) -> Work:
-    """beta * self + alpha * product, for the addmm family: what comes after the product.
+    """beta * self + alpha * product, for the addmm family: the work after the product.
 
     beta 0: self is not read; beta or alpha other than 1: one multiply per output element.
     Source: ATen native/LinearAlgebra.cpp (addmm_impl_cpu_), BLAS gemm.
@@ -36,12 +36,13 @@ def scaled(outputs: int, beta: float, alpha: float) -> Work:
 def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] | None = None) -> Work:
     """Work of an einsum, any ellipsis.
 
-    - A label that only one operand has and the output lacks is summed first: numel(before) - numel(after) adds.
+    - A label that is in only one operand and not in the output is summed first: numel(before) - numel(after) adds.
     - Two operands with a shared summed label: a contraction, product of all remaining label sizes in MACs, one
       accumulator per output element. No shared summed label: one multiply per output element.
-    - One operand: the sum alone. A size 1 met by another size broadcasts (the label counts as absent there).
-    - ``path`` is PyTorch's: the two operands of each step by their places, none for the first two; it contracts more than
-      two operands in pairs, what the others need kept, and a shared label of size 1 is no sum to it.
+    - One operand: the sum alone. A size 1 against another size broadcasts (the label counts as absent there).
+    - ``path`` is PyTorch's: the positions of the two operands of each step, empty for the first two. It
+      contracts more than two operands in pairs and keeps the labels that the others need; a shared label of size 1 is no
+      sum in it.
 
     Source: the decomposition of ATen native/Linear.cpp (einsum, sumproduct_pair) and TensorFlow's einsum_op_impl.h,
     which both reduce lone labels first and then run one batched matrix product.
@@ -76,9 +77,9 @@ def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] 
 def _of_pair(pair: tuple[list[str], list[str]], result: list[str], sizes: dict[str, int], units: bool) -> Work:
     """Two operands contracted to these labels; ``units`` says whether a shared label of size 1 makes a contraction."""
     work = Work()
-    for mine, other in (pair, pair[::-1]):
-        stay = [label for label in mine if label in result or label in other]
-        work += Work(add=max(_numel(mine, sizes) - _numel(stay, sizes), 0))
+    for own, other in (pair, pair[::-1]):
+        stay = [label for label in own if label in result or label in other]
+        work += Work(add=max(_numel(own, sizes) - _numel(stay, sizes), 0))
     summed = [label for label in pair[0] if label in pair[1] and label not in result and (units or sizes[label] != 1)]
     total = _numel(result, sizes)
     return work + (dots(total, _numel(summed, sizes)) if summed else Work(mul=total))

@@ -1,6 +1,6 @@
-"""Convolutions, dense as every kernel and counter runs them: products with padding zeros count like the others.
+"""Convolutions, dense as every kernel and counter computes them: products with padding zeros count like the others.
 
-Strides, dilation and padding need no term of their own: they are in the output's shape.
+Strides, dilation and padding need no terms of their own, because the output's shape reflects them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def convolution(outputs: int, taps: int, bias: bool) -> Work:
 def transposed(inputs: int, spread: int, outputs: int, bias: bool) -> Work:
     """inputs = B * prod(in spatial) * c_in, each scattered into ``spread`` = c_out/groups * prod(kernel) products.
 
-    MACs inputs * spread = B * prod(in spatial) * numel(weight), the products that padding crops included (the GEMM
+    MACs inputs * spread = B * prod(in spatial) * numel(weight), including the products that padding crops (the GEMM
     computes them: ATen native/NaiveConvolutionTranspose2d.cpp, TensorFlow conv_grad_input_ops.cc); one accumulator per
-    output element, and no more than there are products: a stride longer than the kernel leaves outputs that no product
-    reaches, which have no first add to save. Bias one add per output element.
+    output element, but no more than there are products: a stride longer than the kernel leaves outputs without any
+    product, which have no first add to save. Bias one add per output element.
     """
     macs = inputs * spread
     return Work(mac=macs, accumulators=min(outputs, macs), add=outputs if bias else 0)

@@ -1,6 +1,6 @@
 """Work per output element of elementwise operations, one row per operation, and the reductions.
 
-sub is add; negation is add (0 - x); abs, sign, max, min and comparisons are cmp; a clamp is one cmp per bound; exp,
+sub counts as add; negation is add (0 - x); abs, sign, max, min and comparisons are cmp; a clamp is one cmp per bound; exp,
 log, sqrt, tanh, sigmoid, pow, rounding and the like are one special each. A select evaluates its costlier side.
 """
 
@@ -87,7 +87,7 @@ POWER: dict[float, tuple[Work, str]] = {
     -1.0: (DIV, "1 / x"),
     -2.0: (MUL + DIV, "1 / (x * x)"),
 }
-"""Scalar exponents that ATen computes otherwise than by pow: native/Pow.cpp, native/cpu/PowKernel.cpp."""
+"""Scalar exponents that ATen does not compute with pow: native/Pow.cpp, native/cpu/PowKernel.cpp."""
 
 
 def reduction(n_in: int, n_out: int, step: Work) -> Work:

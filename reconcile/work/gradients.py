@@ -1,7 +1,7 @@
-"""Work of gradients, written out term by term. N elements, R rows of n, C channels, g the gradient that arrives.
+"""Work of gradients, written out term by term. N elements, R rows of n, C channels, g the incoming gradient.
 
-A function of a ``mask`` gives the gradients with respect to (input, weight, bias) that are asked for together; what
-several of them need is computed once.
+A function with a ``mask`` covers the gradients with respect to (input, weight, bias) that the mask asks for; work that
+several of them share is counted once.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def batch_norm(elements: int, channels: int, weight: bool, training: bool, mask:
 
 
 def convolution_gradient(x: int, g: int, weights: int, taps: int, channels: int, transposed_: bool, mask: Mask) -> Work:
-    """x, g, weights: elements of input, arriving gradient and weight; ``taps`` = weight elements per first dimension.
+    """x, g, weights: elements of the input, the incoming gradient and the weight; ``taps`` = weight elements per first dimension.
 
     Input: the transposed convolution of g (its products onto padding included), or of a transposed convolution the
     convolution. Weight: every product of the forward pass once, one accumulator per weight. Bias: the sum of g per

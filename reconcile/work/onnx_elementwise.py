@@ -55,7 +55,7 @@ def _gelu(op: Op) -> Work:
 
 @formula("onnx.Pow", source=f"pow(x, y), the exponent a value that a record does not hold: {_SPEC}")
 def _pow(op: Op) -> Work:
-    exponent = op.attrs.get("exponent")  # the tracer's, where it is a constant scalar
+    exponent = op.attrs.get("exponent")  # set by the tracer if it is a constant scalar
     each = elementwise.POWER.get(float(exponent)) if exponent is not None else None
     return (each[0] if each else SPECIAL) * n_out(op)
 
@@ -121,5 +121,5 @@ def _top_k(op: Op) -> Work:
         raise UnknownWork("onnx.TopK: its axis or output is not in the record")
     n, k = sizes[axis], op.outputs[0].shape[axis]
     if k is None:
-        raise UnknownWork("onnx.TopK: how many is not known")
+        raise UnknownWork("onnx.TopK: the size k is not known")
     return ordering.largest(n_in(op) // n if n else 0, n, k)

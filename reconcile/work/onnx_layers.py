@@ -67,7 +67,7 @@ def _global_max(op: Op) -> Work:
 
 
 def _row(op: Op, default: int) -> tuple[int, int]:
-    """(rows, length) of what ``axis`` names."""
+    """(rows, length) along ``axis``."""
     sizes, axis = shape(op), int(op.attrs.get("axis", default))
     n = sizes[axis] if sizes else 1
     return (prod(sizes) // n if n else 0), n
@@ -86,7 +86,7 @@ def _log_softmax(op: Op) -> Work:
 
 
 def _flat(op: Op) -> tuple[int, int]:
-    """Until opset 13 all dimensions from ``axis`` on make one row."""
+    """(rows, length) of a softmax; before opset 13 all dimensions from ``axis`` on form one row."""
     if int(op.attrs.get("opset", 13)) >= 13:
         return _row(op, -1)
     sizes, axis = shape(op), int(op.attrs.get("axis", 1))
@@ -142,7 +142,7 @@ def _resize(op: Op) -> Work:
         return pooling.linear_interpolation(n_out(op), axes)
     if mode == "cubic" and axes == 2:
         return pooling.cubic_interpolation(n_out(op))
-    raise UnknownWork(f"onnx.Resize by {mode} along {axes} axes")
+    raise UnknownWork(f"onnx.Resize with mode {mode} along {axes} axes")
 
 
 _PLAIN = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
@@ -167,6 +167,6 @@ def _recurrent(op: Op) -> Work:
         weights += [(gates,), (gates,)] if op.given("B") and len(op.inputs) > 3 else []
     name = variant or {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn_tanh"}[kind]
     rows = prod(shape(op)[:2])
-    # ONNX defines a GRU's new state as (1 - z) * n + z * h: a product more than recurrent.py's n + z * (h - n)
+    # ONNX defines a GRU's new state as (1 - z) * n + z * h, one product more than recurrent.py's n + z * (h - n)
     again = Work(mul=rows * directions * hidden) if kind == "GRU" else Work()
     return layers(name, rows, directions, weights) + again

@@ -1,11 +1,11 @@
 """Comparisons to find the k largest of n in order, and to sort: one definition for every backend, a knockout tournament.
 
-How many comparisons a kernel makes depends on its algorithm and on the data: ATen takes std::partial_sort where
-64 k <= n, else nth_element and sort (native/TopKImpl.h), TensorFlow a heap of k (core/kernels/topk_op.cc, gtl::TopN).
-No shape tells.  A tournament takes the same number whatever the data, and for k <= 2 no method takes fewer.
+The number of comparisons in a kernel depends on its algorithm and on the data: ATen uses std::partial_sort if 64 k <= n,
+else nth_element and sort (native/TopKImpl.h), TensorFlow a heap of k (core/kernels/topk_op.cc, gtl::TopN).  The shapes do not
+determine it.  A tournament takes the same number for any data, and for k <= 2 no method takes fewer.
 
-Source: tree selection, Knuth, The Art of Computer Programming, volume 3, section 5.3.3: the numbers that he gives, with
-their origins (Schreier, Kislitsyn).  A test runs it.
+Source: tree selection, Knuth, The Art of Computer Programming, volume 3, section 5.3.3, with the numbers given there and their
+origins (Schreier, Kislitsyn).  A test runs such a tournament.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ def largest(rows: int, n: int, k: int) -> Work:
 
 def _logarithms(n: int) -> int:
     """The sum of ceil(lg j) over 1 <= j <= n."""
-    whole = (n - 1).bit_length()
-    return n * whole - (1 << whole) + 1
+    bits = (n - 1).bit_length()
+    return n * bits - (1 << bits) + 1

@@ -1,4 +1,4 @@
-"""Pooling and interpolation. Windows are dense: what falls on padding counts, as in convolutions."""
+"""Pooling and interpolation. Windows are dense: padding counts, as in convolutions."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Work per row (one time step of one sequence) and layer-direction:
 - every matrix (m, k): m dot products of k terms; every bias (m,): m adds;
 - the gates as ATen's CPU cells run them (aten/src/ATen/native/RNN.cpp: GRUCell, LSTMCell, SimpleCell), see GATES.
 
-A test holds these against the operations that torch really dispatches.
+A test compares these with the operations that torch really dispatches.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ def layers(kind: str, rows: int, directions: int, weights: Sequence[tuple[int, .
 
 
 def gates_alone(kind: str, cells: int, biases: int) -> Work:
-    """``cells`` = rows * H units whose matrix products are done elsewhere (fused CUDA cells); ``biases`` adds."""
+    """``cells`` = rows * H units whose matrix products other ops compute (fused CUDA cells); ``biases`` adds."""
     return GATES[kind][1] * cells + Work(add=biases)

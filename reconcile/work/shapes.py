@@ -1,4 +1,4 @@
-"""What every formula reads from an op record: element counts, shapes, attributes. Nothing here is arithmetic."""
+"""Reading an op record for formulas: element counts, shapes, attributes. There is no arithmetic here."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def ints(op: Op, name: str) -> tuple[int, ...]:
 
 
 def tensor_given(op: Op, name: str, position: int) -> bool:
-    """Whether the optional tensor ``name`` was given, for records that leave None arguments out as well.
+    """Whether the optional tensor ``name`` was given, also for records that leave None arguments out.
 
-    ``position`` is the tensor's place among the inputs if it and all before it are given.
+    ``position`` is the tensor's index among the inputs if it and all before it are given.
     """
     return op.given(name) and len(op.inputs) > position

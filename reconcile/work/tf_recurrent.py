@@ -29,7 +29,7 @@ def _lstm(rows: int, width: int, h: int, forget_bias: bool, peephole: bool, clip
 )
 def _lstm_block(op: Op) -> Work:
     # LSTMBlockCell: x (B, I), cs_prev (B, H), ...; BlockLSTM: seq_len_max (), x (T, B, I), cs_prev (B, H), ...
-    # All T steps of a BlockLSTM are counted: seq_len_max is a value, which a record does not hold.
+    # All T steps of a BlockLSTM are counted, because a record does not hold the value of seq_len_max.
     at = 0 if op.op == "LSTMBlockCell" else 1
     data, h = shape(op, at), shape(op, at + 1)[1]
     rows = data[0] if at == 0 else data[0] * data[1]

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.results import RunResult, Statement
-from ..core.user_files import read_json, there
+from ..core.user_files import exists, read_json
 from ..engine.settle import blind
 from ..launch.supervisor import abandon
 from ..model_zoo import pair as pairs
@@ -153,7 +153,7 @@ def dump(rows: Iterable[Any]) -> str:
 
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    if not there(path):
+    if not exists(path):
         return {}
     data = read_json(path, "the file", AGAIN)
     try:

@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Callable[..., Path]:
 def test_what_is_written_says_what_matched_and_what_did_not() -> None:
     text = written(aligned(*TRACES), "nets.tf+nets.torch")
     assert text.splitlines()[0] == (
-        "# Which layer of nets.tf is which of nets.torch. Lines with the same name in the first column are one row of the report;"
+        "# The matched layers of nets.tf and nets.torch. Lines with the same name in the first column are one row of the report;"
     )
     assert text.splitlines()[3:] == [
         "layer,tf,torch,by,comment",
@@ -73,12 +73,16 @@ WRONG = [
     (
         ("nothing.like.it,stem",),
         3,
-        "the TensorFlow model has no layer 'nothing.like.it'. The file that --write-mapping writes has them all.",
+        "the TensorFlow model has no layer 'nothing.like.it'. To list all layers, write the file with --write-mapping.",
     ),
-    (("stem,stem", "", "extra,stem"), 5, "the PyTorch layer 'stem' is in line 3 already; a layer is in one row."),
-    (("stem,b", "stem,"), 4, "the TensorFlow layer 'stem' is in line 3 already"),
+    (
+        ("stem,stem", "", "extra,stem"),
+        5,
+        "the PyTorch layer 'stem' is already in line 3; a layer can be in only one row.",
+    ),
+    (("stem,b", "stem,"), 4, "the TensorFlow layer 'stem' is already in line 3"),
     ((",",), None, None),
-    (("stem,stem,stem",), 3, "has 3 cells under 2 columns; quote a cell with commas."),
+    (("stem,stem,stem",), 3, "has 3 cells under 2 columns; quote cells that contain commas."),
     (('"stem', "stem"), 4, None),
 ]
 
@@ -102,8 +106,8 @@ def test_what_is_wrong_is_said_with_its_line(
     ("content", "said"),
     [
         (b"", "is empty; the columns are layer, tf, torch, by, comment, of which tf and torch are needed."),
-        (b"layer,tf\n", "line 1 is no header of a mapping file"),
-        (b"tf,torch,tf\n", "line 1 is no header of a mapping file"),
+        (b"layer,tf\n", "line 1 is not the header of a mapping file"),
+        (b"tf,torch,tf\n", "line 1 is not the header of a mapping file"),
         (b"\xff\xfe\x00", "is not text in UTF-8."),
         (b"tf,torch\nstem,\x00\n", "map.csv"),
     ],
@@ -127,7 +131,7 @@ def test_a_layer_without_any_name_in_its_line(file: Callable[..., Path]) -> None
 
 
 def test_a_pair_that_says_its_layers_takes_no_file(file: Callable[..., Path]) -> None:
-    with pytest.raises(UsageError, match="a pair says itself"):
+    with pytest.raises(UsageError, match="a pair already declares"):
         alignment([Layer("stem", "stem", "stem")], TRACES, file())
     assert alignment([Layer("stem", "stem", "stem")], TRACES)[1] == ()
     assert alignment([], TRACES[:1])[1] == ()

@@ -17,7 +17,8 @@ from reconcile.drift import check as checking
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import in_environment
-from reconcile.launch.environments import Environment, EnvironmentError_
+from reconcile.launch.environments import Environment
+from reconcile.launch.interpreters import EnvironmentError_
 from reconcile.launch.request import RunRequest
 from tests.drift import takes
 from tests.drift.takes import GRU, NEW, OLD, take

@@ -110,7 +110,7 @@ def test_every_code_is_another_and_the_help_lists_them(stub: Stub) -> None:
         (
             FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/x']"),
             "a file or folder cannot be used: No usable temporary directory found in ['/x']. "
-            "Call from a folder that exists, and set TMPDIR to one that can be written to.",
+            "Run from a folder that exists, and set TMPDIR to a folder that you can write to.",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import reconcile
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
-from reconcile.core.numbers import seconds, whole
+from reconcile.core.numbers import integer, seconds
 from reconcile.decode.search import figure
 from reconcile.launch.request import RunRequest
 from reconcile.launch.user_models import read_input
@@ -59,11 +59,11 @@ def test_jobs_that_are_none(command: str, text: str) -> None:
     ("text", "why"),
     [
         (f"1,{LONG}", "'99999"),
-        ("1,9223372036854775808", "'9223372036854775808' is no size"),
+        ("1,9223372036854775808", "'9223372036854775808' is not a size"),
         ("4294967296,4294967296", "it has more elements than any tensor can have"),
-        ("1,-3", "'-3' is no size"),
-        ("1,nan", "'nan' is no size"),
-        ("1,٣", "'٣' is no size"),
+        ("1,-3", "'-3' is not a size"),
+        ("1,nan", "'nan' is not a size"),
+        ("1,٣", "'٣' is not a size"),
     ],
 )
 def test_an_input_that_is_none(text: str, why: str) -> None:
@@ -116,7 +116,7 @@ def test_a_python_that_is_none(text: str) -> None:
 
 
 def test_whole_numbers() -> None:
-    assert [whole(x, 0, 9) for x in ("0", " 9 ", "10", "-1", "1.0", "", "٣", LONG)] == [0, 9] + [None] * 6
+    assert [integer(x, 0, 9) for x in ("0", " 9 ", "10", "-1", "1.0", "", "٣", LONG)] == [0, 9] + [None] * 6
 
 
 def test_nothing_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

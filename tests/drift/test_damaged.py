@@ -126,10 +126,10 @@ def put(*place: Any, value: Any) -> str:
 
 CONV = ("ledgers", 0, "sightings", 0, "op", "attrs")
 READ = {
-    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "the rules for thop go by the version of thop, and 'odd'"),
+    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "depend on the version of thop, and 'odd' is not"),
     "an attribute that is gone": (put(*CONV, value={}), "does not fit torch.nn.modules.conv.Conv2d 'conv#0' as it is recorded"),
     "an attribute of another kind": (put(*CONV, "groups", value=0), "as it is recorded: ZeroDivisionError"),
-    "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "a count is at least 0 and has at most 1,000"),
+    "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "must be at least 0 and have at most 1,000"),
 }  # fmt: skip
 """What is of the right form, and what a rule of a counter cannot read."""
 REFUSED = {
@@ -143,11 +143,11 @@ REFUSED = {
     "a version that is none": (put("versions", "torch", value=2), "versions.torch is not text"),
     "5,000 digits": (put("ledgers", 0, "total", value=7).replace('"total": 7', f'"total": {"7" * 5000}'), "more than 100 digits"),
     "101 digits": (put("ledgers", 0, "total", value=10**100), "a number has more than 100 digits"),
-    "deep": ("[" * 100_000 + "]" * 100_000, "more than 64 lists and tables stand inside each other"),
-    "rather deep": ("[" * 70 + "]" * 70, "more than 64 lists and tables stand inside each other"),
+    "deep": ("[" * 100_000 + "]" * 100_000, "lists and tables are nested more than 64 levels deep"),
+    "rather deep": ("[" * 70 + "]" * 70, "lists and tables are nested more than 64 levels deep"),
     "half a character": (put("ledgers", 0, "device", value="\ud800"), "half a character"),
-    "a key twice": ('{"kind": "reconcile-baseline", "kind": "reconcile-baseline"}', "'kind' is there twice in one table"),
-    "a key twice, long": (f'{{"{"k" * 5000}": 1, "{"k" * 5000}": 1}}', "is there twice in one table"),
+    "a key twice": ('{"kind": "reconcile-baseline", "kind": "reconcile-baseline"}', "the key 'kind' appears twice in one table"),
+    "a key twice, long": (f'{{"{"k" * 5000}": 1, "{"k" * 5000}": 1}}', "appears twice in one table"),
 }  # fmt: skip
 
 

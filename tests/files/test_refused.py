@@ -46,8 +46,10 @@ def member(name: str) -> Callable[[Path], Path]:
     return lambda path: hostile.renamed(hostile.keras(path, **{plain: b"x"}), plain.encode(), name.encode())
 
 
-PICKLE = "it is a pickle, and a pickle runs whatever code it brings along: nothing is unpickled here. Write a factory"
-UNKNOWN = "it is no model that can be read. Known are a frozen .pb, a SavedModel folder, .keras, .h5, .pt2"
+PICKLE = (
+    "it is a pickle, and loading a pickle runs the code in it, so reconcile does not unpickle anything. Write a factory"
+)
+UNKNOWN = "it is not a model that can be read. reconcile reads a frozen .pb, a SavedModel folder, .keras, .h5, .pt2"
 
 CASES = {
     "empty.pb": (write(b""), "it is empty"),
@@ -61,8 +63,8 @@ CASES = {
     "cut.onnx": (cut(ONNX + part(7, bytes(99))), "it is cut short: a part of 99 bytes starts "),
     "cut.keras": (cut_zip, "it is a zip archive that is cut short: its directory, which comes last, is missing"),
     "cut.pt2": (cut_zip, "it is a zip archive that is cut short"),
-    "any.zip": (lambda path: hostile.zipped(path, {"a.txt": b"a"}), "it is a zip archive, but none that holds a model"),
-    "saved_model.pb": (write(b"\x08\x01" + part(2, NODE)), "it is a SavedModel's own file; give the folder"),
+    "any.zip": (lambda path: hostile.zipped(path, {"a.txt": b"a"}), "it is a zip archive that does not hold a model"),
+    "saved_model.pb": (write(b"\x08\x01" + part(2, NODE)), "it is the file inside a SavedModel; pass the folder"),
     "lite.pb": (write(b"\x1c\0\0\0TFL3" + bytes(20)), "it is a TensorFlow Lite model"),
     "weights.safetensors": (write(b"\x40\0\0\0\0\0\0\0{" + bytes(99)), "it holds weights without a model. Write a factory"),
     "weights.gguf.bin": (write(b"GGUF" + bytes(99)), "it holds weights without a model. Write a factory"),
@@ -71,18 +73,18 @@ CASES = {
     "link.keras": (hostile.linked, "its member 'config.json' is a link"),
     "twice.keras": (hostile.twice, "it has two members called 'config.json'"),
     "encrypted.keras": (hostile.encrypted, "its member 'metadata.json' is encrypted"),
-    "up.keras": (member("../../up"), "its member '../../up' leads out of the archive"),
-    "root.keras": (member("/etc/up"), "its member '/etc/up' leads out of the archive"),
-    "back.keras": (member("..\\up"), "leads out of the archive"),
-    "directory.keras": (lambda p: hostile.directory_of(hostile.keras(p), 99 << 20), "its directory is said to be 103,809,024"),
+    "up.keras": (member("../../up"), "its member '../../up' points outside the archive"),
+    "root.keras": (member("/etc/up"), "its member '/etc/up' points outside the archive"),
+    "back.keras": (member("..\\up"), "points outside the archive"),
+    "directory.keras": (lambda p: hostile.directory_of(hostile.keras(p), 99 << 20), "its directory claims to be 103,809,024"),
     "aoti.pt2": (
         lambda path: hostile.zipped(path, {"m/data/aotinductor/model/x.so": b"", "m/models/model.json": b"{}"}),
         "it holds compiled code (AOTInductor)",
     ),
     "zeros.pb": (hostile.sparse, UNKNOWN),
     "large.pb": (lambda p: hostile.sparse(p, NODE + b"\x0a" + hostile.varint(BIG - len(NODE) - 6)), f"it holds {BIG:,} bytes"),
-    "large.h5": (lambda p: hostile.sparse(p, b"\x89HDF\r\n\x1a\n"), f"it holds {BIG:,} bytes, more than the 2,147,483,648"),
-    "large.keras": (hostile.large_zip, f"it unpacks to {BIG - 10_000:,} bytes, more than the 2,147,483,648"),
+    "large.h5": (lambda p: hostile.sparse(p, b"\x89HDF\r\n\x1a\n"), f"it holds {BIG:,} bytes, more than the limit of 2,147"),
+    "large.keras": (hostile.large_zip, f"it unpacks to {BIG - 10_000:,} bytes, more than the limit of 2,147"),
 }  # fmt: skip
 
 
@@ -120,7 +122,7 @@ def test_a_pickle_is_refused_and_not_unpickled(tmp_path: Path) -> None:
 def test_folders(tmp_path: Path) -> None:
     assert refusal("tf", tmp_path) == "there is no saved_model.pb in this folder."
     (tmp_path / "config.json").write_text("{}")
-    assert refusal("tf", tmp_path).startswith("it holds weights and a configuration, no model. Write a factory")
+    assert refusal("tf", tmp_path).startswith("it holds weights and a configuration, but no model. Write a factory")
     inside = tmp_path / "saved_model.pb"
     inside.write_bytes(b"")
     with pytest.raises(UsageError, match=r"saved_model\.pb: it is empty"):
@@ -129,21 +131,21 @@ def test_folders(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"saved_model\.pb: it is cut short"):
         user_models.given("tf", str(tmp_path))
     inside.write_bytes(b"nothing")
-    with pytest.raises(UsageError, match=r"saved_model\.pb: it is no SavedModel"):
+    with pytest.raises(UsageError, match=r"saved_model\.pb: it is not a SavedModel"):
         user_models.given("tf", str(tmp_path))
     inside.write_bytes(b"\x08\x01" + part(2, NODE))
     assert user_models.given("tf", str(tmp_path)).kind == "saved_model"
     (tmp_path / "variables").symlink_to("/etc")
-    assert refusal("tf", tmp_path) == "variables is a link that leads out of it."
+    assert refusal("tf", tmp_path) == "variables is a link that points outside the folder."
 
 
 def test_what_is_given_with_another_option(tmp_path: Path) -> None:
     keras = hostile.keras(tmp_path / "net.keras")
-    assert refusal("torch", keras) == "it is a Keras model: give it with --tf, not --torch."
+    assert refusal("torch", keras) == "it is a Keras model: pass it with --tf, not --torch."
     script = hostile.zipped(tmp_path / "net.pt", dict.fromkeys(["n/data.pkl", "n/constants.pkl", "n/code/a.py"], b""))
-    assert refusal("tf", script) == "it is a TorchScript archive: give it with --torch, not --tf."
+    assert refusal("tf", script) == "it is a TorchScript archive: pass it with --torch, not --tf."
     onnx = write(ONNX)(tmp_path / "net.onnx")
-    assert refusal("torch", onnx) == "it is an ONNX model: give it with --onnx, not --torch."
+    assert refusal("torch", onnx) == "it is an ONNX model: pass it with --onnx, not --torch."
     assert refusal("tf", tmp_path / "gone.pb") == "there is no such file."
 
 
@@ -161,18 +163,18 @@ def test_a_kind_is_known_by_its_content(tmp_path: Path) -> None:
 
 def test_trust_opens_what_is_large_and_nothing_that_leads_out(tmp_path: Path) -> None:
     path = hostile.bomb(tmp_path / "bomb.keras")
-    with pytest.raises(UsageError, match="none that holds a model"):
+    with pytest.raises(UsageError, match="does not hold a model"):
         user_models.given("tf", str(path), trusted=True)
     assert (
         user_models.given("tf", str(hostile.sparse(tmp_path / "l.h5", b"\x89HDF\r\n\x1a\n")), trusted=True).size == BIG
     )
-    with pytest.raises(UsageError, match="leads out of the archive"):
+    with pytest.raises(UsageError, match="points outside the archive"):
         user_models.given("tf", str(member("../../up")(tmp_path / "up.keras")), trusted=True)
 
 
 def test_a_factory_is_no_file() -> None:
     assert user_models.given("torch", "package.module:make") == "package.module:make"
-    with pytest.raises(UsageError, match=r"names no factory. Write MODULE:FUNCTION, such as net:make_model"):
+    with pytest.raises(UsageError, match=r"does not name a factory. Write MODULE:FUNCTION, such as net:make_model"):
         user_models.given("torch", "net.py")
 
 

@@ -156,7 +156,7 @@ def test_a_name_that_is_taken(installed: Path, tmp_path: Path) -> None:
     module.write_text(module.read_text().replace('name="numpy"', 'name="torch"'))
     done = reconcile(installed, tmp_path / "here", "run", "--help")
     assert done.returncode == 2
-    assert "there is a framework of the name torch already" in done.stderr
+    assert "a framework named torch is already registered" in done.stderr
 
 
 @pytest.mark.frameworks

@@ -121,7 +121,7 @@ def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(
     (repository.folder / "layers.csv").write_text("tf,torch\nfc,extra\nfc,head\n")
     shutil.rmtree(repository.folder / "out")
     assert repository.refusal(*asked, "--mapping", "layers.csv") == (
-        "the mapping file layers.csv, line 3: the TensorFlow layer 'fc' is in line 2 already; a layer is in one row."
+        "the mapping file layers.csv, line 3: the TensorFlow layer 'fc' is already in line 2; a layer can be in only one row."
     )
 
 
@@ -145,6 +145,8 @@ def test_a_mapping_file_is_looked_at_before_anything_runs(repository: Repository
     """There is no module ``net``: what is said first is said of the files."""
     asked = ("--torch", "net:Net", "--tf", "net:net")
     (repository.folder / "layers.csv").write_text("a,b\n")
-    assert "layers.csv, line 1 is no header of a mapping file" in repository.refusal(*asked, "--mapping", "layers.csv")
+    assert "layers.csv, line 1 is not the header of a mapping file" in repository.refusal(
+        *asked, "--mapping", "layers.csv"
+    )
     assert "there is no folder far" in repository.refusal(*asked, "--write-mapping", "far/layers.csv")
     assert "that is a folder" in repository.refusal(*asked, "--write-mapping", ".")

@@ -106,8 +106,8 @@ def test_a_new_file_takes_the_place_of_none(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("there", "link"):
         with pytest.raises(FileExistsError):
-            atomic.one(tmp_path / name, "new", new=True)
-    atomic.one(tmp_path / "fresh", "new", new=True)
+            atomic.write_file(tmp_path / name, "new", new=True)
+    atomic.write_file(tmp_path / "fresh", "new", new=True)
     assert (tmp_path / "there").read_text() == "mine"
     assert (tmp_path / "fresh").read_text() == "new"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "link", "there"]

@@ -68,7 +68,7 @@ def test_files_of_either_pass(found, tmp_path):
     [
         ({"pass_": "backward"}, "unknown pass 'backward'"),
         ({"pass_": "training", "optimizer": "adamw"}, "unknown optimizer 'adamw'"),
-        ({"optimizer": "adam"}, "an optimizer is that of a training step"),
+        ({"optimizer": "adam"}, "an optimizer applies only to a training step"),
     ],
 )
 def test_what_is_no_pass(asked, said, tmp_path):

@@ -123,13 +123,13 @@ def test_an_incomplete_trace_gives_no_number() -> None:
 
 def test_what_nobody_can_explain_gives_no_number() -> None:
     sentence = withheld(verdict(samples.unexplained()), "torch")
-    assert sentence.startswith("No number to publish for PyTorch: thop leaves a difference that nobody can explain")
+    assert sentence.startswith("No number to publish for PyTorch: thop leaves a difference that no cause explains")
     assert sentence.endswith("report it with the JSON file.")
 
 
 def test_a_trace_that_is_not_there_gives_no_number() -> None:
     sentence = withheld(verdict(samples.without_tf()), "tf")
-    assert sentence == "No number to publish for TensorFlow: TensorFlow is not installed. Mend that and run again."
+    assert sentence == "No number to publish for TensorFlow: TensorFlow is not installed. Fix that and run again."
     assert verdict(samples.empty()).withheld[0].sentence.startswith("No number to publish: nothing was traced. ")
 
 
@@ -140,7 +140,7 @@ def test_a_counters_own_recipe_gives_no_number() -> None:
     statements = (replace(result.statement(samples.FROZEN, samples.TF), from_=recipe.counter),)
     result = replace(result, traces=result.traces[:1], ledgers=(recipe,), statements=statements)
     said = verdict(result)
-    assert "tf.profiler@keras_flops builds the model in a way of its own" in withheld(said, "tf")
+    assert "tf.profiler@keras_flops builds the model in its own way" in withheld(said, "tf")
     assert said.figures == ()
     assert verdict(replace(result, params={"tf": "a frozen graph as it is"})).withheld == ()
 

@@ -32,10 +32,10 @@ ATTACKS = {
     "(collections.defaultdict)" + WAY_OUT,
     "enum.pt2": "enum.pt2 takes or gives back something else than tensors in lists and dictionaries" + WAY_OUT,
     "filed.pt2": "filed.pt2 calls torch.ops.aten.from_file.default, " + COMPUTE.format("operators"),
-    "case.pt2": "case.pt2: it has two members called 'a/Models/model.json', capitals apart.",
+    "case.pt2": "case.pt2: it has two members called 'a/Models/model.json', ignoring case.",
     "locator.pt2": f"locator.pt2: {TWO_WAYS}",
     "filed.pt": "filed.pt calls the operator aten::from_file, " + COMPUTE.format("those"),
-    "case.pt": "case.pt: it has two members called 'a/Code/__torch__.py', capitals apart.",
+    "case.pt": "case.pt: it has two members called 'a/Code/__torch__.py', ignoring case.",
     "coding.pt": "coding.pt cannot be loaded: its code/__torch__.py is no TorchScript.",
     "locator.pt": f"locator.pt: {TWO_WAYS}",
 }
