@@ -53,7 +53,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments
     try:
         proto = inferred(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise FileError(f"ONNX cannot infer the shapes of {where}: {_first(error)}.") from error
+        raise FileError(f"{where} has shapes that ONNX cannot infer: {_first(error)}.") from error
     except (LookupError, TypeError) as error:  # raised by the tables of types in ONNX
         raise FileError(f"{where} is damaged: a tensor in it has a type that ONNX does not know.") from error
     return Model(proto, where), (tuple(inputs), {})

@@ -158,5 +158,5 @@ def test_hdf5_is_read_as_hdf5(tmp_path: Path) -> None:
         file.attrs["model_config"] = "{}"
     path.write_bytes((tmp_path / "inner").read_bytes() + path.read_bytes())
     assert tf.keras.models.load_model(path, compile=False).layers  # which is not what was looked through
-    with pytest.raises(FileError, match=r"^other\.keras is an HDF5 file, .*: rename it, so that it ends in \.h5\.$"):
+    with pytest.raises(FileError, match=r"^other\.keras is an HDF5 file, .*: rename it so that it ends in \.h5\.$"):
         load(path, "keras_h5")
