@@ -21,6 +21,7 @@ LEGACY := \
 	reconcile/worker/boot.py \
 	reconcile/worker/introspect.py \
 	reconcile/worker/factory.py \
+	reconcile/worker/user_code.py \
 	reconcile/worker/process_guard.py \
 	reconcile/worker/import_path.py \
 	reconcile/worker/main.py \

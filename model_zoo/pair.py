@@ -38,7 +38,7 @@ __all__ = [
 LONGEST = 40
 """Characters of a number that is a parameter."""
 LARGEST = 2**63 - 1
-"""The largest one: no framework has a size beyond."""
+"""The largest number: no framework has a larger size."""
 METHODS = ("inputs", "layers_for", "copy_weights")
 """The methods that a pair file may define as functions, besides those whose names begin with ``BUILD``."""
 BUILD = "build_"
@@ -57,7 +57,7 @@ class Input(NamedTuple):
 
 
 class Published(NamedTuple):
-    """A figure somebody published for this model: digits as printed, what they say it is, and where."""
+    """A published figure for this model: its digits as printed, what the source says that it is, and the source."""
 
     figure: str
     claim: str
@@ -84,7 +84,7 @@ class Params(object):
 class Pair(object):
     """One model in several frameworks, every member with its default. ``p`` are its parameters, as attributes.
 
-    The first group is what a pair states, the second what it computes; the third is for models that come from a factory or a
+    The first group of members is stated by a pair, and the second is computed. The third is for models from a factory or a
     file, which have no pair file.
     """
 
@@ -97,15 +97,15 @@ class Pair(object):
     notes = ()  # type: Tuple[str, ...]
     """How the frameworks differ in this model, in sentences."""
     published = ()  # type: Tuple[Published, ...]
-    """Figures that somebody published for this model."""
+    """Published figures for this model."""
     proof = NO_SETTINGS
-    """Settings, as ``--set`` takes them, at which the gallery compares the outputs where the defaults will not do."""
+    """Settings, as in ``--set``, at which the gallery compares the outputs if the defaults are unsuitable."""
     training = NO_SETTINGS
-    """Settings that the gallery's training step needs; ``device`` among them is that of PyTorch's counters."""
+    """Settings that the gallery's training step needs; ``device`` is the device of PyTorch's counters."""
     not_equivalent = ""
     """Why the two models compute different outputs, if they are meant to."""
     without_effect = ()  # type: Tuple[str, ...]
-    """Ends of the names of weights that change no output."""
+    """Suffixes of the names of weights that change no output."""
     module = None  # type: Any
     """The module of the pair file, which ``load_pair`` sets."""
 
@@ -141,7 +141,7 @@ class Pair(object):
 
     def layers_for(self, p):
         # type: (Params) -> Sequence[Layer]
-        """The layers at these parameters: define it where the parameters decide how many there are."""
+        """The layers at these parameters. Define it if the number of layers depends on the parameters."""
         return self.layers
 
     def copy_weights(self, tf_model, torch_model):
@@ -150,18 +150,18 @@ class Pair(object):
         raise PairError("%s does not copy weights: define copy_weights(tf_model, torch_model)." % self.name)
 
     user_model = False
-    """Whether a factory or a file of the user's makes the model: its arguments may have any structure, and its layers may
-    make their weights at the first call."""
+    """Whether a user's factory or file makes the model. Its arguments may then have any structure, and its layers may make
+    their weights at the first call."""
 
     def ready(self, lacking, doing):
         # type: (str, Callable[[str], None]) -> None
         """Prepare for the first model. ``lacking`` is the error if the framework's package is not installed, and ``doing`` is
-        told which code of the user's is about to run, and '' when that is done.
+        told which of the user's code is about to run, and '' when that is done.
         """
 
     def arguments(self, p):
         # type: (Params) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
-        """Positional and named arguments of one call of the model built last."""
+        """Positional and named arguments of one call of the model that was built last."""
         return tuple(self.inputs(p)), {}
 
     def called_notes(self, inputs):
@@ -171,11 +171,11 @@ class Pair(object):
 
     def tried(self, call, inputs):
         # type: (Callable[[], Any], Callable[[], str]) -> None
-        """Call the model with no counter near. Raises FactoryError if that is the user's to mend."""
+        """Call the model without any counter. Raises FactoryError if the user has to correct the model."""
 
     def may_run(self, trace):
         # type: (Any) -> None
-        """Raise FactoryError if a counter that runs the model would not end."""
+        """Raise FactoryError if a counter that runs the model would never finish."""
 
     @contextlib.contextmanager
     def impatiently(self, refuse):
@@ -207,7 +207,7 @@ def zoo_names():
 
 def pair_path(model):
     # type: (str) -> str
-    """File of a zoo pair's name, or the path itself where ``model`` is a path to a pair file."""
+    """The file of the zoo pair of that name, or the path itself if ``model`` is the path of a pair file."""
     if model.endswith(".py") or os.sep in model:
         return os.path.abspath(model)
     return os.path.join(HERE, model + ".py")
@@ -215,7 +215,7 @@ def pair_path(model):
 
 def load_pair(path):
     # type: (str) -> Pair
-    """The pair of a file, which is imported by path, under a private name that cannot hide anything.
+    """The pair of a file, which is imported by path under a private name, so that it hides no other module.
 
     Raises PairError if the file states no pair, and whatever importing it raises.
     """
@@ -226,7 +226,7 @@ def load_pair(path):
     spec.loader.exec_module(module)
     pair = vars(module).get("PAIR")  # type: Any
     if not any(map(_is_base, type(pair).__mro__)):
-        states = "its PAIR is of type %s" % type(pair).__name__ if "PAIR" in vars(module) else "it states no PAIR"
+        states = "its PAIR is of type %s" % type(pair).__name__ if "PAIR" in vars(module) else "it defines no PAIR"
         raise PairError(
             "the pair file %s cannot be used: %s; write PAIR = Pair(...), or PAIR = Model(), where Model is a subclass of "
             "Pair." % (path, states)
@@ -240,9 +240,9 @@ def load_pair(path):
 
 def _is_base(kind):
     # type: (type) -> bool
-    """Whether that is ``Pair``. A worker's pair files import this module by another name than the worker does."""
-    here, there = (name.split(".")[-2:] for name in (__name__, kind.__module__))
-    return kind.__name__ == Pair.__name__ and there == here
+    """Whether that class is ``Pair``. A worker's pair files import this module by another name than the worker does."""
+    this_module, its_module = (name.split(".")[-2:] for name in (__name__, kind.__module__))
+    return kind.__name__ == Pair.__name__ and its_module == this_module
 
 
 def check_names(pair, packages):
@@ -262,14 +262,14 @@ def check_names(pair, packages):
         method = _intended(function, packages)
         if method and method != function and method not in members:
             raise PairError(
-                "the pair file %s cannot be used: it defines %s, which is no method of a pair. Did you mean %s?"
+                "the pair file %s cannot be used: it defines %s, which is not a method of a pair. Did you mean %s?"
                 % (pair.module.__file__, function, method)
             )
 
 
 def _intended(function, packages):
     # type: (str, Mapping[str, str]) -> str
-    """The method that a function of that name is or was meant to be; '' for a helper function."""
+    """The method that a function of that name is or was meant to be; '' if it is a helper function."""
     if not function.startswith(BUILD):
         return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
     sides = {"tf_session": "tf_session"}

@@ -1,4 +1,4 @@
-"""Items: what a bridge between a ledger and its trace is made of. No reported value is in reach of this code."""
+"""Items: the parts of a bridge between a ledger and its trace. This code cannot reach any reported value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rulebook import Rule
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A ledger without its values: everything a bridge may know of it."""
+    """A ledger without its values: everything that a bridge may know about it."""
 
     counter: str
     framework: str
@@ -24,7 +24,7 @@ class View:
 
 
 def view(ledger: Ledger) -> View:
-    """Strip a ledger of what it reported."""
+    """A ledger without its reported values."""
     return View(ledger.counter, ledger.framework, ledger.unit, ledger.versions, ledger.sightings, ledger.notes)
 
 
@@ -33,9 +33,9 @@ class Item:
     """One thing a counter counted, or failed to, beside the work that ran.
 
     The counter includes ``counted`` (components, per execution) ``seen`` times; ``ran`` ran ``times`` times.
-    ``cause`` is set where the item is booked whole: counted but never run (dead-op, ...), or run but not counted
+    ``cause`` is set if the whole item has one cause: counted but never run (dead-op, ...), or run but not counted
     (op-not-counted, ...).  ``repeat`` names why ``seen`` and ``times`` differ.  ``entry`` is the ledger entry it feeds.
-    ``sightings`` carry as ``calls`` the calls that make up one execution; ``ops`` are ids of trace ops, none where the
+    ``sightings`` carry as ``calls`` the calls that make up one execution; ``ops`` are ids of trace ops, none if the
     work is that of the sightings themselves.
     ``only`` names the components of ``ran`` that this item is about; none means all.
     ``gap`` says why nothing can be booked for this item: its whole difference stays in the residual.
@@ -70,18 +70,18 @@ Bridging = Callable[[View, Trace], Bridge]
 
 
 def known_work(op: Op) -> Work | None:
-    """Work of one call, or None where no formula gives it (the trace is incomplete there, and says so itself)."""
+    """Work of one call, or None if no formula gives it (the trace is incomplete there and says so)."""
     try:
         return work_of(op)
     except UnknownWork:
         return None
 
 
-def other_ops(counter: str, layer: str, what: str) -> str:
-    """Why nothing can be booked for a module in which other ops ran under a counter than in the trace."""
+def other_ops(counter: str, layer: str, difference: str) -> str:
+    """The reason why a module cannot be booked: other ops ran there under the counter than in the trace."""
     where = f"at {layer}" if layer else "at the root"
     return (
-        f"the model ran other ops here under {counter} than when it was traced: {where}, {what}. If the model keeps state "
+        f"the model ran other ops here under {counter} than when it was traced: {where}, {difference}. If the model keeps state "
         f"between calls (a cache), run this counter alone with --counter {counter}; if it is random, seed it"
     )
 
@@ -126,7 +126,7 @@ def make_item(
 
 
 def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[str, ...] = (), gap: str = "") -> Item:
-    """An item of a trace op that no sighting of the counter stands for; ``ran`` is the part of its work that it is about."""
+    """An item of a trace op for which the counter has no sighting; ``ran`` is the part of its work that the item covers."""
     return make_item(
         None, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only,
         gap=gap,

@@ -1,11 +1,11 @@
 """From the ledger of a counter that works on ATen ops to the PyTorch trace, module by module.
 
-The counter may see a module's work cut into other ops than the trace (a GRU step by step, a linear layer as one node).
-Each op it saw has a work of its own by the same formulas; module by module these must add up to the work that ran,
-component by component.  Work that ran and that the counter did not meet has a cause only where something of what it
-met holds that work: an op without a rule (a custom autograd function, or one fused op for an encoder layer that the trace
-has in parts), or a node that it saw and then left out of its graph.  Otherwise the model ran other ops under the counter
-than when it was traced, and nothing can be booked: the difference stays in the residual.
+The counter may see the work of a module split into other ops than the trace (a GRU step by step, a linear layer as one
+node).  The same formulas give the work of each op that it saw; in each module these must add up to the work that ran,
+component by component.  Work that ran but that the counter did not meet has a cause only if an op that it met contains that
+work: an op without a rule (a custom autograd function, or one fused op for an encoder layer that the trace has in parts),
+or a node that it saw and then left out of its graph.  Otherwise the model ran other ops under the counter than in the
+trace, and nothing can be booked: the difference stays in the residual.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """A counter's rules in its version, and why it counts nothing of an op without a rule."""
+    """A counter's rules in its version, and the reason why it does not count an op without a rule."""
 
     name: str
     book: RuleBook
@@ -35,19 +35,19 @@ class _Counter:
         return self.book.find(op.op, self.versions)
 
     def includes(self, op: Op) -> Work:
-        """What it would count of one call of this op."""
+        """The work that it would count for one call of this op."""
         return apply(self.rule(op), op, self.why_not)[0]
 
     def inside(self, holder: Op) -> str:
-        """Why it counts nothing of what runs inside of an op."""
+        """The reason why it does not count the ops that run inside this one."""
         return f"ran inside of {holder.op}: {self.why_not(holder)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """One module whose met ops do not add up to the ops that ran: ``missing`` is what ran, less what was met.
+    """One module whose met ops do not add up to the ops that ran: ``missing`` is the work that ran less the work that was met.
 
-    ``holder`` is an op that the counter met, has no rule for, and in which what is missing may have run.
+    ``holder`` is an op without a rule that the counter met, and in which the missing work may have run.
     """
 
     layer: str
@@ -70,67 +70,69 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
-    found: list[Item] = []
+    all_items: list[Item] = []
     for layer, lacks in missing.items():
-        mine = items.get(layer, [])
+        module_items = items.get(layer, [])
         if lacks:
             ops = (ran.get(layer, []), met.get(layer, []))
-            mine = _settled(_Module(layer, *ops, mine, lacks, holders.get(layer)), counter)
-        found += mine
-    return Bridge(tuple(found))
+            module_items = _settled(_Module(layer, *ops, module_items, lacks, holders.get(layer)), counter)
+        all_items += module_items
+    return Bridge(tuple(all_items))
 
 
 def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
     """By module, an op without a rule in which other ops may have run.
 
-    Either its work is not known, or it has multiply-adds and stands nowhere in the trace.
+    Either its work is not known, or it has multiply-adds and is not in the trace.
     """
     ran = {op.op for op in trace.ops}
-    found: dict[str, Op] = {}
+    wide: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
         if sighting.role != DEAD and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
-                found[op.layer] = op
-    return found
+                wide[op.layer] = op
+    return wide
 
 
 def _holders(view: View, missing: Mapping[str, Work], wide: Mapping[str, Op]) -> dict[str, Op]:
-    """By module that lacks something, the op in which it may have run: one in it, or around it if the counter met nothing
-    in the module itself.
+    """For each module that lacks work, the op in which that work may have run: an op in the module, or around it if the
+    counter met nothing in the module itself.
 
-    If the work of that op is known, then what lacks wherever it stands for it has no multiply-adds in all.
+    If the work of that op is known, the work that its modules lack has no multiply-adds in total.
     """
     met = {s.op.layer for s in view.sightings}
-    found: dict[str, Op] = {}
+    holders: dict[str, Op] = {}
     for layer, lacks in missing.items():
         holder = wide.get(layer) if layer in met else _around(layer, wide)
         if lacks and holder is not None:
-            found[layer] = holder
+            holders[layer] = holder
     lacking: dict[str, int] = {}
-    for layer, holder in found.items():
+    for layer, holder in holders.items():
         lacking[holder.layer] = lacking.get(holder.layer, 0) + missing[layer].mac
-    return {layer: holder for layer, holder in found.items() if known_work(holder) is None or not lacking[holder.layer]}
+    return {
+        layer: holder for layer, holder in holders.items() if known_work(holder) is None or not lacking[holder.layer]
+    }
 
 
 def _calls(op: Op) -> bool:
-    """Whether modules may run inside of this op: it is Python code, or it stands for them."""
+    """Whether modules may run inside this op: it is Python code, or one op for several modules."""
     return not op.op.startswith("aten.") or known_work(op) is not None
 
 
 def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
-    """The nearest of these ops in a module around this one, of those in which modules may run."""
+    """Among the ops in which modules may run, the one in the nearest module around this one."""
     parts = layer.split(".") if layer else []
-    found = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
-    return next((op for op in found if op is not None and _calls(op)), None)
+    around = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
+    return next((op for op in around if op is not None and _calls(op)), None)
 
 
 def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
-    found: dict[str, list[Op]] = {}
+    by_layer: dict[str, list[Op]] = {}
     for op in ops:
-        found.setdefault(op.layer, []).append(op)
-    return found
+        by_layer.setdefault(op.layer, []).append(op)
+    return by_layer
 
 
 def _sum(ops: Iterable[Op]) -> Work:
@@ -165,8 +167,8 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
 
 
 def _dropped(op: Op, wide: Mapping[str, Op], counter: _Counter) -> Item:
-    """An op that the counter let run and then left out of its graph: also one that ran inside of Python code, which is one
-    node there."""
+    """An op that the counter let run and then left out of its graph; Python code is one node there, with all the ops that ran
+    inside it."""
     holder = wide.get(op.layer) or _around(op.layer, wide)
     _, missed = apply(counter.rule(op), op, counter.why_not)
     cause, reason = (missed.cause, missed.reason) if missed else (Cause.CALL_NOT_SEEN, LEFT_OUT)
@@ -177,10 +179,10 @@ def _dropped(op: Op, wide: Mapping[str, Op], counter: _Counter) -> Item:
 
 
 def _settled(module: _Module, counter: _Counter) -> list[Item]:
-    """The module's items and what accounts for the work that it lacks, component by component.
+    """The module's items, with items for the work that it lacks, component by component.
 
-    Of a component that the counter counts in none of the ops it met here, and would count in none of those that ran, the
-    trace's own ops are taken in place of those it met.
+    If the counter counts a component in none of the ops that it met here, and would count it in none of those that ran, the
+    trace's ops replace the met ones for this component.
     """
     counted = ZERO
     for item in module.items:
@@ -200,10 +202,10 @@ def _settled(module: _Module, counter: _Counter) -> list[Item]:
 
 
 def _contested(name: str, module: _Module, counter: _Counter) -> bool:
-    """Whether a component that the counter counts nowhere in what it met cannot be said to be left out by its rules:
-    more of it ran than was met, or the rule of an op that ran includes it.
+    """Whether the rules cannot explain that the counter counts a component in none of the met ops: more of it ran than was
+    met, or the rule of an op that ran includes it.
 
-    How many sums the same products make up is no question of what ran: a long sum may be taken in parts.
+    The number of sums that the same products form does not matter: a long sum may be taken in parts.
     """
     taken_in_parts = name == "accumulators" or _ends_early(module)
     if getattr(module.missing, name) > 0 and (module.missing.mac or not taken_in_parts):
@@ -212,8 +214,8 @@ def _contested(name: str, module: _Module, counter: _Counter) -> bool:
 
 
 def _ends_early(module: _Module) -> bool:
-    """Whether the trace has a whole recurrent layer in what a checkpoint computes again, which the counter met step by
-    step: PyTorch stops there once nothing more is needed, short of some of the last step's elementwise work."""
+    """Whether a checkpoint recomputes a recurrent layer that is one op in the trace and that the counter met step by step:
+    PyTorch stops as soon as it needs nothing more, before some of the elementwise work of the last step."""
     met = {op.op for op in module.met}
     return any(op.phase == RECOMPUTATION and op.op not in met and (known_work(op) or ZERO).mac for op in module.ran)
 
@@ -222,22 +224,22 @@ def _gap(module: _Module, work: Work, counter: _Counter) -> Item:
     parts = ", ".join(f"{name} {count:+,}" for name, count in work.items() if count)
     reason = f"the ops this counter saw and the work that ran differ by {parts}"
     if all(known_work(op) is not None for op in module.met):
-        what = f"{_strange(module, work)} (what ran less what it met: {parts})"
-        reason = other_ops(counter.name, module.layer, what)
+        difference = f"{_strange(module, work)} (what ran less what it met: {parts})"
+        reason = other_ops(counter.name, module.layer, difference)
     return make_item(None, None, layer=module.layer, op="", ran=work, times=1, gap=reason)
 
 
 def _strange(module: _Module, work: Work) -> str:
-    """An op that may be what differs: one with all of it, else the one with most of it."""
+    """An op that may explain the difference: one with exactly that work, else the one with most of it."""
     name, count = next((name, count) for name, count in work.items() if count)
-    there, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
+    candidates, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
     same = {_kind(op): op.calls for op in other}
 
     def rank(op: Op) -> tuple[bool, bool, int]:
         amount = getattr(known_work(op) or ZERO, name) * op.calls
         return same.get(_kind(op)) != op.calls, amount == abs(count), amount
 
-    op = max(there, key=rank)
+    op = max(candidates, key=rank)
     shapes = " x ".join(str(t.shape) for t in op.inputs)
     return f"{op.op} {shapes} {'is in the trace' if count > 0 else 'is not in the trace, or less often'}"
 
@@ -251,7 +253,7 @@ def _without(work: Work, names: set[str]) -> Work:
 
 
 def _left_out(op: Op, names: set[str], counter: _Counter, holder: Op | None) -> list[Item]:
-    """The components of a trace op that the counter leaves out: by its formula for the op, or with what holds it."""
+    """The components of a trace op that the counter leaves out, by its formula for the op or with the op that contains it."""
     work = _without(known_work(op) or ZERO, set(COMPONENTS) - names)
     if not work:
         return []

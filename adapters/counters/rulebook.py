@@ -1,4 +1,4 @@
-"""Rules: our model of a counter, as pure integer functions from what it saw to the work components it includes."""
+"""Rules: our model of a counter, as pure integer functions from the op it saw to the work components it includes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WhyNot = Callable[[Op], str]
 
 
 class NotCounted(Exception):
-    """A rule says that the counter counts nothing here, and why."""
+    """Raised by a rule if the counter counts nothing here; gives the reason."""
 
     def __init__(self, cause: Cause, reason: str) -> None:
         super().__init__(reason)
@@ -51,16 +51,16 @@ class RuleBook:
         self._rules: dict[str, list[Rule]] = {}
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
-        """Register a rule for these op names. Raises ValueError where one with the same version range exists."""
+        """Register a rule for these op names. Raises ValueError if one with the same version range exists."""
 
         def register(compute: Compute) -> Compute:
             for op in ops:
-                held = self._rules.setdefault(op, [])
+                registered = self._rules.setdefault(op, [])
                 spec = SpecifierSet(versions)
-                if any(r.versions == spec for r in held):
+                if any(r.versions == spec for r in registered):
                     raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
                 suffix = f" ({versions})" if versions else ""
-                held.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
+                registered.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
             return compute
 
         return register
@@ -71,26 +71,26 @@ class RuleBook:
         return ", ".join(f"{self.files[short]}:{line}" for short, _, line in parts)
 
     def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
-        """The rule for this op in the counter's version, or None. Raises ValueError if two hold at once."""
+        """The rule for this op in the counter's version, or None. Raises ValueError if two apply."""
         text = versions.get(self.package, "0")
         try:
             version = Version(text)
         except InvalidVersion as error:
             raise UsageError(
-                f"the rules for {self.name} go by the version of {self.package}, and {text!r} is none."
+                f"the rules for {self.name} depend on the version of {self.package}, and {text!r} is not a version."
             ) from error
-        held = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
-        if len(held) > 1:
-            raise ValueError(f"rules {[r.id for r in held]} both hold for {self.package} {version}")
-        return held[0] if held else None
+        matching = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
+        if len(matching) > 1:
+            raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
+        return matching[0] if matching else None
 
     def rules(self) -> tuple[Rule, ...]:
         """All rules, for listings and tests."""
-        return tuple(rule for held in self._rules.values() for rule in held)
+        return tuple(rule for of_op in self._rules.values() for rule in of_op)
 
 
 def size(shape: Shape) -> int:
-    """Elements of a shape the counter insists on knowing; if it is not known, the counter counts nothing.
+    """Elements of a shape that the counter must know; if it does not, it counts nothing.
 
     Raises NotCounted(shape-unknown).
     """
@@ -106,7 +106,7 @@ def dims(shape: Shape) -> tuple[int, ...]:
 
 
 def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted | None]:
-    """What the rule includes for one call, or why the counter counts nothing."""
+    """The work that the rule includes for one call, or the reason why the counter counts nothing."""
     if rule is None:
         return ZERO, NotCounted(Cause.OP_NOT_COUNTED, why_not(op))
     try:
@@ -119,9 +119,9 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
         raise misfit(f"the rule {rule.id}", op, error) from error
 
 
-def misfit(what: str, op: Op, error: Exception) -> UsageError:
-    """The error for a record that ``what`` cannot read: one that came out of a damaged file, or a defect of ours."""
+def misfit(reader: str, op: Op, error: Exception) -> UsageError:
+    """The error for a record that ``reader`` cannot read: its file is damaged, or reconcile has a defect."""
     return UsageError(
-        f"{what} does not fit {op.op} {op.id!r} as it is recorded: {described(error)}. If it was read from a file, "
-        "take that anew; else this is a defect of reconcile: please report it."
+        f"{reader} does not fit {op.op} {op.id!r} as it is recorded: {described(error)}. If it was read from a file, "
+        "create that file again; otherwise this is a defect of reconcile: please report it."
     )

@@ -1,4 +1,4 @@
-"""ONNX's adapter: a model out of a file, whose trace is read and not run."""
+"""ONNX's adapter: it reads the trace of a model from its file and runs nothing."""
 
 from __future__ import annotations
 

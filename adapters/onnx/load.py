@@ -1,4 +1,4 @@
-"""ONNX models out of files: parsed, checked and given shapes; nothing is run, and weights in other files are not read."""
+"""ONNX models from files: parsed and checked, with shapes inferred; nothing runs, and weights in other files are not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shapes import inferred
 
 
 def ready() -> None:
-    """Start the library, before the guards are up."""
+    """Start the library before the guards are up."""
     import onnx.checker
     import onnx.inliner
     import onnx.shape_inference  # noqa: F401
@@ -40,27 +40,27 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments
     _check(where, proto)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
-    held = {tensor.name for tensor in proto.graph.initializer}
-    values = [value for value in proto.graph.input if value.name not in held]
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    values = [value for value in proto.graph.input if value.name not in initialized]
     inputs = matched(where, [_wanted(value) for value in values], given)
     for value, known in zip(values, inputs):  # noqa: B905
         del value.type.tensor_type.shape.dim[:]
         for size in known.shape:
             value.type.tensor_type.shape.dim.add().dim_value = size
-    del proto.graph.value_info[:]  # was inferred for other inputs
+    del proto.graph.value_info[:]  # these were inferred for other inputs
     for value in proto.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
         proto = inferred(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise FileError(f"{where} cannot be given shapes: {_first(error)}.") from error
-    except (LookupError, TypeError) as error:  # of ONNX' own tables of types
+        raise FileError(f"ONNX cannot infer the shapes of {where}: {_first(error)}.") from error
+    except (LookupError, TypeError) as error:  # raised by the tables of types in ONNX
         raise FileError(f"{where} is damaged: a tensor in it has a type that ONNX does not know.") from error
     return Model(proto, where), (tuple(inputs), {})
 
 
 def _check(where: str, proto: Any) -> None:
-    """Let ONNX check a model, without tensors that are kept elsewhere. Raises FileError with what it says."""
+    """Let ONNX check a model, without tensors stored in other files. Raises FileError with the message of ONNX."""
     import onnx
 
     if any(tensor.external_data for tensor in _tensors(proto)):
@@ -71,17 +71,17 @@ def _check(where: str, proto: Any) -> None:
             if tensor.external_data:
                 if any(size < 0 for size in tensor.dims):
                     raise FileError(
-                        f"{where} is no valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
+                        f"{where} is not a valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
                     )
                 del tensor.external_data[:]
                 tensor.data_location = onnx.TensorProto.DEFAULT
-                tensor.dims[:] = [0]  # of which there is nothing to be read
+                tensor.dims[:] = [0]  # there is nothing to read
     try:
         onnx.checker.check_model(proto)
     except UnicodeDecodeError as error:
-        raise FileError(f"{where} is damaged: a name in it is no text.") from error
+        raise FileError(f"{where} is damaged: a name in it is not text.") from error
     except (onnx.checker.ValidationError, ValueError) as error:
-        raise FileError(f"{where} is no valid ONNX model: {_first(error)}.") from error
+        raise FileError(f"{where} is not a valid ONNX model: {_first(error)}.") from error
 
 
 def _tensors(message: Any) -> Iterator[Any]:
@@ -98,12 +98,12 @@ def _tensors(message: Any) -> Iterator[Any]:
 
 
 def _first(error: Exception) -> str:
-    """The first line of what ONNX says, without its full stop."""
+    """The first line of the message of ONNX, without its full stop."""
     return str(error).strip().splitlines()[0][:200].rstrip(".")
 
 
 def _wanted(value: Any) -> Wanted:
-    """An input as the file declares it; a size of 0 or below is open, as exporters write one that they do not know."""
+    """An input as the file declares it; a size of 0 or below is open: exporters write it for a size that they do not know."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         return Wanted(value.name, None, "")

@@ -1,8 +1,8 @@
-"""Shapes of an ONNX model's values, with its inputs fixed: ONNX's own inference, helped where sizes are computed.
+"""Shapes of an ONNX model's values, with its inputs fixed: ONNX's own inference, with help where nodes compute sizes.
 
-Exporters compute paddings and sizes by nodes (Shape, Slice, Concat, ...) that inference does not follow to their end. On a
-copy of the model such nodes are evaluated by ONNX's reference implementation and stand there as constants; the model
-itself keeps its nodes.
+Exporters compute paddings and sizes with nodes (Shape, Slice, Concat, ...) that inference does not follow to the end. In a
+copy of the model, ONNX's reference implementation evaluates such nodes and constants replace them; the model itself keeps
+its nodes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ FOLDED = frozenset((
     "ReduceProd", "ReduceSum", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Not", "And", "Or",
     "Where", "ConstantOfShape", "Expand", "Range",
 ))  # fmt: skip
-"""Operators of which sizes are computed; the last three make as much as a value says."""
+"""Operators that compute sizes; for the last three, the size of the output depends on a value."""
 ELEMENTS = 4096
-"""Elements of a value that is followed: a size has few."""
+"""The largest number of elements of a value that is evaluated: sizes have few."""
 ROUNDS = 20
 
 
 def inferred(proto: Any) -> Any:
-    """The model with the types of its values. Raises what ONNX's inference raises."""
+    """The model with the types of its values. Raises the errors of ONNX's inference."""
     import onnx
 
     known = onnx.ModelProto()
@@ -33,16 +33,16 @@ def inferred(proto: Any) -> Any:
             break
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(known.graph.value_info)
-    for value, found in zip(proto.graph.output, known.graph.output):  # noqa: B905
-        value.CopyFrom(found)
-    for node, found in zip(proto.graph.node, known.graph.node):  # noqa: B905
-        if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in found.attribute):
-            node.CopyFrom(found)  # with the types inside
+    for value, typed in zip(proto.graph.output, known.graph.output):  # noqa: B905
+        value.CopyFrom(typed)
+    for node, typed in zip(proto.graph.node, known.graph.node):  # noqa: B905
+        if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in typed.attribute):
+            node.CopyFrom(typed)  # with the types inside
     return proto
 
 
 def _fold(proto: Any) -> bool:
-    """Replace what can be evaluated by constants, in place; whether there was any."""
+    """Replace the nodes that can be evaluated by constants, in place; True if there were any."""
     import onnx
     from onnx import numpy_helper
 
@@ -65,14 +65,14 @@ def _fold(proto: Any) -> bool:
         if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
             import numpy
 
-            given = {node.input[0]: numpy.broadcast_to(numpy.float32(0), shapes[node.input[0]])}  # takes no room
+            given = {node.input[0]: numpy.broadcast_to(numpy.float32(0), shapes[node.input[0]])}  # takes no memory
         if any(value is None for value in given.values()) or not _small(node, given):
             continue
-        found = _evaluated(proto, node, given)
-        if len(found) == 1 and found[0].size <= ELEMENTS:
-            values[node.output[0]] = found[0]
+        outputs = _evaluated(proto, node, given)
+        if len(outputs) == 1 and outputs[0].size <= ELEMENTS:
+            values[node.output[0]] = outputs[0]
             made = onnx.helper.make_node(
-                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(found[0])
+                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(outputs[0])
             )
             node.CopyFrom(made)
             folded = True
@@ -80,14 +80,14 @@ def _fold(proto: Any) -> bool:
 
 
 def _count(dims: Any) -> int:
-    found = 1
+    count = 1
     for size in dims:
-        found *= int(size)
-    return found
+        count *= int(size)
+    return count
 
 
 def _small(node: Any, given: dict[str, Any]) -> bool:
-    """Whether what a node makes is no larger than what is followed."""
+    """Whether the output of a node has at most ELEMENTS elements."""
     values = list(given.values())
     if node.op_type == "ConstantOfShape":
         return _count(values[0].tolist()) <= ELEMENTS
@@ -100,7 +100,7 @@ def _small(node: Any, given: dict[str, Any]) -> bool:
 
 
 def _evaluated(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
-    """The node's outputs by ONNX's reference implementation; none where it does not know how."""
+    """The node's outputs by ONNX's reference implementation; none if it cannot evaluate the node."""
     import numpy
     import onnx
     from onnx.reference import ReferenceEvaluator
@@ -111,8 +111,8 @@ def _evaluated(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
     ]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = onnx.helper.make_graph([node], "one", inputs, outputs)
-    one = onnx.helper.make_model(graph, opset_imports=list(proto.opset_import), ir_version=proto.ir_version)
+    model = onnx.helper.make_model(graph, opset_imports=list(proto.opset_import), ir_version=proto.ir_version)
     try:
-        return [numpy.asarray(value) for value in ReferenceEvaluator(one).run(None, given)]
-    except Exception:  # what it cannot do stays as it is, and inference says what it knows
+        return [numpy.asarray(value) for value in ReferenceEvaluator(model).run(None, given)]
+    except Exception:  # a node that it cannot evaluate stays as it is
         return []

@@ -1,7 +1,7 @@
 """The trace of an ONNX model: the nodes that its outputs depend on, with the shapes that ONNX infers.
 
-Nothing runs. A loop runs as often as constants say, a branch is taken by a constant, a scan is as long as what it scans;
-where that is no constant, or an operator is not ONNX's own, the trace is incomplete and says so.
+Nothing runs. Constants give the trip count of a loop and the branch that is taken; a scan is as long as its input. If such
+a value is not constant, or an operator is not part of ONNX, the trace is incomplete and says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZES = frozenset([
     "kernel_shape", "strides", "dilations", "group", "num_groups", "hidden_size", "num_heads", "q_num_heads", "kv_num_heads",
     "blocksize", "size", "num_outputs", "num_scan_inputs", "output_height", "output_width", "output_shape",
 ])  # fmt: skip
-"""Attributes of ONNX's own operators that say how large or how many something is: 1 at least."""
+"""Attributes of ONNX's own operators that state a size or a number, at least 1."""
 
 
 def versions() -> dict[str, str]:
@@ -50,14 +50,14 @@ class Scope:
                 self.constants[node.output[0]] = tensor
 
     def type(self, name: str) -> Tensor:
-        """Shape and dtype of a value; an unknown rank where nothing says them."""
-        found = self.types.get(name)
-        if found is None:
+        """Shape and dtype of a value; an unknown rank if neither is recorded."""
+        known = self.types.get(name)
+        if known is None:
             return Tensor(None, "float32") if self.outer is None else self.outer.type(name)
-        return found
+        return known
 
     def scalar(self, name: str) -> Any:
-        """The number that a constant of one element is, None for anything else."""
+        """The number in a constant of one element; None for anything else."""
         tensor = self.constants.get(name)
         if tensor is None:
             return None if self.outer is None else self.outer.scalar(name)
@@ -76,7 +76,7 @@ def _tensor(kind: Any) -> Tensor:
 
 
 class Tracer:
-    """Walks a graph and the graphs in it."""
+    """Walks a graph and the graphs inside it."""
 
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
@@ -127,8 +127,8 @@ class Tracer:
         graphs = {a.name: a.g for a in node.attribute if a.type == 5}
         times = self._times(node, scope)
         if times is None:
-            what = "which branch runs" if node.op_type == "If" else "how often this loop runs"
-            self.problems.append(Problem(layer, f"onnx.{node.op_type}", id, f"{what} is not constant"))
+            question = "which branch runs" if node.op_type == "If" else "how often this loop runs"
+            self.problems.append(Problem(layer, f"onnx.{node.op_type}", id, f"{question} is not constant"))
             return
         for name, graph in graphs.items():
             inner = f"{id}/{name}/"
@@ -160,15 +160,15 @@ class Tracer:
 
 
 def _check_sizes(id: str, attrs: Mapping[str, Any]) -> None:
-    """Raise ValueError for an attribute that says a size and is none."""
+    """Raise ValueError for an attribute that should be a size and is not."""
     for name in SIZES & attrs.keys():
         values = attrs[name] if isinstance(attrs[name], list) else [attrs[name]]
         if not all(isinstance(value, int) and value >= 1 for value in values):
-            raise ValueError(f"{shown(id)} has {name} {shown(attrs[name])}, and a size is 1 at least")
+            raise ValueError(f"{shown(id)} has {name} {shown(attrs[name])}, but a size must be at least 1")
 
 
 def _goes_on(body: Any, scope: Scope) -> bool:
-    """Whether a loop's body always says to go on: a constant, or its own condition handed through."""
+    """Whether a loop's body always says to go on: its condition is a constant, or its own input passed through."""
     name = body.output[0].name
     makers = {output: node for node in body.node for output in node.output}
     while name in makers and makers[name].op_type == "Identity":
@@ -177,7 +177,7 @@ def _goes_on(body: Any, scope: Scope) -> bool:
 
 
 def _live(graph: Any) -> set[int]:
-    """Indices of the nodes that the outputs depend on; what a graph inside reads from around it counts."""
+    """Indices of the nodes that the outputs depend on; this includes values that an inner graph reads from outside."""
     needed = {output.name for output in graph.output}
     live = set()
     for index in range(len(graph.node) - 1, -1, -1):  # nodes are in topological order (onnx/onnx.proto, GraphProto)
@@ -222,7 +222,7 @@ def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     tracer = Tracer({opset.domain: opset.version for opset in model.proto.opset_import})
     try:
         tracer.walk(graph, Scope(graph, None), "", "", 1, ())
-    except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are no text, ...
+    except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are not text, ...
         raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({shown(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))
     problems, untaken = tuple(tracer.problems), tuple(tracer.untaken)

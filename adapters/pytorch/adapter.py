@@ -89,7 +89,7 @@ class Adapter(adapter.Adapter):
 
         with ExitStack() as stack:
             stack.enter_context(torch.random.fork_rng())
-            stack.callback(keras_model.place, "")
+            stack.callback(keras_model.set_device, "")
             yield
 
     def capture(self, request, pair):
@@ -132,7 +132,7 @@ class Capture(adapter.Capture):
         """See Capture.plain_call."""
         from . import model as models
 
-        plain = models.TorchModel(self.pair, params, room=self._room())
+        plain = models.TorchModel(self.pair, params, memory_need=self._memory_need())
         with adapter.fitting(self.pair):
             module = plain.build("cpu")
         return lambda: models.call(module, plain.example("cpu")), plain.called_with()
@@ -141,13 +141,13 @@ class Capture(adapter.Capture):
         # type: (Any) -> Any
         from . import model as models
 
-        model = models.TorchModel(self.pair, params, self.request.device, self._room())
+        model = models.TorchModel(self.pair, params, self.request.device, self._memory_need())
         model.training = self.request.training
         return model
 
-    def _room(self):
+    def _memory_need(self):
         # type: () -> Any
         """What is known of the model's need for memory; None for a file, whose memory is limited where it is loaded."""
         if self._memory is None and self.request.file is None:
-            self._memory = memory.Room()
+            self._memory = memory.MemoryNeed()
         return self._memory

@@ -1,4 +1,4 @@
-"""Doors before PyTorch models: a counter hands over tensors one by one, whatever the model's own signature is. Python 3.6."""
+"""Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.6."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -13,7 +13,7 @@ def is_leaf(value):
     return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
 
 
-class Door(object):
+class CallAdapter(object):
     """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
 
     What comes out is tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and handing results
@@ -56,7 +56,7 @@ class Door(object):
         return outputs if self.hooked_after else _only_tensors(outputs)
 
 
-class KerasDoor(Door):
+class KerasCallAdapter(CallAdapter):
     """The same before a Keras model, which looks at its arguments before ``forward`` does: it goes by a class of its own."""
 
     def __init__(self, module, arguments):

@@ -8,17 +8,20 @@ reader takes names in any case, and finds members where Python's reader finds ot
 from __future__ import annotations
 
 import contextlib
+import importlib
+import json
 import os
 import pickle
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
-from ..shared.model_file import FileError, Wanted, matched, member
+from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
 from .load_script import torchscript
-from .program import PICKLED, looked_at
+from .program import PICKLED, containers, looked_at
 
 SAMPLES = ("data/sample_inputs/model.pt", b"")
 """The inputs that a program was exported with: PyTorch would unpickle them, and takes it that there are none."""
@@ -61,6 +64,8 @@ def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argumen
     from torch.utils import _pytree as pytree
 
     where = member(file.path)
+    if file.trusted:
+        _import_containers(file.path)
     try:
         with fresh(file, lambda name, data: looked_at(where, name, data), SAMPLES) as archive:
             program = torch.export.load(archive)
@@ -79,6 +84,24 @@ def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argumen
     leaves = [known.get(name, name) if isinstance(name, str) else name for name in names]
     positional, named = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
     return torch.export.unflatten(program), (tuple(positional), dict(named))
+
+
+def _import_containers(path: str) -> None:
+    """Import what defines the containers of a trusted program's arguments and results: it tells PyTorch of them. Raises
+    FileError for one that PyTorch does not know then."""
+    from torch.utils import _pytree as pytree
+
+    with zipfile.ZipFile(path) as archive:
+        programs = [json.loads(archive.read(n)) for n in archive.namelist() if "/models/" in n and n.endswith(".json")]
+    for name in sorted({name for program in programs for name in containers(program)}):
+        if name not in pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name.rpartition(".")[0])
+        if name not in pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE:
+            raise FileError(
+                f"{member(path)} takes or gives back a {shown(name)}, which torch.utils._pytree does not know: install what "
+                "defines it in this environment, or export the model again in a module that gives back tensors alone."
+            )
 
 
 def _sizes(value: Any) -> tuple[int | None, ...]:

@@ -24,7 +24,7 @@ KEPT = {
 GROUPS = "/sys/fs/cgroup"
 
 
-class Room(object):
+class MemoryNeed(object):
     """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was made on
     meta; ``why`` it cannot be made on meta, '' if it can."""
 
@@ -49,7 +49,7 @@ class Room(object):
 
     def note(self, training=""):
         # type: (str) -> str
-        """The note of a ledger whose counter ran on meta for want of room."""
+        """The note of a ledger whose counter ran on meta because the model does not fit."""
         return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training)))
 
     def lacks(self, training=""):

@@ -7,7 +7,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..shared.refusal import OutOfMemory
-from . import memory as torch_room
+from . import memory
 from .records import tensors_in
 
 SMALL = 1 << 24
@@ -17,12 +17,12 @@ RESERVE = 1 << 28
 """Bytes left to the system and to the rest of the process."""
 
 
-class Watch(TorchDispatchMode):
+class MemoryGuard(TorchDispatchMode):
     """Raises OutOfMemory before a tensor is made on the CPU that does not fit; ``why`` the model is not made on meta."""
 
     def __init__(self, why):
         # type: (str) -> None
-        super(Watch, self).__init__()
+        super(MemoryGuard, self).__init__()
         self.why = why
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -30,11 +30,11 @@ class Watch(TorchDispatchMode):
         kwargs = kwargs or {}
         wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(func, args, kwargs)
         if wanted > SMALL:
-            left = torch_room.free()
+            left = memory.free()
             if left is not None and wanted > left - RESERVE:
                 raise OutOfMemory(
                     "it asks for %s more and %s of memory are free; it cannot be made on meta, where nothing is allocated "
-                    "(%s): mend that, or run it smaller" % (torch_room.gib(wanted), torch_room.gib(left), self.why)
+                    "(%s): mend that, or run it smaller" % (memory.gib(wanted), memory.gib(left), self.why)
                 )
         return func(*args, **kwargs)
 

@@ -2,15 +2,16 @@
 
 import sys
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from threading import get_ident
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import memory as torch_room
-from .call_adapter import Door, KerasDoor, is_leaf
+from . import memory
+from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
 def versions(module=None):
@@ -25,7 +26,7 @@ def versions(module=None):
 def unbuilt(module):
     # type: (torch.nn.Module) -> bool
     """Whether a part of it has weights that get their sizes at its first call."""
-    return any(map(torch_room.is_lazy, torch_room.tensors_of(module))) or any(
+    return any(map(memory.is_lazy, memory.tensors_of(module))) or any(
         not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")
     )
 
@@ -69,8 +70,10 @@ class ModulePath(object):
         self.root = root
         self._names = module_paths(root)
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
-        self._stack = [""]
+        self._stacks = {}  # type: Dict[int, List[str]]  # by thread
+        self._followed = set()  # type: Set[int]
         self._handles = []  # type: List[Any]
+        self.unseen = []  # type: List[str]  # modules that were called on threads of which nobody knew
 
     @property
     def modules(self):
@@ -81,11 +84,28 @@ class ModulePath(object):
     @property
     def current(self):
         # type: () -> str
-        """Dotted path of the innermost running module."""
-        return self._stack[-1]
+        """Dotted path of the innermost module that this thread is running."""
+        return self._stacks.get(get_ident(), [""])[-1]
+
+    @contextmanager
+    def within(self, layer):
+        # type: (str) -> Iterator[None]
+        """On this thread: what it runs is that module's, as far as it calls no other."""
+        self._follow(layer)
+        try:
+            yield
+        finally:
+            del self._stacks[get_ident()]
+            self._followed.discard(get_ident())
+
+    def _follow(self, layer):
+        # type: (str) -> None
+        self._stacks[get_ident()] = [layer]
+        self._followed.add(get_ident())
 
     def __enter__(self):
         # type: () -> ModulePath
+        self._follow("")
         self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
         self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
         for module in self._hooked:
@@ -105,11 +125,14 @@ class ModulePath(object):
 
     def _push(self, module, _inputs):
         # type: (torch.nn.Module, Any) -> None
-        self._stack.append(self._names.get(module, self.current))  # made in a forward: its maker's
+        path = self._names.get(module, self.current)  # made in a forward: its maker's
+        if get_ident() not in self._followed:
+            self.unseen.append(path)
+        self._stacks.setdefault(get_ident(), [""]).append(path)
 
     def _pop(self, _module, _inputs, _outputs):
         # type: (Any, Any, Any) -> None
-        self._stack.pop()
+        self._stacks[get_ident()].pop()
 
     def __exit__(self, *exc):
         # type: (*Any) -> None
@@ -131,10 +154,10 @@ def _tell(leaf):
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    def __init__(self, pair, params, device="cpu", room=None):
-        # type: (Any, Any, str, Optional[torch_room.Room]) -> None
+    def __init__(self, pair, params, device="cpu", memory_need=None):
+        # type: (Any, Any, str, Optional[memory.MemoryNeed]) -> None
         self.pair = pair
-        self.room = room  # none: it may take what memory it asks for
+        self.memory_need = memory_need  # none: it may take what memory it asks for
         self.params = params
         self.device = device
         self.weightless = False
@@ -153,13 +176,13 @@ class TorchModel(object):
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"
-            keras_model.place("meta")
+            keras_model.set_device("meta")
         elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
         self.arguments = self.pair.arguments(self.params)
         if self.pair.user_model:
-            (KerasDoor if keras_model.keras_of(module, "Layer") else Door)(module, self.arguments)
+            (KerasCallAdapter if keras_model.keras_of(module, "Layer") else CallAdapter)(module, self.arguments)
         if unbuilt(module):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
@@ -167,14 +190,14 @@ class TorchModel(object):
     def _made(self, device):
         # type: (str) -> torch.nn.Module
         # first of all: to find out, it may have to be made elsewhere
-        if device == "cpu" and self.room is not None and self.lacks_room():
+        if device == "cpu" and self.memory_need is not None and self.lacks_memory():
             raise OutOfMemory(
                 "it takes at least %s and %s of memory are free"
-                % (torch_room.gib(self.room.takes(self.training) or 0), torch_room.gib(torch_room.free() or 0))
+                % (memory.gib(self.memory_need.takes(self.training) or 0), memory.gib(memory.free() or 0))
             )
-        placed = keras_model.place(device)
+        placed = keras_model.set_device(device)
         module = self._made_on(device)
-        if not placed and keras_model.place(device):  # Keras came with the model and did not know where to
+        if not placed and keras_model.set_device(device):  # Keras came with the model and did not know where to
             return self._made_on(device)
         return module
 
@@ -182,31 +205,34 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
         if device == "meta" and HAS_META:
+            from . import meta_kernels
+
+            meta_kernels.register()
             with torch.device("meta"):
                 module = self.pair.build_torch(self.params)
-            if self.room is not None and self.room.weights is None:
-                self.room.weights = torch_room.weight_of(module)
+            if self.memory_need is not None and self.memory_need.weights is None:
+                self.memory_need.weights = memory.weight_of(module)
             return module
-        if device != "cpu" or self.room is None or self.room.weights is not None or not HAS_META:
+        if device != "cpu" or self.memory_need is None or self.memory_need.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        with _watched(self.room):
+        with _guarded(self.memory_need):
             return self.pair.build_torch(self.params)
 
-    def lacks_room(self):
+    def lacks_memory(self):
         # type: () -> bool
         """Whether the model is known not to fit into memory; it is made on meta to find out."""
-        if self.room is None or not HAS_META:
+        if self.memory_need is None or not HAS_META:
             return False
-        self.room.weigh(lambda: self._made("meta"))
-        return self.room.lacks(self.training)
+        self.memory_need.weigh(lambda: self._made("meta"))
+        return self.memory_need.lacks(self.training)
 
     def spare(self):
         # type: () -> Tuple[str, ...]
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
-        if self.device != "cpu" or self.room is None or not self.lacks_room():
+        if self.device != "cpu" or self.memory_need is None or not self.lacks_memory():
             return ()
         self.device = "meta"
-        return (self.room.note(self.training),)
+        return (self.memory_need.note(self.training),)
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]
@@ -260,13 +286,13 @@ def _tensor(leaf, device):
 
 
 @contextmanager
-def _watched(room):
-    # type: (torch_room.Room) -> Iterator[None]
+def _guarded(memory_need):
+    # type: (memory.MemoryNeed) -> Iterator[None]
     """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
     try:
-        from .memory_guard import Untraced, Watch
+        from .memory_guard import MemoryGuard, Untraced
     except ImportError:  # before PyTorch 2.0
         yield
         return
-    with Watch(room.why), Untraced():
+    with MemoryGuard(memory_need.why), Untraced():
         yield

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..shared.model_file import FileError, words
+from ..shared.model_file import FileError, shown, words
 from .arithmetic import is_arithmetic
 from .operators import HIGHER_ORDER, OPERATORS, SIZES
 
@@ -130,19 +130,34 @@ def _overloads(space: str, name: str) -> list[str]:
 
 def _check_tree(where: str, key: str, text: str) -> None:
     """Refuse a tree of arguments that holds anything but containers, and names of arguments that are none."""
+    others: list[str] = []
     try:
         _, root = json.loads(text)
         named = root["children_spec"][1]["context"] if key == "in_spec" else "[]"
         plain = all(NAME.fullmatch(name) for name in json.loads(named))
-        sound = plain and all(node["type"] in TREES and _is_context(node["context"]) for node in _nodes(root))
+        others = [str(node["type"]) for node in _nodes(root) if node["type"] not in TREES]
+        sound = plain and not others and all(_is_context(node["context"]) for node in _nodes(root))
     except RecursionError as error:
         raise FileError(f"{where} cannot be loaded: its arguments are nested too deep.") from error
     except ValueError:
         sound = False
     if not sound:
+        named = f" ({shown(others[0])})" if others else ""
         raise FileError(
-            f"{where} takes or gives back something else than tensors in lists and dictionaries; --trust-file lets it."
+            f"{where} takes or gives back something else than tensors in lists and dictionaries{named}; --trust-file lets "
+            "it."
         )
+
+
+def containers(program: Any) -> Iterator[str]:
+    """The types of all containers in the trees of arguments and results of a program."""
+    pending = [program]
+    while pending:
+        item = pending.pop()
+        pending.extend(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
+        for key in ("in_spec", "out_spec"):
+            if isinstance(item, dict) and isinstance(item.get(key), str):
+                yield from (str(node["type"]) for node in _nodes(json.loads(item[key])[1]))
 
 
 def _nodes(root: Any) -> Iterator[Any]:

@@ -5,17 +5,20 @@ steps: their formulas are held against their op-by-op decomposition by the tests
 a stand-in of the right shape takes the place of a fused call's result.
 """
 
-from typing import Any, Callable, Dict, List, Tuple, TypeVar
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import Op, Tensor, Trace
+from ...core.records import Op, Problem, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .records import plain, tensor_record, tensors_in
+from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
@@ -101,7 +104,7 @@ class Recorder(TorchDispatchMode):
         self.path = path
         self.ops = {}  # type: Dict[Any, Op]
         self.paused = False
-        self.count = 0
+        self.lock = Lock()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
@@ -137,8 +140,18 @@ class Recorder(TorchDispatchMode):
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
-        held = self.ops.get(key)
-        self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)
+        with self.lock:
+            held = self.ops.get(key)
+            self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)
+
+    @contextmanager
+    def beside(self, layer):
+        # type: (str) -> Iterator[None]
+        """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
+        twin = Recorder(self.path)
+        twin.ops, twin.lock = self.ops, self.lock
+        with FusedCalls(twin), twin, self.path.within(layer):
+            yield
 
 
 class FusedCalls(TorchFunctionMode):
@@ -251,7 +264,13 @@ def finished(recorder, device, notes):
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    return Trace("torch", versions(recorder.path.root), device, ops, (), (), layers, notes)
+    problems = tuple(Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen))
+    return Trace("torch", versions(recorder.path.root), device, ops, problems, (), layers, notes)
+
+
+ELSEWHERE = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
 
 
 FAST_PATH = (
@@ -279,6 +298,7 @@ def _record(model, device):
     inputs = model.example(device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path:
+    threads = followed(lambda: recorder.beside(path.current))
+    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
         module(*inputs)
     return recorder

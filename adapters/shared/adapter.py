@@ -1,8 +1,8 @@
-"""What a framework's adapter is: everything that is done beside the framework and differs from one to the next.
+"""The adapter of a framework: everything that runs beside the framework and differs between frameworks.
 
-A framework's folder has a module with a class ``Adapter`` that is derived from the one here; its record names the module
-(core/framework.py).  A trace, a question whether some value is a model and a fresh model are all that one must be able to
-give; the defaults fit a framework of plain functions, which nothing counts.
+The folder of a framework has a module with a class ``Adapter`` derived from the one here; the framework's record names the
+module (core/framework.py).  An adapter must take a trace, recognize a model and make a fresh one; the defaults fit a
+framework of plain functions that no counter supports.
 
 Python 3.6 and standard library only.
 """
@@ -16,10 +16,10 @@ from .refusal import FactoryError, OutOfMemory
 
 
 class Adapter(object):
-    """What a worker, or the caller's own process, knows of one framework. It keeps no state."""
+    """How a worker, or the caller's own process, uses one framework. It keeps no state."""
 
     loader = ""
-    """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if it reads none."""
+    """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
 
     def __init__(self, framework):
         # type: (Framework) -> None
@@ -27,7 +27,7 @@ class Adapter(object):
 
     def before_import(self):
         # type: () -> None
-        """Set what has to be set in the process before the framework is imported."""
+        """Set up the process before the framework is imported."""
 
     def unusable(self, package):
         # type: (Any) -> str
@@ -41,17 +41,17 @@ class Adapter(object):
 
     def is_made(self, value):
         # type: (Any) -> bool
-        """Whether a value can be nothing but a model, where a function that makes one is wanted."""
+        """Whether a value is certainly a model, if a function that makes a model is expected."""
         return False
 
     def makes_one(self, function, has_inputs):
         # type: (Callable[..., Any], bool) -> bool
-        """Whether a function at hand is a factory rather than a model; ``has_inputs`` says whether inputs came with it."""
+        """Whether a function object is a factory rather than a model; ``has_inputs`` says whether inputs came with it."""
         return not has_inputs
 
     def default_dtype(self):
         # type: () -> str
-        """The dtype of an input for which nobody gives one."""
+        """The dtype of an input if the user gives none."""
         return "float32"
 
     def entry(self, model):
@@ -61,27 +61,27 @@ class Adapter(object):
 
     def copy(self, model):
         # type: (Any) -> Any
-        """A copy of a model at hand for one counter; the model itself where counters only read it."""
+        """A copy of a model object for one counter; the model itself if counters only read it."""
         return model
 
     def defaults(self):
         # type: () -> Dict[str, Any]
-        """What a factory may change of the framework for the whole process; {} while it is not imported."""
+        """The global settings of the framework that a factory may change; {} if the framework is not imported."""
         return {}
 
     def restore(self, defaults):
         # type: (Dict[str, Any]) -> None
-        """Set these again."""
+        """Restore these settings."""
 
     @contextmanager
     def untouched(self):
         # type: () -> Iterator[None]
-        """Meanwhile nothing that happens here changes what the caller's own code gets from the framework."""
+        """Within this block, our work does not change the framework for the caller's own code."""
         yield
 
     def capture(self, request, pair):
         # type: (Any, Any) -> Capture
-        """What takes the traces and ledgers of that pair (core/protocol.py has the request)."""
+        """The capture of that pair (core/protocol.py has the request)."""
         return Capture(request, pair)
 
 
@@ -95,7 +95,7 @@ class Capture(object):
 
     def trace(self, params):
         # type: (Any) -> Any
-        """The trace of one call, or of a training step where the request asks for one. Raises what the model raises."""
+        """The trace of one call, or of a training step if the request asks for one. Raises the model's own errors."""
         raise NotImplementedError
 
     def ledger(self, take, params):
@@ -105,7 +105,7 @@ class Capture(object):
 
     def plain_call(self, params):
         # type: (Any) -> Tuple[Callable[[], Any], str]
-        """A call of the model with no counter near, and what it is called with."""
+        """A call of the model without any counter, and a description of its arguments."""
         model, positional, named = self.made(params)
         return lambda: model(*positional, **named), self.called_with(positional, named)
 
@@ -118,13 +118,13 @@ class Capture(object):
 
     def called_with(self, positional, named):
         # type: (Tuple[Any, ...], Dict[str, Any]) -> str
-        """These arguments in a line: ``float32 (1, 3), mask=int64 (1, 128)``."""
+        """These arguments in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
         return nested.described((positional, named), is_leaf, tell)
 
 
 def is_leaf(value):
     # type: (Any) -> bool
-    """Whether an argument is a tensor: one at hand, or the shape and dtype of one to make."""
+    """Whether an argument is a tensor, or the shape and dtype of a tensor to make."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
@@ -137,7 +137,7 @@ def tell(leaf):
 @contextmanager
 def trying(pair, call, called_with):
     # type: (Any, Callable[[], Any], Callable[[], str]) -> Iterator[None]
-    """If what follows fails, call the model with no counter near: what fails then, too, is for its author to mend."""
+    """If the block fails, call the model without any counter: if that fails too, the model's author must fix it."""
     try:
         yield
     except (FactoryError, OutOfMemory):
@@ -150,7 +150,7 @@ def trying(pair, call, called_with):
 @contextmanager
 def fitting(pair):
     # type: (Any) -> Iterator[None]
-    """A model that does not fit into memory is the input's fault: FactoryError, in a sentence."""
+    """Turn OutOfMemory into a FactoryError: a model that does not fit into memory is a fault of the input."""
     try:
         yield
     except OutOfMemory as error:

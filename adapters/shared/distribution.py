@@ -1,7 +1,7 @@
-"""Which distribution a counter's package is from, and its version.
+"""Which distribution a counter's package comes from, and its version.
 
-Several distributions may have a package of the same name (``thop`` is also that of ultralytics-thop, a fork with rules of its
-own), and an environment's metadata may name one while its files are another's: the file that was imported decides.
+Several distributions may have a package of the same name (ultralytics-thop, a fork with its own rules, also installs ``thop``),
+and the metadata of an environment may name one while the files belong to another: the imported file decides.
 
 Python 3.6 and standard library only.
 """
@@ -14,15 +14,15 @@ from typing import Any, Iterator, List, Tuple
 
 
 class OtherPackage(Exception):
-    """The package that was imported is not of the distribution whose rules are known; the message is one sentence."""
+    """The imported package does not belong to the distribution whose rules are known; the message is one sentence."""
 
 
 def version_of(name, module):
     # type: (str, Any) -> str
-    """Version of the distribution of that name, which provides this module's file.
+    """The version of the distribution of that name, which must provide the file of this module.
 
-    Packages' own ``__version__`` is not always kept up.  Raises OtherPackage where another distribution provides the file,
-    ValueError where the metadata has no version.
+    The ``__version__`` of a package is not always kept up to date.  Raises OtherPackage if another distribution provides the
+    file, ValueError if the metadata has no version.
     """
     try:
         from importlib.metadata import version
@@ -38,21 +38,21 @@ def version_of(name, module):
             return _public(name, number)
     if provided:
         raise OtherPackage(
-            "the module %s here is that of %s %s, which counts by rules of its own, not by those of %s: no total of it is "
-            "explained; install %s where %s is not, or leave this counter out"
+            "the module %s here belongs to %s %s, which counts by its own rules, not by those of %s, so its totals cannot be "
+            "explained; install %s in an environment without %s, or leave this counter out"
             % (package, provided[0][0], provided[0][1], name, name, provided[0][0])
         )
     if claims:
         raise OtherPackage(
-            "the module %s here is claimed by %s, and its file is as none of them installed it: reinstall %s"
+            "the module %s here is claimed by %s, but its file matches none of them: reinstall %s"
             % (package, " and ".join(sorted("%s %s" % claim[:2] for claim in claims)), name)
         )
-    return _public(name, version(name))  # of a source tree: no list of files names it
+    return _public(name, version(name))  # from a source tree: no list of files names it
 
 
 def _claims(module):
     # type: (Any) -> Iterator[Tuple[str, str, bool]]
-    """Name and version of every distribution whose list of files has this module's, and whether it is as it was installed."""
+    """Name and version of every distribution that lists the file of this module, and whether the file is unchanged."""
     from importlib.metadata import distributions
 
     tail = module.__name__.replace(".", "/") + ("/__init__" if hasattr(module, "__path__") else "") + ".py"
@@ -63,7 +63,7 @@ def _claims(module):
             listed, _, rest = line.partition(",")
             if listed == tail and paths.realpath(str(dist.locate_file(listed))) == file:
                 name = str(dist.metadata["Name"])
-                if name not in seen:  # a folder may stand on the path twice
+                if name not in seen:  # a folder may be on the path twice
                     seen.append(name)
                     yield name, str(dist.version), _intact(file, rest.partition(",")[0])
 
@@ -84,9 +84,9 @@ def _key(name):
     return re.sub("[-_.]+", "-", name).lower()
 
 
-def _public(name, found):
+def _public(name, version):
     # type: (str, Any) -> str
-    """``0.1.1.post2`` where the metadata has the old spelling ``0.1.1-2``. Raises ValueError where it has no version."""
-    if not found:
-        raise ValueError("the metadata of %s that is installed there has no version: its rules cannot be told" % name)
-    return str(found).replace("-", ".post")
+    """``0.1.1.post2`` for the old spelling ``0.1.1-2``. Raises ValueError if there is no version."""
+    if not version:
+        raise ValueError("the installed metadata of %s has no version, so its rules cannot be chosen" % name)
+    return str(version).replace("-", ".post")

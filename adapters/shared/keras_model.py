@@ -1,8 +1,8 @@
-"""What Keras says of a model of its own, whichever framework it runs on: its layers, and how it takes its inputs.
+"""The layers of a Keras model and how it takes its inputs, whichever framework Keras runs on.
 
 Keras 3 runs on the framework that is its *backend*, chosen once, when it is imported: on PyTorch its layers are modules.
 
-Imported by the worker: Python 3.6 and standard library only; Keras is asked where it is loaded already.
+Imported by the worker: Python 3.6 and standard library only; Keras is used only if it is already loaded.
 """
 
 import collections
@@ -13,14 +13,14 @@ from typing import Any, Dict, List, Tuple
 from . import nested
 
 VARIABLE = "KERAS_BACKEND"
-"""The variable that Keras 3 takes its backend from when it is imported (keras/src/backend/config.py)."""
+"""The environment variable from which Keras 3 takes its backend on import (keras/src/backend/config.py)."""
 
 
 def keras_of(value, kind="Model"):
     # type: (Any, str) -> str
     """The package whose Model (or Layer) it is: tensorflow, keras or tf_keras, whichever ``tf.keras`` means; '' for none.
 
-    ``tf.keras`` is not asked: it becomes one or the other for good when it is first touched.
+    This does not touch ``tf.keras``: the first access would fix which package it is.
     """
     for base in type(value).__mro__:
         package = base.__module__.split(".")[0]
@@ -31,7 +31,7 @@ def keras_of(value, kind="Model"):
 
 def backend():
     # type: () -> str
-    """The framework that the Keras which is loaded runs on, as Keras calls it; '' where no Keras 3 is loaded."""
+    """The framework on which the loaded Keras runs, by Keras' name for it; '' if no Keras 3 is loaded."""
     keras = sys.modules.get("keras")
     return str(keras.config.backend()) if keras is not None and hasattr(keras, "config") else ""
 
@@ -44,52 +44,52 @@ def is_made_for(name, value):
 
 
 STATE = "keras.src.backend.common.global_state"
-"""Where Keras 3 counts the layers of each class, by which it names those that nobody names (keras/src/utils/naming.py)."""
+"""The module in which Keras 3 counts the layers of each class, to name layers without a name (keras/src/utils/naming.py)."""
 
 
 def names():
     # type: () -> Dict[str, int]
-    """How many layers of each class Keras has named so far; none where it is not loaded."""
+    """How many layers of each class Keras has named so far; none if it is not loaded."""
     state = sys.modules.get(STATE)
     return dict(state.get_global_attribute("object_name_uids") or {}) if state is not None else {}
 
 
 def rename(counts):
     # type: (Dict[str, int]) -> None
-    """Let Keras name layers as it did when ``names`` said this: a model that is made again gets the same names."""
+    """Reset the counts to an earlier result of ``names``: a model that is made again gets the same names."""
     state = sys.modules.get(STATE)
     if state is not None:
         state.set_global_attribute("object_name_uids", collections.defaultdict(int, counts))
 
 
-_PLACE = contextlib.ExitStack()
+_DEVICE_SCOPE = contextlib.ExitStack()
 
 
-def place(device):
+def set_device(device):
     # type: (str) -> bool
-    """From here on Keras makes its tensors on that device, if it is loaded and runs on PyTorch; whether it does so."""
+    """Make Keras create its tensors on that device from now on; False if Keras is not loaded or does not run on PyTorch."""
     if backend() != "torch":
         return False
-    _PLACE.close()
+    _DEVICE_SCOPE.close()
     if device:
-        _PLACE.enter_context(sys.modules["keras"].device(device))
+        _DEVICE_SCOPE.enter_context(sys.modules["keras"].device(device))
     return True
 
 
 def children(layer):
     # type: (Any) -> List[Any]
-    """Layers directly below one: Keras 2.4 and later list them, before that ``_layers`` did."""
+    """The layers directly below a layer: Keras 2.4 and later list them; in earlier versions ``_layers`` does."""
     if hasattr(layer, "_flatten_layers"):
-        found = list(layer._flatten_layers(recursive=False, include_self=False))
+        sublayers = list(layer._flatten_layers(recursive=False, include_self=False))
     else:
-        found = getattr(layer, "_layers", [])
-    return [sub for sub in found if hasattr(sub, "call") and hasattr(sub, "name")]
+        sublayers = getattr(layer, "_layers", [])
+    return [sub for sub in sublayers if hasattr(sub, "call") and hasattr(sub, "name")]
 
 
 def layer_paths(model):
     # type: (Any) -> List[Tuple[Any, str]]
-    """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer once."""
-    found = []  # type: List[Tuple[Any, str]]
+    """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer occurs once."""
+    paths = []  # type: List[Tuple[Any, str]]
     seen = {id(model)}
     stack = [(sub, sub.name) for sub in reversed(children(model))]
     while stack:
@@ -97,14 +97,14 @@ def layer_paths(model):
         if id(layer) in seen:
             continue
         seen.add(id(layer))
-        found.append((layer, path))
+        paths.append((layer, path))
         stack.extend((sub, path + "." + sub.name) for sub in reversed(children(layer)))
-    return found
+    return paths
 
 
 def as_taken(model, positional, named):
     # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
-    """The arguments of a Keras model's call: as they are where it has a parameter for each, else as its first one.
+    """The arguments of a Keras model's call: unchanged if it has a parameter for each, else combined into its first one.
 
     Functional and sequential models take all inputs as one argument, a list or a dict.
     """

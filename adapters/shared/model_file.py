@@ -1,4 +1,4 @@
-"""What the loaders of model files share: what is wrong with a file, and how its inputs come to have sizes."""
+"""Shared by the loaders of model files: the error for a file, and the sizes of its inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 LONGEST_RUN = 10_000_000
-"""Executions of one op beyond which a counter that runs the model is not started."""
+"""A counter that runs the model does not start if an op would run more often than this."""
 
 
 class FileError(Exception):
@@ -15,7 +15,7 @@ class FileError(Exception):
 
 
 class Wanted(NamedTuple):
-    """One input of the model in a file: its name there, shape (None where it is open, or as a whole) and dtype ('' for any)."""
+    """One input of the model in a file: its name, shape (None for an unknown rank or an open size) and dtype ('' for any)."""
 
     name: str
     shape: tuple[int | None, ...] | None
@@ -31,38 +31,37 @@ class Known(NamedTuple):
 
 
 def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Known]:
-    """The file's inputs with every dimension known: its own, else what was given. Raises FileError, with what to type."""
+    """The file's inputs with every size known, from the file or from the user. Raises FileError that says what to type."""
     rest = list(given or ())
     named = {plain(i.name): i for i in rest if i.name}
     unnamed = [i for i in rest if not i.name]
     if rest and len(rest) != len(wanted) and not named:
-        raise FileError(f"{where} takes {_count(wanted)}; {len(rest)} were given. {_type(wanted)}")
+        raise FileError(f"{where} takes {_count(wanted)}; you gave {len(rest)}. {_type(wanted)}")
     unknown = next((name for name in named if name not in [plain(w.name) for w in wanted]), None)
     if unknown:
         raise FileError(f"{where} has no input {unknown!r}; it takes {_count(wanted)}. {_type(wanted)}")
-    found = []
+    known = []
     for want in wanted:
-        mine = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
-        if mine is None:
+        user_input = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
+        if user_input is None:
             if want.shape is None or None in want.shape:
-                raise FileError(
-                    f"the input {want.name} of {where} is {_shown(want)}: say how large it is. {_type(wanted)}"
-                )
-            found.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
+                raise FileError(f"the input {want.name} of {where} is {_shown(want)}: give its size. {_type(wanted)}")
+            known.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
             continue
         fits = want.shape is None or (
-            len(mine.shape) == len(want.shape) and all(s in (None, size) for s, size in zip(want.shape, mine.shape))  # noqa: B905
+            len(user_input.shape) == len(want.shape)
+            and all(s in (None, size) for s, size in zip(want.shape, user_input.shape))  # noqa: B905
         )
-        dtype = want.dtype or mine.dtype or "float32"
-        if not fits or mine.dtype not in ("", dtype):
-            got = f"{mine.dtype} {mine.shape}".strip()
+        dtype = want.dtype or user_input.dtype or "float32"
+        if not fits or user_input.dtype not in ("", dtype):
+            got = f"{user_input.dtype} {user_input.shape}".strip()
             raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
-        found.append(Known(want.name, tuple(mine.shape), dtype))
-    return found
+        known.append(Known(want.name, tuple(user_input.shape), dtype))
+    return known
 
 
 def plain(name: str) -> str:
-    """An input's name as it can be typed: ``x`` of ``x:0``, ``a_b`` of ``a/b``."""
+    """The name of an input as you can type it: ``x`` of ``x:0``, ``a_b`` of ``a/b``."""
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split(":")[0])
 
 
@@ -78,7 +77,7 @@ def _count(wanted: Sequence[Wanted]) -> str:
 
 
 def _type(wanted: Sequence[Wanted]) -> str:
-    """What to type, a 1 for every dimension that is open."""
+    """The options to type, with a 1 for every open dimension."""
     words = []
     for want in wanted:
         shape = (1, 3, 224, 224) if want.shape is None else want.shape
@@ -86,7 +85,7 @@ def _type(wanted: Sequence[Wanted]) -> str:
         words.append(
             "--input {}={}{}".format(plain(want.name), sizes, "" if want.dtype in ("", "float32") else ":" + want.dtype)
         )
-    return "Such as: {}".format(" ".join(words)) if words else "Give it no --input."
+    return "For example: {}".format(" ".join(words)) if words else "Leave out --input."
 
 
 def member(path: str) -> str:
@@ -95,11 +94,11 @@ def member(path: str) -> str:
 
 
 def shown(name: object) -> str:
-    """What a file calls something, as it fits into a sentence: one line, and not a long one."""
+    """A name from a file, made fit for a sentence: one short line."""
     text = " ".join(str(name).split())
     return text if len(text) <= 100 else text[:100] + "..."
 
 
 def words(text: str) -> frozenset[str]:
-    """A list of names, out of a text."""
+    """The names in a text, separated by spaces."""
     return frozenset(text.split())

@@ -1,4 +1,4 @@
-"""Arguments of a model as people give them: tuples, lists and dicts in each other, tensors at their ends.
+"""The arguments of a model: nested tuples, lists and dicts with tensors as leaves.
 
 Python 3.6 and standard library only.
 """
@@ -11,7 +11,7 @@ Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
 
 def changed(value, is_leaf, change):
     # type: (Any, Callable[[Any], bool], Callable[[Any], Any]) -> Any
-    """The same structure with every leaf changed; what is neither leaf nor structure stays as it is."""
+    """The same structure with every leaf changed; anything that is neither leaf nor structure stays unchanged."""
     if is_leaf(value):
         return change(value)
     if isinstance(value, tuple):
@@ -27,9 +27,9 @@ def changed(value, is_leaf, change):
 def leaves(value, is_leaf):
     # type: (Any, Callable[[Any], bool]) -> List[Any]
     """The leaves in order."""
-    found = []  # type: List[Any]
-    changed(value, is_leaf, found.append)
-    return found
+    collected = []  # type: List[Any]
+    changed(value, is_leaf, collected.append)
+    return collected
 
 
 def filled(value, is_leaf, new):
@@ -47,7 +47,7 @@ def is_flat(arguments, is_leaf):
 
 def described(arguments, is_leaf, tell):
     # type: (Arguments, Callable[[Any], bool], Callable[[Any], str]) -> str
-    """One line that says what a call is given: ``float32 (1, 3), mask=int64 (1, 128)``."""
+    """The arguments of a call in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
 
     def text(value):
         # type: (Any) -> str

@@ -1,7 +1,7 @@
-"""The archive that a framework loads: a fresh one, of the members that were looked at.
+"""The archive that a framework loads: a new one, made of the members that were checked.
 
-The file is read once. Whatever a framework's own reader would have found in it, it is handed these bytes alone: names
-in one spelling, nothing packed, nothing between the members.
+The file is read once. The framework gets only these bytes, whatever its own reader would find in the file: each name has
+one spelling, no member is compressed, and there is nothing between the members.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ...files import archive, members
 from .model_file import FileError, member
 
 ROOT = "archive/"
-"""The folder around all members of PyTorch's archives; what it is called means nothing."""
+"""The folder around all members of PyTorch's archives; its name means nothing."""
 
 
 def fresh(file: ModelFile, look: Callable[[str, bytes], bytes], *added: tuple[str, bytes]) -> BinaryIO:
-    """A model's archive again, of what ``look`` makes of each member that is loaded (its name below the archive's folder,
-    its bytes), and of the members that are added; of a trusted file, the file. Raises FileError."""
+    """A model's archive, rebuilt from the bytes that ``look`` returns for each loaded member (its name below the archive's
+    folder, its bytes) and from the added members; a trusted file is opened unchanged. Raises FileError."""
     if file.trusted:
         return open(file.path, "rb")
     kind, root = file.kind, ROOT if members.KINDS[file.kind].rooted else ""

@@ -1,4 +1,4 @@
-"""TensorFlow's adapter: what a model is, its traces and ledgers, from functions and sessions.
+"""The adapter of TensorFlow: recognizes models, and takes traces and ledgers from functions and sessions.
 
 Python 3.6, TensorFlow 1.x and later.
 """
@@ -26,8 +26,8 @@ class Adapter(adapter.Adapter):
         if hasattr(package, "function"):
             return ""
         return (
-            "TensorFlow %s has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
-            "with --counter tf.profiler@session." % package.__version__
+            "TensorFlow %s has no tf.function, which a model without a pair file needs: write a pair file (see `reconcile new`) "
+            "and run it with --counter tf.profiler@session." % package.__version__
         )
 
     def is_model(self, value):
@@ -46,7 +46,7 @@ class Adapter(adapter.Adapter):
 
     def default_dtype(self):
         # type: () -> str
-        """Keras' floating-point dtype, as the factory has left it."""
+        """The floating-point dtype of Keras, as the factory left it."""
         import tensorflow as tf
 
         return str(tf.keras.backend.floatx())
@@ -63,7 +63,7 @@ class Adapter(adapter.Adapter):
 
 
 class Capture(adapter.Capture):
-    """See adapters/shared/adapter.py. One model is built for all: counters only read its graphs."""
+    """See adapters/shared/adapter.py. All counters share one model, because they only read its graphs."""
 
     model = None  # type: Any
 
@@ -119,7 +119,7 @@ class Capture(adapter.Capture):
         if not self.request.training:
             return models.TfModel(self.pair, params, self.request.recipe)
         if sys.version_info < (3, 10):
-            raise RuntimeError("a training step of TensorFlow is traced in Python 3.10 or later alone")
+            raise RuntimeError("a training step of TensorFlow can be traced only in Python 3.10 or later")
         from .training import TrainingModel
 
         return TrainingModel(self.pair, params, self.request.training)

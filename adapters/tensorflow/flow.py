@@ -1,4 +1,4 @@
-"""A training step's graph, and what every tensor of it depends on: the model's inputs, and what is trained."""
+"""A training step's graph, and whether each of its tensors depends on the model's inputs or on trained variables."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from . import graph as tf_graph
 from .gradients import Call
 
 GIVEN, TRAINED = 1, 2
-"""What a value depends on: the model's inputs; a variable that is trained."""
+"""A value depends on the model's inputs; on a trained variable."""
 
 SHAPES = frozenset(["Shape", "ShapeN", "Size", "Rank", "VariableShape", "TensorListLength", "TensorListElementShape"])
-"""Ops that say what a value looks like, not what it is."""
+"""Ops that give the shape or size of a value, not the value."""
 
 Key = tuple[int, str, int]
 
@@ -48,27 +48,27 @@ def key(tensor: Any) -> Key:
 
 
 def bodies(op: Any) -> list[Any]:
-    """Graphs of the functions that an op calls; none for those that are not there."""
-    found = []
+    """Graphs of the functions that an op calls; an empty list if one of them is missing."""
+    graphs = []
     attributes = tf_graph.attributes(op)
     for attribute in tf_graph.CALLS.get(op.type, ()):
         names = attributes.get(attribute, [])
         for name in names if isinstance(names, list) else [names]:
             try:
-                found.append(tf_graph.function_graph(op.graph, name))
+                graphs.append(tf_graph.function_graph(op.graph, name))
             except LookupError:
                 return []
-    return found
+    return graphs
 
 
 def operands(op: Any) -> list[Any]:
-    """What an op hands to the functions that it calls."""
+    """The tensors that an op passes to the functions that it calls."""
     chooses = op.type in ("If", "StatelessIf", "Case", "StatelessCase")
     return list(op.inputs)[1:] if chooses else list(op.inputs)
 
 
 class Flow:
-    """What every tensor depends on, function bodies included."""
+    """The dependencies of every tensor, function bodies included."""
 
     def __init__(self, step: Step) -> None:
         self.flags: dict[Key, int] = {}
@@ -79,12 +79,12 @@ class Flow:
         self._spread(step.graph)
 
     def of(self, tensor: Any) -> int:
-        """Flags of a tensor; one that is not in a graph is a variable's."""
+        """Flags of a tensor; a tensor that is not in a graph belongs to a variable and has none."""
         return 0 if hasattr(tensor, "numpy") or not hasattr(tensor, "graph") else self.flags.get(key(tensor), 0)
 
     def _add(self, tensor: Any, flags: int) -> None:
-        found = key(tensor)
-        self.flags[found] = self.flags.get(found, 0) | flags
+        tensor_key = key(tensor)
+        self.flags[tensor_key] = self.flags.get(tensor_key, 0) | flags
 
     def _spread(self, graph: Any) -> None:
         for op in graph.get_operations():
@@ -103,7 +103,7 @@ class Flow:
                     self._add(out, flags)
 
     def _through(self, op: Any, inside: Sequence[Any]) -> list[int]:
-        """Flags of what a call gives back; a loop's variable has those of every iteration."""
+        """Flags of the results of a call; a loop variable has those of every iteration."""
         handed = [self.of(tensor) for tensor in operands(op)]
         if op.type.endswith("While"):
             while True:
@@ -112,10 +112,10 @@ class Flow:
                 if grown == handed:
                     return handed
                 handed = grown
-        found = [0] * len(op.outputs)
+        flags = [0] * len(op.outputs)
         for body in inside:
-            found = [a | b for a, b in zip(found, self._body(body, handed), strict=False)]
-        return found
+            flags = [a | b for a, b in zip(flags, self._body(body, handed), strict=False)]
+        return flags
 
     def _body(self, graph: Any, handed: Sequence[int]) -> list[int]:
         for tensor, flags in zip(graph.inputs, handed, strict=False):

@@ -74,7 +74,7 @@ class Frames(object):
 
     def trips(self, frame):
         # type: (str) -> Optional[int]
-        """Iterations of the loop per entry, if constants decide it."""
+        """Iterations of the loop per entry, if constants determine them."""
         for op in self.ops:
             if op.type == "LoopCond" and self.frame[op.name] == frame:
                 return self._terms(strip(op.inputs[0]))
@@ -109,8 +109,8 @@ class Frames(object):
         result = strip(turns[0].inputs[0])
         if result.op.type not in ("Add", "AddV2"):
             return None
-        for mine, other in (result.op.inputs, reversed(result.op.inputs)):
-            switch = strip(mine).op
+        for variable, other in (result.op.inputs, reversed(result.op.inputs)):
+            switch = strip(variable).op
             if switch.type == "Switch" and switch.inputs[0].op is merge:
                 return self._constant(other)
         return None
@@ -118,7 +118,7 @@ class Frames(object):
 
 def _unchanged(op):
     # type: (Any) -> bool
-    """Whether an op is the Merge of a loop variable that every iteration hands on as it is; its first input enters it."""
+    """Whether an op is the Merge of a loop variable that every iteration passes on unchanged; its first input enters it."""
     if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
         return False
     back = strip(op.inputs[1].op.inputs[0]).op
@@ -161,41 +161,41 @@ def executions(graph, live, constants):
 def _bodies(frames):
     # type: (Frames) -> Set[str]
     """Ops of a loop that run only while its condition holds: those behind the true side of its Switches."""
-    found = set()  # type: Set[str]
+    in_body = set()  # type: Set[str]
     for op in frames._ordered():
         if frames.frame[op.name] == ROOT:
             continue
         for tensor in op.inputs:
             loops = tensor.op.type == "Switch" and strip(tensor.op.inputs[1]).op.type == "LoopCond"
-            if (loops and tensor.value_index == 1) or (tensor.op.name in found and op.type != "Exit"):
-                found.add(op.name)
-        if any(dep.name in found for dep in op.control_inputs):
-            found.add(op.name)
-    return found
+            if (loops and tensor.value_index == 1) or (tensor.op.name in in_body and op.type != "Exit"):
+                in_body.add(op.name)
+        if any(dep.name in in_body for dep in op.control_inputs):
+            in_body.add(op.name)
+    return in_body
 
 
 def _untaken(frames):
     # type: (Frames) -> Set[str]
-    """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge goes on with the other side."""
-    found = set()  # type: Set[str]
+    """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge continues with the other side."""
+    untaken = set()  # type: Set[str]
     for op in frames._ordered():
         if op.type == "Merge":
             continue
         for tensor in op.inputs:
-            if tensor.op.name in found:
-                found.add(op.name)
+            if tensor.op.name in untaken:
+                untaken.add(op.name)
             elif tensor.op.type == "Switch" and strip(tensor.op.inputs[1]).op.type != "LoopCond":
                 taken = frames.constants.value(_default(tensor.op.inputs[1]), None)
                 if taken is not None and bool(taken) != bool(tensor.value_index):
-                    found.add(op.name)
-        if any(dep.name in found for dep in op.control_inputs):
-            found.add(op.name)
-    return found
+                    untaken.add(op.name)
+        if any(dep.name in untaken for dep in op.control_inputs):
+            untaken.add(op.name)
+    return untaken
 
 
 def _default(tensor):
     # type: (Any) -> Any
-    """What a tensor is when nothing is fed: behind Identity, and a PlaceholderWithDefault's default."""
+    """The tensor that gives the value if nothing is fed: behind Identity, or the default of a PlaceholderWithDefault."""
     tensor = strip(tensor)
     while tensor.op.type == "PlaceholderWithDefault":
         tensor = strip(tensor.op.inputs[0])

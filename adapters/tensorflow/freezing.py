@@ -1,8 +1,8 @@
-"""Freezing a concrete function by TensorFlow's own converter, with its weights put in only where it is run.
+"""Freezing a concrete function with TensorFlow's own converter, adding its weights only where it runs.
 
-A counter reads the frozen graph's shapes, not its weights; but a graph with a hundred megabytes in its constants is written
-out and read back half a dozen times on the way to a function and to the profiler.  So every large constant that stands for a
-variable holds one value, repeated, and the real ones wait beside it.  Python 3.6, TensorFlow 2.x.
+A counter reads the shapes of the frozen graph, not its weights; but TensorFlow would write and read a graph with a hundred
+megabytes of constants half a dozen times on the way to a function and to the profiler.  So every large constant that replaces
+a variable holds one repeated value, and the real values are kept beside the graph.  Python 3.6, TensorFlow 2.x.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 from . import graph as tf_graph
 
 LARGE = 4096
-"""Elements from which on a variable's value is left out: what could be a shape or a bound never is."""
+"""The values of variables with at least this many elements are left out; a shape or a bound has fewer."""
 
 
 DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Select)$|^_SwitchN$|^Assert$|^CheckNumerics")
@@ -21,7 +21,7 @@ DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Selec
 
 class Frozen(NamedTuple):
     """The frozen function (control flow lowered), its GraphDef with one repeated value for each large weight, and the real
-    values, arrays, by the name of the node."""
+    values as arrays by node name."""
 
     function: Any
     hollow: Any
@@ -30,25 +30,25 @@ class Frozen(NamedTuple):
     @property
     def decides(self):
         # type: () -> bool
-        """Whether what runs could depend on the weights; else every node of the graph runs once, whatever they are."""
+        """Whether the weights could determine which nodes run; if not, every node runs once for any weights."""
         bodies = [self.hollow.node] + [function.node_def for function in self.hollow.library.function]
         return any(DECIDING.match(node.op) for nodes in bodies for node in nodes)
 
-    def whole(self):
+    def with_weights(self):
         # type: () -> Any
-        """The GraphDef with its weights, to be run."""
+        """The GraphDef with its weights, for a run."""
         import tensorflow as tf
 
-        found = type(self.hollow)()
-        found.CopyFrom(self.hollow)
-        for node in found.node:
+        graph_def = type(self.hollow)()
+        graph_def.CopyFrom(self.hollow)
+        for node in graph_def.node:
             if node.name in self.weights:
                 node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self.weights[node.name]))
-        return found
+        return graph_def
 
 
 class _Hollow(object):
-    """Stands for an array of that shape: it has one value, for all of its elements, which is how a constant keeps it."""
+    """Replaces an array of that shape: it has one value for all elements, as a constant stores it."""
 
     def __init__(self, shape):
         # type: (Tuple[int, ...]) -> None
@@ -67,11 +67,11 @@ def freeze(concrete):
     from tensorflow.python.framework import convert_to_constants as convert
 
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
-    if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # another TensorFlow's insides
+    if made is None or not hasattr(convert, "_replace_variables_by_constants"):  # the internals of another TensorFlow
         return Frozen(*(convert.convert_variables_to_constants_v2_as_graph(concrete) + ({},)))
     with _swiftly():
         data = made(func=concrete, lower_control_flow=True, aggressive_inlining=False)
-        weights = {name: held.numpy for name, held in data.tensor_data.items() if _left_out(held.numpy)}
+        weights = {name: tensor.numpy for name, tensor in data.tensor_data.items() if _left_out(tensor.numpy)}
         for name, array in weights.items():
             data.tensor_data[name] = data.tensor_data[name]._replace(numpy=_Hollow(array.shape))
         graph_def, converted = convert._replace_variables_by_constants(converter_data=data)
@@ -87,8 +87,8 @@ def _left_out(array):
 @contextmanager
 def _swiftly():
     # type: () -> Iterator[None]
-    """Within this, ops are made without the check for an argument that is no longer used, which takes the signature of
-    Graph.create_op apart for every op that is copied, and without looking for garbage among the thousands of them."""
+    """Within this block, TensorFlow makes ops without checking for a deprecated argument, which inspects the signature of
+    Graph.create_op for every copied op, and Python does not collect garbage among the thousands of ops."""
     from tensorflow.python.framework import ops
 
     checked = ops.Graph.create_op

@@ -1,8 +1,8 @@
-"""Which op of a TensorFlow graph computes the gradient of which forward op: noted while the graph is built.
+"""Notes, while a graph is built, which of its ops compute the gradient of which forward op.
 
-Every gradient function of a registered op is called through one place per way of asking for gradients (a tape's, and
-``tf.gradients``' inside of function bodies), and every custom one is handed over when its forward op is recorded. What it
-adds to the graph, from what and to what, is all that the phases of a training step need (phases.py): no name is read.
+TensorFlow calls every gradient function of a registered op at one place for tapes and one for ``tf.gradients`` (inside
+function bodies), and receives every custom gradient function when its forward op is recorded. The ops that such a function
+adds to the graph, its inputs and its results are all that the phases of a training step need (phases.py): no name is read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def size(graph: Any) -> int:
 
 
 def parts(value: Any) -> tuple[Any, ...]:
-    """The tensors that a gradient is made of: none, one, or those of sparse rows."""
+    """The tensors of a gradient: none, one, or those of sparse rows."""
     import tensorflow as tf
 
     if value is None:
@@ -44,37 +44,37 @@ def parts(value: Any) -> tuple[Any, ...]:
 
 
 class Calls:
-    """The calls of gradient functions, in their order."""
+    """The calls of gradient functions, in order."""
 
     def __init__(self) -> None:
-        self.found: list[Call] = []
+        self.calls: list[Call] = []
         self._forward: dict[str, Any] = {}  # op by its token
 
     def noted(self, graph: Any, op: tuple[str, Any, Any], compute: Callable[[], Any], received: Sequence[Any]) -> Any:
-        """``compute()``, with what it added to the graph noted as the gradient of ``op``: name, inputs and outputs."""
+        """The result of ``compute()``; the ops that it adds are noted as the gradient of ``op``: name, inputs and outputs."""
         start = size(graph)
         results = compute()
         several = list(results) if isinstance(results, (list, tuple)) else [results]
         gradients = tuple(parts(r) for r in several)
         name, inputs, outputs = op
         arrived = tuple(t for r in received for t in parts(r))
-        self.found.append(Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived))
+        self.calls.append(Call(graph, start, size(graph), name, tuple(inputs), tuple(outputs), gradients, arrived))
         return results
 
     def token(self, op: Any) -> str:
-        """What stands for a forward op until its gradient is asked for."""
+        """A token for a forward op, valid until its gradient is computed."""
         name = f"{id(op.graph)}/{op.name}"
         self._forward[name] = op
         return name
 
     def of(self, token: str) -> Any:
-        """The forward op that a token stands for, or None."""
+        """The forward op of a token, or None."""
         return self._forward.get(token)
 
 
 @contextmanager
 def noted_gradients() -> Iterator[Calls]:
-    """Meanwhile every gradient that is put into a graph is noted. Raises ImportError where TensorFlow has no such places."""
+    """Within this block every gradient added to a graph is noted. Raises ImportError if TensorFlow lacks these internals."""
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import backprop, execute, record
     from tensorflow.python.framework import ops
@@ -92,9 +92,9 @@ def noted_gradients() -> Iterator[Calls]:
         return pywrap_tfe.TFE_Py_RecordGradient(name, inputs, attrs, outputs, scope)
 
     def taped(name: str, attrs: Any, count: int, inputs: Any, outputs: Any, grads: Any, skip: Any, scope: Any) -> Any:
-        token, _, place = (scope or "").rpartition("@")
+        token, _, name_scope = (scope or "").rpartition("@")
         op = calls.of(token)
-        plain = (name, attrs, count, inputs, outputs, grads, skip, place if op is not None else scope)
+        plain = (name, attrs, count, inputs, outputs, grads, skip, name_scope if op is not None else scope)
         if op is None:
             return gradient(*plain)
         forward = (op.name, op.inputs, op.outputs)

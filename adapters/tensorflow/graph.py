@@ -17,7 +17,7 @@ CALLS = {
     "PartitionedCall": ("f",),
     "StatefulPartitionedCall": ("f",),
 }
-"""Ops that call functions, and the attributes naming the functions."""
+"""Ops that call functions, and the attributes that name the functions."""
 
 PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"])
 """Ops left out of the sightings: no counter has a formula for them and they do nothing."""
@@ -26,8 +26,8 @@ PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableO
 @contextmanager
 def undisturbed():
     # type: () -> Iterator[None]
-    """Within this nothing looks for garbage: among the thousands of ops of a graph being made there is none to find, and
-    the search takes as long as making them."""
+    """Within this block Python does not collect garbage: the thousands of new ops of a graph contain none, and the search
+    takes as long as making them."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -73,20 +73,20 @@ def _dimension(dim):
 def attributes(operation):
     # type: (Any) -> Dict[str, Any]
     """Attributes that formulas read, as JSON values; tensors and shapes are left out, functions kept by name."""
-    found = {}  # type: Dict[str, Any]
+    attrs = {}  # type: Dict[str, Any]
     for name, value in operation.node_def.attr.items():
         if name.startswith("_") and name != "_XlaMustCompile":
             continue
         kind = value.WhichOneof("value")
         if kind in ("i", "f", "b"):
-            found[name] = getattr(value, kind)
+            attrs[name] = getattr(value, kind)
         elif kind == "s":
-            found[name] = _text(value.s)
+            attrs[name] = _text(value.s)
         elif kind == "func":
-            found[name] = value.func.name
+            attrs[name] = value.func.name
         elif kind == "list":
             items = value.list
-            found[name] = (
+            attrs[name] = (
                 list(items.i)
                 or list(items.f)
                 or list(items.b)
@@ -94,8 +94,8 @@ def attributes(operation):
                 or [f.name for f in items.func]
             )
     if operation.control_inputs:
-        found["control_inputs"] = len(operation.control_inputs)
-    return found
+        attrs["control_inputs"] = len(operation.control_inputs)
+    return attrs
 
 
 def _text(raw):
@@ -115,7 +115,7 @@ def live_operations(outputs, inputs=()):
     # type: (Iterable[Any], Iterable[Any]) -> Set[Any]
     """Names of the operations that these tensors or operations depend on, by data and control edges.
 
-    What makes the ``inputs`` is not looked into: a random input is not the model's work.
+    The ops that make the ``inputs`` are left out: a random input is not the model's work.
     """
     stack = [getattr(item, "op", item) for item in outputs]
     given = {tensor.op.name for tensor in inputs}
@@ -135,26 +135,26 @@ ASSIGNS = frozenset(["Assign", "AssignVariableOp"])
 
 def roles(graph, outputs, inputs=()):
     # type: (Any, Iterable[Any], Iterable[Any]) -> Dict[str, str]
-    """What each operation of a graph is to the model, by name; one that is not in there is dead.
+    """The role of each operation of a graph, by name; an operation that is missing here is dead.
 
     Live: the outputs depend on it.  Initializer: not live, but a variable's assignment or a model input depends on it.
     """
     live = live_operations(outputs, inputs)
     makers = [op for op in graph.get_operations() if op.type in ASSIGNS and op.name not in live]
-    found = dict.fromkeys(live_operations(makers + list(inputs)), INITIALIZER)
-    found.update(dict.fromkeys(live, LIVE))
-    return found
+    role_by_name = dict.fromkeys(live_operations(makers + list(inputs)), INITIALIZER)
+    role_by_name.update(dict.fromkeys(live, LIVE))
+    return role_by_name
 
 
 def graph_outputs(func_graph):
     # type: (Any) -> List[Any]
-    """What a function graph must produce: its outputs, and the side effects it runs for."""
+    """The results of a function graph: its outputs and its side effects."""
     return list(func_graph.outputs) + list(getattr(func_graph, "control_outputs", ()))
 
 
 def function_graph(graph, name):
     # type: (Any, str) -> Any
-    """The FuncGraph of a function known to ``graph``. Raises LookupError if it is not there."""
+    """The FuncGraph of a function known to ``graph``. Raises LookupError if it is missing."""
     while graph is not None:
         functions = getattr(graph, "_functions", {})
         if name in functions:
@@ -209,7 +209,7 @@ class Scopes(object):
         if not self._scopes:
             return ".".join(parts[:-1])
         for end in range(len(parts) - 1, 0, -1):
-            found = self._scopes.get("/".join(parts[:end]))
-            if found is not None:
-                return found
+            path = self._scopes.get("/".join(parts[:end]))
+            if path is not None:
+                return path
         return ""

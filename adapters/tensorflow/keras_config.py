@@ -1,7 +1,7 @@
-"""What the configuration of a Keras file may name: classes and functions that Keras itself exports to make models of.
+"""The classes and functions that the configuration of a Keras file may name: those that Keras exports for building models.
 
-Keras imports what a configuration names, and calls it with what the configuration says. So a name passes only as Keras
-writes it: the exact module and class of something in the namespaces below, as they stand in the Keras that is installed.
+Keras imports every name in a configuration and calls it with the arguments in the configuration. So a name passes only if
+it is spelled as Keras spells it: the exact module and class of an object in the namespaces below of the installed Keras.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ CODE = frozenset([
     "Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__",
     "TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty",
 ])  # fmt: skip
-"""Classes of Keras that run what a file brings along or names, or load another file."""
+"""Classes of Keras that run code which a file contains or names, or that load another file."""
 
 CLASSES = (
     "layers", "models", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
     "optimizers.schedules", "dtype_policies", "mixed_precision", "quantizers", "random",
 )  # fmt: skip
 FUNCTIONS = ("activations", "losses", "metrics", "ops.nn")
-"""Namespaces of which a configuration may name classes, and functions where Keras takes a function, as for an activation."""
+"""Namespaces whose classes a configuration may name, and whose functions where Keras takes a function (an activation)."""
 
 NO_FUNCTIONS = frozenset(["get", "serialize", "deserialize"])
-"""What stands beside them and makes an object of whatever it is given."""
+"""Functions in the same namespaces that make an object from any argument."""
 
 HIDDEN = (
     ("keras.src.models.functional", "Functional"), ("keras.src.engine.functional", "Functional"),
     ("tf_keras.src.engine.functional", "Functional"),
 )  # fmt: skip
-"""Classes that files name and no namespace has."""
+"""Classes that files name and that no namespace exports."""
 
 ROOTS = ("keras", "keras._legacy")
-"""What Keras puts before the name of a namespace; the second for what only TensorFlow still shows."""
+"""Prefixes of a namespace in Keras; the second is for names that only TensorFlow still exports."""
 
 OPERATIONS = "keras.src.ops."
 """Start of the modules of a functional model's operations, such as an addition."""
@@ -51,7 +51,7 @@ def check_config(where: str, config: Any) -> None:
     """Refuse a configuration that names anything else. Raises FileError."""
     import tensorflow as tf
 
-    if isinstance(config, dict):  # compiling is left out, with functions of the user's own
+    if isinstance(config, dict):  # compiling is skipped, with functions that the user wrote
         config = {name: value for name, value in config.items() if name != "compile_config"}
     keras = tf.keras
     classes, functions = _classes(keras), _functions(keras)
@@ -59,14 +59,14 @@ def check_config(where: str, config: Any) -> None:
     for node in _nodes(config):
         if isinstance(node.get("vocabulary"), str):
             raise FileError(
-                f"{where} reads the file {shown(node['vocabulary'])}, which it names; --trust-file lets it."
+                f"{where} makes Keras read the file {shown(node['vocabulary'])}; pass --trust-file to allow it."
             )
         name = node.get("class_name")
         if name is None:
             continue
         if str(name).rpartition(">")[2] in CODE:
             raise FileError(
-                f"{where} holds a {shown(name)}, which runs code that the file brings along; --trust-file lets it."
+                f"{where} holds a {shown(name)}, which runs code from the file; pass --trust-file to allow it."
             )
         if name == "function":
             allowed = _is_function(node, functions)
@@ -76,7 +76,7 @@ def check_config(where: str, config: Any) -> None:
             allowed = _is_class(keras, node, classes)
         if not allowed:
             raise FileError(
-                f"{where} needs {_named(node)}, which is not Keras' own. Write a factory that imports it and loads the file."
+                f"{where} needs {_named(node)}, which is not part of Keras. Write a factory that imports it and loads the file."
             )
 
 
@@ -93,14 +93,14 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _named(node: Mapping[str, Any]) -> str:
-    """What a node names, for a sentence."""
+    """The name in a node, for a sentence."""
     if node["class_name"] == "function":
         return f"the function {shown(node.get('config'))}"
     return f"the class {shown(node.get('registered_name') or node['class_name'])}"
 
 
 def _registered_as(node: Mapping[str, Any], *names: Any) -> bool:
-    """Whether a node asks for nothing that somebody registered by a name of their own."""
+    """Whether a node uses no name under which somebody registered an object."""
     return node.get("registered_name") in (None, "", *names)
 
 
@@ -110,8 +110,8 @@ def _is_class(keras: Any, node: Mapping[str, Any], classes: frozenset[tuple[str,
         return False
     if (module, name) in classes:
         return True
-    found = vars(sys.modules[module]).get(name) if module in sys.modules and module.startswith(OPERATIONS) else None
-    return isinstance(found, type) and found.__module__ == module and issubclass(found, keras.Operation)
+    value = vars(sys.modules[module]).get(name) if module in sys.modules and module.startswith(OPERATIONS) else None
+    return isinstance(value, type) and value.__module__ == module and issubclass(value, keras.Operation)
 
 
 def _is_function(node: Mapping[str, Any], functions: Mapping[str, frozenset[str]]) -> bool:
@@ -124,34 +124,34 @@ def _is_function(node: Mapping[str, Any], functions: Mapping[str, frozenset[str]
 
 
 def _public(keras: Any, space: str) -> Iterator[tuple[str, Any]]:
-    """Names and values in a namespace of Keras, none where this Keras does not have it.
+    """Names and values in a namespace of Keras; none if this Keras does not have it.
 
-    Keras 3 has two of each: as TensorFlow shows it, with names of older versions, and its own.
+    Keras 3 has each namespace twice: as TensorFlow exports it, with names of older versions, and its own.
     """
-    for found in (keras, sys.modules.get("keras")):
+    for namespace in (keras, sys.modules.get("keras")):
         for part in space.split("."):
-            found = getattr(found, part, None)
-        for name in dir(found):
+            namespace = getattr(namespace, part, None)
+        for name in dir(namespace):
             if not name.startswith("_"):
-                yield name, getattr(found, name)
+                yield name, getattr(namespace, name)
 
 
 def _classes(keras: Any) -> frozenset[tuple[str, str]]:
-    """(module, class) of what may be made: by the namespace, by `keras` itself, and by the module that defines it."""
-    found = set(HIDDEN)
+    """(module, class) of each allowed class: in the namespace, in `keras` itself, and in the module that defines it."""
+    allowed = set(HIDDEN)
     for space in CLASSES:
         for name, value in _public(keras, space):
             if isinstance(value, type) and not {each.__name__ for each in value.__mro__} & CODE:
-                found |= {(f"{root}.{space}", name) for root in ROOTS} | {(value.__module__, value.__name__)}
+                allowed |= {(f"{root}.{space}", name) for root in ROOTS} | {(value.__module__, value.__name__)}
                 if getattr(keras, name, None) is value:
-                    found.add(("keras", name))
-    return frozenset(found)
+                    allowed.add(("keras", name))
+    return frozenset(allowed)
 
 
 def _functions(keras: Any) -> dict[str, frozenset[str]]:
-    """{module: functions} that may be named; the ops of neural networks also go by the module above."""
-    found: dict[str, frozenset[str]] = {}
+    """{module: functions} that are allowed; the ops of neural networks also belong to the module above."""
+    by_module: dict[str, frozenset[str]] = {}
     for space in FUNCTIONS:
         names = {n for n, v in _public(keras, space) if callable(v) and not isinstance(v, type)} - NO_FUNCTIONS
-        found.update({f"{root}.{space}": frozenset(names) for root in ROOTS})
-    return {**found, "keras.ops": found["keras.ops.nn"]}
+        by_module.update({f"{root}.{space}": frozenset(names) for root in ROOTS})
+    return {**by_module, "keras.ops": by_module["keras.ops.nn"]}

@@ -1,7 +1,7 @@
-"""TensorFlow models out of files: frozen graphs, SavedModels and Keras' own, as something a counter can be put to.
+"""TensorFlow models from files: frozen graphs, SavedModels and Keras files, in a form that counters can count.
 
-A Keras file gives the Keras model, as its factory would have.  A graph or a signature gives a concrete function with every
-shape known: what was left open is what the user said.
+A Keras file gives the Keras model, as a factory would.  A graph or a signature gives a concrete function with every shape
+known: the user gives the sizes that the file leaves open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import load_graph, load_keras, load_saved
 
 
 def ready() -> None:
-    """Start the framework, before the guards are up."""
+    """Start the framework before the guards are up."""
     import tensorflow  # noqa: F401
 
 

@@ -1,4 +1,4 @@
-"""Frozen TensorFlow graphs out of files, as concrete functions with every shape known."""
+"""Frozen TensorFlow graphs from files, as concrete functions with every shape known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .loops import Constants
 
 
 class Graph:
-    """A concrete function that stands where a model stands; ``scopes`` as model.py records them."""
+    """A concrete function in the role of a model; ``scopes`` as model.py records them."""
 
     def __init__(self, concrete: Any, scopes: dict[str, str], notes: tuple[str, ...] = ()) -> None:
         self.concrete = concrete
@@ -24,7 +24,7 @@ class Graph:
         self.notes = notes
         self.built = True
         self.kept: Any = None  # a signature does not keep its variables alive
-        self.whole: Any = None  # (graph, inputs, outputs) of a frozen graph as it stands in the file
+        self.in_file: Any = None  # (graph, inputs, outputs) of a frozen graph as it stands in the file
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         import tensorflow as tf
@@ -35,15 +35,15 @@ class Graph:
 
 
 INLINED = re.compile(r"/[^/]+/(body|cond|then|else|branch_?\d*)/_\d+(/.*)?$")
-"""What stands behind the scope of a loop or branch, in the name of a node of its lowered body."""
+"""The part of a node's name after the scope of a loop or branch, if the node is in its lowered body."""
 
 
 def scopes_of(graph: Any) -> dict[str, str]:
     """Every name scope of a graph, and of the functions it calls, as a layer of its own: {scope: path}.
 
-    A loop's body belongs to the layer that the loop stands in.
+    The body of a loop belongs to the layer that contains the loop.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     pending = [(graph, "")]
     seen: set[tuple[str, str]] = set()
     while pending:
@@ -52,21 +52,21 @@ def scopes_of(graph: Any) -> dict[str, str]:
             scope = operation.name.rpartition("/")[0]
             path = INLINED.sub("", scope).replace("/", ".")
             if scope:
-                found.setdefault(scope, path)
-                found.setdefault(prefix + scope, path)
+                paths.setdefault(scope, path)
+                paths.setdefault(prefix + scope, path)
             if operation.type.endswith("PartitionedCall"):
                 name = operation.get_attr("f").name
                 if (name, prefix) not in seen and len(seen) < 10_000:
                     seen.add((name, prefix))
                     try:
                         pending.append((tf_graph.function_graph(inside, name), prefix + operation.name + "/"))
-                    except LookupError:  # the tracer will say so
+                    except LookupError:  # the tracer reports this
                         continue
-    return found
+    return paths
 
 
 def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
-    """A frozen graph: its placeholders are the inputs, what nothing consumes are the outputs."""
+    """A frozen graph: its placeholders are the inputs, the nodes that no node consumes are the outputs."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
@@ -88,14 +88,16 @@ def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Argu
         definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file.signature)
     )
     if left:
-        model.notes += (f"{listed(left)} go nowhere and are taken for dead (--signature names other outputs)",)
+        model.notes += (
+            f"no other node uses {listed(left)}, so they count as dead (choose other outputs with --signature)",
+        )
     return model, (tuple(inputs), {})
 
 
 def imported(
     definition: Any, names: Sequence[str], inputs: Sequence[Any], choose: Callable[[Any], tuple[list[str], list[str]]]
 ) -> tuple[Graph, list[str]]:
-    """A frozen graph with its placeholders in the shapes of ``inputs``, and what ``choose`` finds beside its outputs."""
+    """A frozen graph with the shapes of ``inputs``, and the nodes that ``choose`` names besides the outputs."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -111,7 +113,7 @@ def imported(
     feeds = [graph.get_tensor_by_name(name + ":0") for name in names]
     concrete = wrapped.prune(feeds, tensors)
     model = Graph(concrete, scopes_of(graph), (f"from {listed(names)} to {listed(outputs)}",))
-    model.whole = (graph, feeds, tensors)
+    model.in_file = (graph, feeds, tensors)
     return model, left
 
 
@@ -142,8 +144,8 @@ def dims(shape: Any) -> tuple[int | None, ...] | None:
 def chosen_outputs(where: str, graph: Any, asked: str) -> tuple[list[str], list[str]]:
     """Names of the outputs, and of other nodes that nothing consumes. Raises FileError.
 
-    What a function returns is an Identity; next to those, a node that goes nowhere is a rest that freezing left (a
-    recurrent layer's first step, done to see its shapes). A graph without is one that was cut down to its outputs.
+    A function returns Identity nodes; beside those, freezing may leave other nodes that nothing consumes (the first step of
+    a recurrent layer, run to learn its shapes). A graph without any Identity was cut down to its outputs.
     """
     if asked:
         names = [name.strip().split(":")[0] for name in asked.split(",")]
@@ -158,7 +160,7 @@ def chosen_outputs(where: str, graph: Any, asked: str) -> tuple[list[str], list[
     ends = [each for each in operations if each not in used and each.outputs and frames.frame[each.name] == ROOT]
     ends = [each for each in ends if each.type not in ("Const", "Placeholder")]
     if not ends:
-        raise FileError(f"{where} has no output: every node's result goes into another.")
+        raise FileError(f"{where} has no output: every node feeds another node.")
     returned = [each.name for each in ends if each.type == "Identity"]
     if not returned:
         return [each.name for each in ends], []
@@ -166,7 +168,7 @@ def chosen_outputs(where: str, graph: Any, asked: str) -> tuple[list[str], list[
 
 
 def allow(where: str, definition: Any, trusted: bool) -> None:
-    """Refuse a GraphDef that holds an op which must not run. Raises FileError."""
+    """Raises FileError if the GraphDef holds an op that must not run."""
     if trusted:
         return
     functions = frozenset(f.signature.name for f in definition.library.function)

@@ -1,7 +1,7 @@
-"""Keras models out of ``.keras`` and ``.h5`` files, looked through before Keras reads them.
+"""Keras models from ``.keras`` and ``.h5`` files, checked before Keras reads them.
 
-A configuration may name Lambda layers, whose bytecode it brings along, and classes of anybody's: keras_config.py looks for those.
-What HDF5 can point to outside of the file, or say of the size of a tensor, is looked at before any tensor is read.
+A configuration may contain Lambda layers with their bytecode, and may name any class: keras_config.py checks for those.
+Links out of an HDF5 file and the sizes that it declares are checked before any tensor is read.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..shared.repacked import fresh
 from .keras_config import check_config
 
 OBJECTS = 100_000
-"""Groups and tensors in an HDF5 file that are looked at."""
+"""The largest number of groups and tensors in an HDF5 file."""
 
 H5 = (".h5", ".hdf5")
-"""How the name of a file ends that Keras reads as HDF5: it goes by the name, and one file can be a zip archive as well."""
+"""Keras reads a file as HDF5 if its name ends like this; a file can be HDF5 and a zip archive at the same time."""
 
 
 def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -55,8 +55,7 @@ def _dtype(tensor: Any) -> str:
 
 @contextlib.contextmanager
 def _checked(where: str, file: ModelFile) -> Iterator[str]:
-    """The path of what Keras may read: the file, or an archive of the members that were looked at, which is gone again
-    afterwards. Raises FileError."""
+    """The path that Keras may read: the file, or a temporary archive of the members that were checked. Raises FileError."""
     if file.kind == "keras" and not file.trusted:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.keras")
@@ -73,12 +72,12 @@ def _checked(where: str, file: ModelFile) -> Iterator[str]:
 
 
 def _looked_at(where: str, name: str, data: bytes, file: ModelFile) -> bytes:
-    """A member of a Keras archive, if it may be loaded."""
+    """The bytes of a member of a Keras archive, if it may be loaded. Raises FileError."""
     if name == "config.json":
         try:
             config = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"{where} cannot be loaded: its config.json is no JSON.") from error
+            raise FileError(f"{where} cannot be loaded: its config.json is not valid JSON.") from error
         check_config(where, config)
     elif name.endswith(".h5"):
         check_h5(where, io.BytesIO(data), file)
@@ -87,39 +86,38 @@ def _looked_at(where: str, name: str, data: bytes, file: ModelFile) -> bytes:
 
 def _h5(where: str, file: ModelFile) -> None:
     if not file.trusted and not file.path.endswith(H5):
-        raise FileError(f"{where} is an HDF5 file, and Keras goes by the name: rename it, so that it ends in .h5.")
+        raise FileError(f"{where} is an HDF5 file, but Keras goes by the file name: rename it so that it ends in .h5.")
     config = check_h5(where, file.path, file)
     if config is None:
-        raise FileError(f"{where} holds weights without a model. Write a factory that builds it and loads them.")
+        raise FileError(f"{where} holds weights but no model. Write a factory that builds the model and loads them.")
     try:
-        found = json.loads(config)
+        model_config = json.loads(config)
     except (ValueError, RecursionError) as error:
-        raise FileError(f"{where} cannot be loaded: its model_config is no JSON.") from error
+        raise FileError(f"{where} cannot be loaded: its model_config is not valid JSON.") from error
     if not file.trusted:
-        check_config(where, found)
+        check_config(where, model_config)
 
 
 def check_h5(where: str, source: Any, file: ModelFile) -> str | None:
-    """Look through an HDF5 file for what is not in it; its model_config, if it has one. Raises FileError."""
+    """Check an HDF5 file for links to other files; its model_config, if it has one. Raises FileError."""
     import h5py
 
     try:
-        with h5py.File(source, "r") as found:
-            total = _size(where, found)
-            config = found.attrs.get("model_config")
-    except (OSError, RuntimeError, LookupError, ValueError, OverflowError) as error:  # h5py has all of these
+        with h5py.File(source, "r") as root:
+            total = _size(where, root)
+            config = root.attrs.get("model_config")
+    except (OSError, RuntimeError, LookupError, ValueError, OverflowError) as error:  # h5py raises all of these
         why = str(error).strip("'").split("(", 1)[-1].rstrip(")")
         raise FileError(f"{where} is cut short or damaged: {why}.") from error
     if total > max(2 * file.size, 1 << 24) and not file.trusted:
         raise FileError(
-            f"the tensors of {where} are said to be {total:,} bytes, more than the file can hold; --trust-file opens it "
-            "all the same."
+            f"{where} declares tensors of {total:,} bytes, more than the file can hold; pass --trust-file to open it anyway."
         )
     return config.decode("utf-8", "replace") if isinstance(config, bytes) else config
 
 
 def _size(where: str, root: Any) -> int:
-    """Bytes of all tensors in an HDF5 file, links followed nowhere."""
+    """Bytes of all tensors in an HDF5 file, without following links."""
     import h5py
 
     total, seen, pending = 0, 0, [root]
@@ -129,7 +127,7 @@ def _size(where: str, root: Any) -> int:
             seen += 1
             link = group.get(name, getlink=True)
             if not isinstance(link, h5py.HardLink) or seen > OBJECTS:
-                raise FileError(f"{where} holds a link, {group.name}/{name}, instead of what is there.")
+                raise FileError(f"{where} holds a link, {group.name}/{name}, in place of a tensor or a group.")
             item = group[name]
             if isinstance(item, h5py.Dataset):
                 if item.is_virtual or item.external:

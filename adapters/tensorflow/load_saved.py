@@ -1,4 +1,4 @@
-"""SavedModels out of folders: one signature, once it is clear that nothing in there runs what it must not."""
+"""SavedModels from folders: one signature, after a check that nothing in the folder runs a forbidden op."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Ar
     inputs = matched(where, wanted, given)
     is_open = any(w.shape is None or None in w.shape for w in wanted)
     if is_open and any(operation.type in ("Variable", "VariableV2") for operation in concrete.graph.get_operations()):
-        # TensorFlow 1's variables, which are values of a graph: frozen, and read back with the shapes that were given
+        # variables of TensorFlow 1 are values of a graph: freeze them and read the graph back with the given shapes
         from tensorflow.python.framework import convert_to_constants as convert
 
         function, definition = convert.convert_variables_to_constants_v2_as_graph(concrete)
@@ -53,7 +53,7 @@ def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Ar
 
 
 def choose_signature(where: str, names: Sequence[str], asked: str) -> str:
-    """The signature asked for, else the one that is served by default, else the only one. Raises FileError."""
+    """The requested signature, else the default one for serving, else the only one. Raises FileError."""
     if asked:
         if asked not in names:
             raise FileError(f"{where} has no signature {asked!r}; it has {listed(names)}.")
@@ -61,5 +61,5 @@ def choose_signature(where: str, names: Sequence[str], asked: str) -> str:
     if "serving_default" in names:
         return "serving_default"
     if len(names) != 1:
-        raise FileError(f"{where} has {listed(names)} for signatures: choose one with --signature.")
+        raise FileError(f"{where} has the signatures {listed(names)}: choose one with --signature.")
     return names[0]

@@ -11,11 +11,11 @@ _GREATER = {"Greater": 0, "GreaterEqual": 1}
 
 
 FLOW = frozenset(["Enter", "Exit", "Merge", "Switch", "NextIteration", "LoopCond"])
-"""Ops of a loop that stands in the graph itself: no part of it is a value without the rest."""
+"""Ops of a loop in the graph itself: none of them has a value without the others."""
 
 
 class Frame(NamedTuple):
-    """A function call being looked into: the call op, the function's graph, and the frame it is called from.
+    """A function call being traced: the call op, the function's graph, and the frame of the caller.
 
     ``body`` is the loop's body graph where the call is a While (the same as ``graph`` unless that is the condition).
     """
@@ -43,7 +43,7 @@ def _position(graph, tensor):
 
 
 class Constants(object):
-    """Values of tensors that depend on nothing but constants, evaluated by TensorFlow itself and remembered."""
+    """Values of tensors that depend only on constants; TensorFlow evaluates them, and they are remembered."""
 
     def __init__(self):
         # type: () -> None
@@ -64,7 +64,7 @@ class Constants(object):
 
     def learn(self, tensor, value):
         # type: (Any, int) -> None
-        """What a tensor has turned out to be."""
+        """Remember the value of a tensor."""
         self._known[id(tensor)] = value
 
     def _argument(self, position, frame):
@@ -82,12 +82,12 @@ def _evaluate(tensor):
     # type: (Any) -> Optional[int]
     from tensorflow.python.framework import tensor_util
 
-    found = tensor_util.constant_value(tensor)
-    if found is None:
-        found = _run(tensor)
-    if found is None or getattr(found, "size", 1) != 1:
+    value = tensor_util.constant_value(tensor)
+    if value is None:
+        value = _run(tensor)
+    if value is None or getattr(value, "size", 1) != 1:
         return None
-    number = found.item() if hasattr(found, "item") else found
+    number = value.item() if hasattr(value, "item") else value
     return int(number) if number == int(number) else None
 
 
@@ -216,7 +216,7 @@ def counter_of(call, cond, body, outer, constants):
 
 def learn(call, body, trips, outer, constants):
     # type: (Any, Any, int, Optional[Frame], Constants) -> None
-    """What a loop that runs so often leaves in its counters: the loop of its gradient runs as often."""
+    """Remember the final counters of a loop with this trip count: the loop of its gradient runs as often."""
     for position, result in enumerate(call.outputs):
         if result.dtype.base_dtype.name in ("int32", "int64") and position < len(body.outputs):
             step, start = step_of(body, position, constants), constants.value(call.inputs[position], outer)

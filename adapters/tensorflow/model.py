@@ -1,7 +1,7 @@
 """One TensorFlow model under study: built once, its concrete function, name scopes, frozen graph and example input.
 
-The static counters only read these graphs; the one that writes (run metadata fills in shapes) imports a graph of its
-own.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
+The static counters only read these graphs; the one that writes (run metadata fills in shapes) imports its own
+graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
 """
 
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of, layer_paths
-from . import freezing as tf_freezing
+from . import freezing
 from .graph import Scopes, canonical, session_of, undisturbed
 from .trace import Fetch
 
@@ -25,12 +25,12 @@ def quiet():
 
 def versions(model=None):
     # type: (Any) -> Dict[str, str]
-    """Versions of TensorFlow and of the Keras that made the model, or that TensorFlow uses where that made none."""
+    """Versions of TensorFlow and of the Keras that made the model, or of the one that TensorFlow uses."""
     import importlib
 
     import tensorflow as tf
 
-    found = {"tensorflow": tf.__version__}
+    package_versions = {"tensorflow": tf.__version__}
     package = keras_of(model)
     if package in ("", "tensorflow"):
         package = ""
@@ -40,14 +40,14 @@ def versions(model=None):
     if package:
         version = getattr(importlib.import_module(package), "__version__", None)
     if version is not None:
-        found["keras"] = str(version)
-    return found
+        package_versions["keras"] = str(version)
+    return package_versions
 
 
 @contextmanager
 def recorded_scopes(model, scopes):
     # type: (Any, Dict[str, str]) -> Iterator[None]
-    """Meanwhile every layer of ``model`` notes the name scope it is called in: {scope: layer path}."""
+    """Within this block every layer of ``model`` notes the name scope in which it is called: {scope: layer path}."""
     layers = layer_paths(model)
     own = [(layer, vars(layer).get("call")) for layer, _ in layers]
     for layer, path in layers:
@@ -80,12 +80,12 @@ def _note_calls(layer, path, scopes):
 
 
 BATCH_OF_ONE = "keras_flops"
-"""The recipe of keras-flops: get_flops takes a batch of 1 unless it is told otherwise (keras_flops/flops_calculation.py)."""
+"""The recipe of keras-flops: get_flops uses a batch of 1 by default (keras_flops/flops_calculation.py)."""
 
 
 def is_leaf(value):
     # type: (Any) -> bool
-    """Whether an argument is a tensor: one at hand (TensorFlow's or numpy's), or the shape and dtype of one to make."""
+    """Whether an argument is a tensor (of TensorFlow or numpy), or the shape and dtype of a tensor to make."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
@@ -103,13 +103,15 @@ class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
     run_notes = ()  # type: Tuple[str, ...]
-    """What is to be said of ``traced_run``."""
+    """Notes on ``traced_run``."""
 
     def __init__(self, pair, params, recipe=""):
         # type: (Any, Any, str) -> None
         self.notes = ()  # type: Tuple[str, ...]
         if recipe == BATCH_OF_ONE and getattr(params, "batch", 1) != 1:
-            self.notes = ("keras-flops takes a batch of 1: this trace is of 1 as well, not of %s" % params.batch,)
+            self.notes = (
+                "keras-flops uses a batch of 1, so this trace has a batch of 1 as well, not of %s" % params.batch,
+            )
             params = params.replaced(batch=1)
         self.pair = pair
         self.params = params
@@ -127,14 +129,14 @@ class TfModel(object):
             import tensorflow as tf
 
             model = self.build() if self._model is None else self._model
-            if hasattr(model, "concrete"):  # a graph out of a file: traced already
+            if hasattr(model, "concrete"):  # a graph from a file: already traced
                 self.scopes.update(model.scopes)
                 self.notes += model.notes
                 self._concrete = model.concrete
                 return self._concrete
             tensors = nested.leaves(self.arguments, is_leaf)
             if self.pair.user_model and not getattr(model, "built", True):
-                self.invoke(self.example())  # the first call makes layers, which must be there to be found
+                self.invoke(self.example())  # the first call makes the layers, which must exist before they are listed
             specs = [
                 tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
                 for i, t in enumerate(tensors)
@@ -150,15 +152,15 @@ class TfModel(object):
 
     def build(self):
         # type: () -> Any
-        """Make the model and find out what it is called with."""
+        """Make the model and the arguments of its call."""
         self._model = self.pair.build_tf(self.params)
         self.arguments = self.pair.arguments(self.params)
         return self._model
 
     def in_file(self):
         # type: () -> Tuple[Any, List[Any], List[Any]]
-        """Graph, inputs and outputs of a frozen graph as it stands in its file, dead nodes and all."""
-        graph, inputs, outputs = self._model.whole
+        """Graph, inputs and outputs of a frozen graph as in its file, including dead nodes."""
+        graph, inputs, outputs = self._model.in_file
         return graph, inputs, outputs
 
     def layers(self):
@@ -168,7 +170,7 @@ class TfModel(object):
 
     def invoke(self, tensors, training=False):
         # type: (Sequence[Any], bool) -> Any
-        """One call of the model with these for its tensors: inference, unless said otherwise."""
+        """One call of the model with these tensors; inference by default."""
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         if keras_of(self._model):
             positional, named = as_taken(self._model, positional, named)
@@ -177,10 +179,10 @@ class TfModel(object):
 
     @property
     def frozen(self):
-        # type: () -> tf_freezing.Frozen
+        # type: () -> freezing.Frozen
         """The frozen concrete function (control flow lowered), by TensorFlow's own converter."""
         if self._frozen is None:
-            self._frozen = tf_freezing.freeze(self.concrete)
+            self._frozen = freezing.freeze(self.concrete)
         return self._frozen
 
     def versions(self):
@@ -190,45 +192,45 @@ class TfModel(object):
 
     def example(self):
         # type: () -> List[Any]
-        """Tensors for one call as numpy arrays: those at hand, else fixed pseudo-random numbers, integers as zeros and ones."""
+        """Numpy arrays for one call: the given tensors, else fixed pseudo-random numbers, and zeros and ones for integers."""
         import numpy
 
         generator = numpy.random.RandomState(0)
-        found = []
+        arrays = []
         for leaf in nested.leaves(self.arguments, is_leaf):
             if hasattr(leaf, "__array__"):
-                found.append(numpy.asarray(leaf))
+                arrays.append(numpy.asarray(leaf))
             elif leaf.dtype == "string":
-                found.append(numpy.full(leaf.shape, b"", object))
+                arrays.append(numpy.full(leaf.shape, b"", object))
             elif leaf.dtype.startswith(("float", "bfloat")):
-                found.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
+                arrays.append(generator.standard_normal(leaf.shape).astype(leaf.dtype))
             else:
-                found.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
-        return found
+                arrays.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
+        return arrays
 
     def called_with(self):
         # type: () -> str
-        """What the model is called with, in a line."""
+        """The arguments of the model's call, in one line."""
         return nested.described(self.arguments, is_leaf, _tell)
 
     def traced_run(self, weights=False):
         # type: (bool) -> Tuple[Any, List[Any], Any]
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
 
-        Where the weights could decide what runs, or ``weights`` is set, what ran is the graph with them; the one that comes
-        back is always the same without them.
+        If the weights could determine which nodes run, or if ``weights`` is set, the run uses the graph with its weights; the
+        returned graph never contains them.
         """
         import tensorflow as tf
 
         v1 = tf.compat.v1
         function = self.frozen.function
         graph = running = tf.Graph()
-        places = [(graph, self.frozen.hollow)]
+        targets = [(graph, self.frozen.hollow)]
         if weights or self.frozen.decides:
             running = tf.Graph()
-            places.append((running, self.frozen.whole()))
-        for place, graph_def in places:
-            with place.as_default(), undisturbed():
+            targets.append((running, self.frozen.with_weights()))
+        for target, graph_def in targets:
+            with target.as_default(), undisturbed():
                 tf.import_graph_def(graph_def, name="")
         run_meta = v1.RunMetadata()
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
@@ -240,15 +242,15 @@ class TfModel(object):
 
     def observed(self):
         # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
-        """Shapes of one run by the node's id in the trace and output; none where two executions of a node differ."""
-        found = {}  # type: Dict[Tuple[str, int], Any]
+        """Shapes of one run by the node's id in the trace and output; left out if two executions of a node differ."""
+        shapes = {}  # type: Dict[Tuple[str, int], Any]
         for device in self.traced_run(weights=True)[2].step_stats.dev_stats:
             for node in device.node_stats:
                 for output in node.output:
                     key = (canonical(node.node_name), output.slot)
                     shape = tuple(int(dim.size) for dim in output.tensor_description.shape.dim)
-                    found[key] = shape if found.get(key, shape) == shape else None
-        return {key: shape for key, shape in found.items() if shape is not None}
+                    shapes[key] = shape if shapes.get(key, shape) == shape else None
+        return {key: shape for key, shape in shapes.items() if shape is not None}
 
     def fetch(self, wanted):
         # type: (List[Fetch]) -> Dict[Fetch, Any]

@@ -1,7 +1,7 @@
-"""Names of the TensorFlow ops that a graph from a file may hold: each computes on its inputs, or keeps its state in memory.
+"""Names of the TensorFlow ops that a graph from a file may hold: each computes from its inputs, or keeps its state in memory.
 
-Whatever can name a file, a server, a library, a device or a Python function is not here: its attributes and inputs were looked
-through, op by op, for that (TensorFlow 2.21's registry).  ops.py says what the attributes of some must be.
+Ops that can name a file, a server, a library, a device or a Python function are not here: we checked the attributes and
+inputs of every op in the registry of TensorFlow 2.21.  ops.py restricts the attributes of some ops.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ CALLS = """
     RefSwitch StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile StopGradient Switch SymbolicGradient
     While _Arg _DeviceArg _DeviceRetval _Retval _SwitchN
 """
-"""Calls and control flow; the functions that they name stand in the same file and are checked, too."""
+"""Calls and control flow; the functions that they name are in the same file and are checked, too."""
 
 COPIES = """
     Bitcast Cast Const DeepCopy DisableCopyOnRead Empty EnsureShape Fill GuaranteeConst Identity IdentityN LinSpace
@@ -72,7 +72,7 @@ TABLES = """
     LookupTableRemoveV2 LookupTableSize LookupTableSizeV2 MutableDenseHashTable MutableDenseHashTableV2
     MutableHashTable MutableHashTableOfTensors MutableHashTableOfTensorsV2 MutableHashTableV2
 """
-"""Lookup tables in memory, filled by values and by no file."""
+"""Lookup tables in memory, filled from values and not from files."""
 
 RANDOM = """
     AllCandidateSampler ComputeAccidentalHits FixedUnigramCandidateSampler KMC2ChainInitialization
@@ -142,7 +142,7 @@ TEXT = """
     StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper Substr ToBool
     UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeScript UnicodeTranscode UnsortedSegmentJoin
 """
-"""Text, and formats that are decoded out of memory."""
+"""Text, and formats decoded from memory."""
 
 SUMMARIES = """
     AudioSummary AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary TensorSummary

@@ -1,6 +1,6 @@
 """Which TensorFlow ops a graph from a file may hold: those on the list of op_names.py, with attributes that are harmless.
 
-Every other op is refused until somebody trusts the file, whatever its own registration says of it.
+Every other op is refused unless the user trusts the file, whatever TensorFlow's registration says about the op.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ ATTRIBUTES: Mapping[str, tuple[str, frozenset[str]]] = {
     "UnicodeDecodeWithOffsets": ("input_encoding", ENCODINGS),
     "UnicodeTranscode": ("input_encoding", ENCODINGS),
 }
-"""Ops on the list that read or write a file, or a converter of the system's, where an attribute names one: {op: (attribute, its
-values that name none)}."""
+"""Listed ops that use a file or a converter of the system if an attribute names one: {op: (attribute, its values that name
+none)}."""
 
 HERE = re.compile(r"(/job:localhost)?(/replica:\d+)?(/task:\d+)?(/(device:)?[A-Za-z_]+(:(\d+|\*))?)?")
 """A device of this process, as a node asks for one; '' for any."""
 
 
 def first_forbidden(nodes: Iterable[Any], functions: frozenset[str], more: frozenset[str] = frozenset()) -> str | None:
-    """What is wrong with the first of these NodeDefs that must not run, None if all may.
+    """The reason why the first forbidden one of these NodeDefs must not run; None if all may run.
 
-    ``functions`` are those of the graph, which may be called by type; ``more`` are ops that may stand there as well.
+    ``functions`` are those of the graph, which nodes may call by type; ``more`` are further allowed ops.
     """
     for node in nodes:
         why = forbidden(node, functions, more)
@@ -42,11 +42,12 @@ def first_forbidden(nodes: Iterable[Any], functions: frozenset[str], more: froze
 
 
 def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozenset[str] = frozenset()) -> str | None:
-    """Why this NodeDef is not run, None if it may."""
+    """Why this NodeDef must not run; None if it may."""
     from tensorflow.python.framework import op_def_registry
 
     if not HERE.fullmatch(node.device):
-        return f"places {shown(node.name)} on {shown(node.device)}, which is no device of this machine's; --trust-file lets it"
+        device = shown(node.device)
+        return f"places {shown(node.name)} on {device}, which is not a device of this machine; pass --trust-file to allow it"
     if node.op in COMPUTING or node.op in more:
         return None if _harmless(node) else _refusal(node.op)
     if op_def_registry.get(node.op) is not None:
@@ -60,11 +61,11 @@ def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozense
 
 
 def _refusal(op: str) -> str:
-    return f"holds the op {op}, which may touch files, processes or other machines; --trust-file lets it"
+    return f"holds the op {op}, which may touch files, processes or other machines; pass --trust-file to allow it"
 
 
 def _harmless(node: Any) -> bool:
-    """Whether the attribute that could name a file is one that does not; a function's may also be its caller's to choose."""
+    """Whether the attribute that could name a file names none. Inside a function, its caller may set it: that is not harmless."""
     name, values = ATTRIBUTES.get(node.op, ("", frozenset()))
     if name not in node.attr:
         return True

@@ -1,5 +1,5 @@
-"""A concrete function's graph imported into a graph of its own, with variables of its own: there it can be run and traced
-as often as wanted, and the model's variables stay as they are."""
+"""A copy of a concrete function's graph with its own variables: you can run and trace it any number of times, and the
+variables of the model do not change."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .graph import session_of
 
 @dataclass(frozen=True, slots=True)
 class OwnGraph:
-    """``graph`` with the function's nodes by their names; running ``start`` with ``values`` gives the variables theirs."""
+    """``graph`` with the function's nodes by their names; running ``start`` with ``values`` initializes the variables."""
 
     graph: Any
     start: tuple[Any, ...]
     values: dict[Any, Any]
 
     def run(self, wanted: Any, feeds: dict[str, Any], metadata: Any = None) -> Any:
-        """Values of what is ``wanted`` from one run on the CPU; with ``metadata`` it is a traced one."""
+        """The values of ``wanted`` from one run on the CPU; with ``metadata`` the run is traced."""
         import tensorflow as tf
 
         v1 = tf.compat.v1
@@ -29,7 +29,7 @@ class OwnGraph:
 
 
 def own_graph(concrete: Any) -> OwnGraph:
-    """The function's graph by itself. Raises ValueError for one that reads what is neither a variable nor a tensor."""
+    """The copy of the function's graph. Raises ValueError if it reads anything but variables and tensors."""
     import tensorflow as tf
 
     raw, ours = tf.raw_ops, concrete.graph
@@ -60,6 +60,8 @@ def _variable(handle: Any) -> tuple[Any, Any]:
 
     data = handle_data_util.get_resource_handle_data(handle)
     if not data.is_set or len(data.shape_and_type) != 1:
-        raise ValueError(f"the step reads {handle.name}, which is no variable: it cannot be run in a graph of its own")
-    (held,) = data.shape_and_type
-    return tf.dtypes.as_dtype(held.dtype), tf.TensorShape(held.shape)
+        raise ValueError(
+            f"the step reads {handle.name}, which is not a variable, so the step cannot run in a graph of its own"
+        )
+    (variable,) = data.shape_and_type
+    return tf.dtypes.as_dtype(variable.dtype), tf.TensorShape(variable.shape)

@@ -1,14 +1,14 @@
-"""The phases and layers of a TensorFlow training step's ops, from what the gradient functions were noted to do.
+"""The phases and layers of the ops of a TensorFlow training step, from the notes on its gradient functions.
 
 The definitions are those of pytorch/phases.py:
 
-* What a gradient function adds to the graph belongs to the layer of the forward op.
-* It is a ``weight-gradient`` where its result flows into nothing but gradients of variables, or of what was computed from
-  variables alone; an ``input-gradient`` otherwise, also where both need it, or where nobody does.
-* A gradient added to another one belongs to where both arrive.
-* What a gradient function computes forward, to take the gradient of that, is ``recomputation``.
+* An op that a gradient function adds to the graph belongs to the layer of the forward op.
+* It is a ``weight-gradient`` if its result flows only into gradients of variables, or of values computed from variables
+  alone; otherwise it is an ``input-gradient``, also if both need it or nothing does.
+* The sum of two gradients belongs to the layer that receives the sum.
+* Ops that a gradient function computes forward, to take their gradient, are ``recomputation``.
 
-A function body (a loop's, a branch's, a call's) is looked into with what its call's results are needed for.
+The body of a loop, a branch or a call is analyzed with the goals of the results of its call.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .flow import GIVEN, TRAINED, Flow, Key, Step, bodies, identity, key
 from .gradients import Call
 
 WEIGHT, INPUT, UNASKED = 1, 2, 4
-"""What a gradient is taken with respect to; an op may serve several. UNASKED: an activation that leads to no variable."""
+"""The target of a gradient; an op may serve several. UNASKED: an activation that leads to no variable."""
 
 Place = tuple[str | None, str]
 """Layer (None: that of the call around it) and phase."""
 
 
 class Goals:
-    """What each op of the backward pass is needed for, graph by graph."""
+    """The goals that each op of the backward pass serves, graph by graph."""
 
     def __init__(self, step: Step) -> None:
         self.flow = Flow(step)
-        self.found: dict[tuple[int, str], int] = {}
+        self.by_op: dict[tuple[int, str], int] = {}
         self.recomputed: set[tuple[int, str]] = set()
         self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
         self.arrivals: dict[Key, Call] = {}
@@ -51,7 +51,7 @@ class Goals:
         self._graph(step.graph, step.loss, step.backward, {}, WEIGHT)
 
     def _inputs(self, call: Call) -> list[int]:
-        """Flags of the forward op's inputs; of a loop's, those that they have inside of it."""
+        """Flags of the forward op's inputs; for a loop, their flags inside the loop."""
         op = call.outputs[0].op if call.outputs else None
         if op is not None and op.type in ("While", "StatelessWhile"):
             inside = bodies(op)
@@ -64,14 +64,14 @@ class Goals:
         every = graph.get_operations()
         ops = every[start:end]
         owner: dict[str, Call] = {}
-        places = {op.name: start + i for i, op in enumerate(ops)}
-        for call in reversed(self._calls.get(here, [])):  # the ones inside of another come before it
+        positions = {op.name: start + i for i, op in enumerate(ops)}
+        for call in reversed(self._calls.get(here, [])):  # a call inside another one comes before it
             for op in every[call.start : call.end]:
                 owner[op.name] = call
-                held = self.owners.setdefault((here, op.name), [])
-                if call not in held:
-                    held.append(call)
-        self._recomputed(here, owner, places)
+                op_calls = self.owners.setdefault((here, op.name), [])
+                if call not in op_calls:
+                    op_calls.append(call)
+        self._recomputed(here, owner, positions)
         users: dict[Key, list[Any]] = {}
         for op in ops:
             for tensor in op.inputs:
@@ -86,23 +86,23 @@ class Goals:
                     if own is None and user.name in owner:
                         goal |= self._of(self.arrivals.get(at, owner[user.name]))
                     elif owner.get(user.name) is own or not goal:
-                        goal |= self.found.get((here, user.name), 0)
+                        goal |= self.by_op.get((here, user.name), 0)
                 needs.append(goal)
-            whole = 0
+            op_goals = 0
             for goal in needs:
-                whole |= goal
-            if not whole:
-                whole = self._default(own, default)
-            self.found[here, op.name] = self.found.get((here, op.name), 0) | whole
+                op_goals |= goal
+            if not op_goals:
+                op_goals = self._default(own, default)
+            self.by_op[here, op.name] = self.by_op.get((here, op.name), 0) | op_goals
             if op.type in tf_graph.CALLS and (here, op.name) not in self.recomputed:
                 for body in bodies(op)[-1:] if op.type.endswith("While") else bodies(op):
                     inner: dict[Key, int] = {}
                     for tensor, goal in zip(body.outputs, needs, strict=False):
                         inner[key(tensor)] = inner.get(key(tensor), 0) | goal
-                    self._graph(body, 0, len(body.get_operations()), inner, whole)
+                    self._graph(body, 0, len(body.get_operations()), inner, op_goals)
 
     def _of(self, call: Call) -> int:
-        """What a gradient that arrives at a call is taken with respect to: the forward op's result."""
+        """The goal of a gradient that arrives at a call: its target is the result of the forward op."""
         return _goal(max((self.flow.of(t) for t in call.outputs), default=0))
 
     def _default(self, call: Call | None, default: int) -> int:
@@ -110,18 +110,18 @@ class Goals:
             return default
         return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
 
-    def _recomputed(self, here: int, owner: dict[str, Call], places: dict[str, int]) -> None:
-        """Ops of the backward pass whose own gradient is taken, and what they need of the same gradient function."""
+    def _recomputed(self, here: int, owner: dict[str, Call], positions: dict[str, int]) -> None:
+        """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need."""
         for call in self._calls.get(here, []):
             stack = [t.op for t in call.outputs[:1] if not hasattr(t, "numpy") and identity(t.graph) == here]
-            stack = [op for op in stack if op.name in places and op.name in owner]
+            stack = [op for op in stack if op.name in positions and op.name in owner]
             while stack:
                 op = stack.pop()
                 if (here, op.name) in self.recomputed:
                     continue
                 self.recomputed.add((here, op.name))
                 own = owner[op.name]
-                stack.extend(t.op for t in op.inputs if t.op.name in places and owner.get(t.op.name) is own)
+                stack.extend(t.op for t in op.inputs if t.op.name in positions and owner.get(t.op.name) is own)
 
 
 def _goal(flags: int) -> int:
@@ -166,7 +166,7 @@ class Places:
                 yield op.name, (layer, self._phase(here, op.name))
 
     def _layer(self, here: int, name: str, calls: Sequence[Call]) -> str:
-        """The forward op's layer; of what is computed forward again, its own."""
+        """The layer of the forward op; for a recomputed op, its own layer."""
         own = [name] if (here, name) in self.goals.recomputed else []
         names = [*own, *(call.forward for call in reversed(calls))]
         return next((layer for layer in map(self.scopes.layer, names) if layer), "")
@@ -174,16 +174,16 @@ class Places:
     def _phase(self, here: int, name: str) -> str:
         if (here, name) in self.goals.recomputed:
             return RECOMPUTATION
-        goal = self.goals.found.get((here, name), 0)
+        goal = self.goals.by_op.get((here, name), 0)
         if goal & INPUT or goal == UNASKED:
             return INPUT_GRADIENT
         return WEIGHT_GRADIENT
 
     def inner(self, graph: Any, name: str, phase: str) -> Place:
-        """Of an op in the body of a call that is of this phase."""
+        """Layer and phase of an op in the body of a call with this phase."""
         here = identity(graph)
         calls = self.goals.owners.get((here, name), [])
         layer = self._layer(here, name, calls) if calls else self.scopes.layer(name)
-        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.found:
+        if phase not in (INPUT_GRADIENT, WEIGHT_GRADIENT) or (here, name) not in self.goals.by_op:
             return layer or None, phase
         return layer or None, self._phase(here, name)

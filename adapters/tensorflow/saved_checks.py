@@ -1,8 +1,8 @@
-"""What of a SavedModel may be handed to TensorFlow: a copy of its graphs and functions without those that must not run.
+"""The part of a SavedModel that TensorFlow may load: a copy of its graphs and functions without those that must not run.
 
-TensorFlow runs much of a SavedModel as it loads it: what restores variables, what initializes tables and other objects, and
-what the collections of a graph call initializers.  So what must not run is not in the copy at all.  A model's own saving is
-left out; where anything else needs what must not run, the file is refused.
+TensorFlow runs much of a SavedModel while it loads it: ops that restore variables, that initialize tables and other objects,
+and those that the collections of a graph call initializers.  So the copy does not contain any op that must not run.  The
+ops that save the model are dropped; if anything else needs a forbidden op, the file is refused.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from . import ops as tf_ops
 SAVING = frozenset(["Save", "SaveSlices", "SaveV2", "ShardedFilename", "ShardedFilespec", "MergeV2Checkpoints"])
 RESTORING = frozenset(["Restore", "RestoreSlice", "RestoreV2"])
 FILE_NAMES = frozenset(["Const", "Placeholder", "PlaceholderWithDefault"])
-"""What a saver's file name is, where TensorFlow has made it."""
+"""The op of a saver's file name in graphs that TensorFlow made."""
 
 
 @contextlib.contextmanager
 def checked(where: str, path: str) -> Iterator[str]:
-    """A folder with what may be loaded of a SavedModel, for as long as that takes. Raises FileError."""
+    """A temporary folder with the part of a SavedModel that may be loaded. Raises FileError."""
     saved = _parsed(where, path)
     for meta in saved.meta_graphs:
-        if len(saved.meta_graphs) == 1 and meta.HasField("object_graph_def"):  # what TensorFlow goes by
+        if len(saved.meta_graphs) == 1 and meta.HasField("object_graph_def"):  # TensorFlow reads this
             _check_objects(where, meta)
         else:
             _check_graph(where, meta)
@@ -41,8 +41,8 @@ def checked(where: str, path: str) -> Iterator[str]:
 
 
 def _copy(variables: Path, to: Path) -> None:
-    """Copy the bytes of the files there, where there are any: a confined worker (launch/confine.py) makes no links and sets
-    no permissions or times, and nobody changes a copy meanwhile."""
+    """Copy the bytes of the files in the folder, if it exists: a confined worker (launch/confine.py) may not make links or set
+    permissions and times, and nobody can change a copy meanwhile."""
     if variables.is_dir():
         to.mkdir()
         for file in variables.iterdir():
@@ -61,7 +61,7 @@ def _parsed(where: str, path: str) -> Any:
 
 
 def _check_objects(where: str, meta: Any) -> None:
-    """Leave out functions that must not run, in place; of the graph, which is not run, only constants are read."""
+    """Remove functions that must not run, in place; the graph does not run, and TensorFlow reads only its constants."""
     graph = meta.graph_def
     constants = [node for node in graph.node if node.op == "Const"]
     del graph.node[:]
@@ -81,7 +81,7 @@ def _check_objects(where: str, meta: Any) -> None:
 
 
 def _check_graph(where: str, meta: Any) -> None:
-    """Leave out what saves, in place; what restores reads the model's own variables and nothing else."""
+    """Remove the ops that save, in place; the ops that restore read only the model's own variables."""
     graph, saver = meta.graph_def, meta.saver_def
     known = _names(where, [f.signature.name for f in graph.library.function])
     _names(where, [n.name for n in graph.node])
@@ -103,21 +103,24 @@ def _check_graph(where: str, meta: Any) -> None:
 
 
 def _names(where: str, names: list[str]) -> frozenset[str]:
-    """These names, each of one thing. Raises FileError."""
-    found = frozenset(names)
-    if len(found) < len(names):
+    """The set of these names. Raises FileError if one occurs twice."""
+    unique = frozenset(names)
+    if len(unique) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileError(f"{where} is damaged: it holds {shown(twice)} twice.")
-    return found
+        raise FileError(f"{where} is damaged: the name {shown(twice)} occurs in it twice.")
+    return unique
 
 
 def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
-    """Make the file that is restored from a placeholder, in place: TensorFlow feeds the variables' own, and only that."""
+    """Turn the name of the restored file into a placeholder, in place: TensorFlow then feeds only the file of the variables."""
     restoring = [node for node in nodes.values() if node.op in RESTORING]
     for node in restoring:
         source = nodes.get(_node(node.input[0])) if node.input else None
         if source is None or source.name != name or source.op not in FILE_NAMES:
-            raise FileError(f"{where} restores {shown(node.name)} from a file of its own choice; --trust-file lets it.")
+            raise FileError(
+                f"{where} restores {shown(node.name)} from a file that the model chooses; "
+                "pass --trust-file to allow it."
+            )
     if restoring:
         from tensorflow.core.framework import types_pb2
 
@@ -129,7 +132,7 @@ def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
 
 
 def _spread(why: dict[str, str | None], needs: Mapping[str, Any]) -> None:
-    """Say the same of all that need something that must not run, in place."""
+    """Copy the reason to every name that needs one that must not run, in place."""
     users: dict[str, list[str]] = {}
     for name, needed in needs.items():
         for each in needed:
@@ -144,7 +147,7 @@ def _spread(why: dict[str, str | None], needs: Mapping[str, Any]) -> None:
 
 
 def _refuse(where: str, why: Mapping[str, str | None], wanted: list[str]) -> None:
-    """Raise FileError where something that is wanted must not run."""
+    """Raise FileError if a wanted name must not run."""
     for name in wanted:
         if why.get(name):
             raise FileError(f"{where} {why[name]}.")
@@ -157,7 +160,7 @@ def _node(name: str) -> str:
 
 def _called(node: Any) -> list[str]:
     """Names of functions that a node calls: by its type, or in its attributes."""
-    found = [node.op]
+    names = [node.op]
     for value in node.attr.values():
-        found += [f.name for f in ([value.func] if value.HasField("func") else value.list.func)]
-    return found
+        names += [f.name for f in ([value.func] if value.HasField("func") else value.list.func)]
+    return names

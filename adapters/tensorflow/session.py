@@ -1,7 +1,7 @@
-"""A TensorFlow model as people profiled it under TensorFlow 1: the session's graph, initialisers and all.
+"""A TensorFlow model as people profiled it under TensorFlow 1: the session's graph, including initialisers.
 
-The pair builds into a v1 graph.  ``build_tf_session(p)``, where the pair has it, does so as a published recipe did and
-returns (inputs, outputs); otherwise ``build_tf`` is called there, and a model that is a callable gets placeholders.
+The pair builds into a v1 graph.  ``build_tf_session(p)``, if the pair has it, follows a published recipe and returns
+(inputs, outputs); otherwise ``build_tf`` is called, and a model that is a callable gets placeholders.
 Python 3.6, TensorFlow 1.12 and later.
 """
 
@@ -16,7 +16,7 @@ from .trace import Fetch, Tracer, finished
 
 
 class Built(NamedTuple):
-    """A graph that a recipe left: the tensors of the last model in it, gradients included, and what stood before that."""
+    """The graph of a recipe: the tensors of its last model, gradients included, and the names of the ops before that model."""
 
     graph: Any
     inputs: List[Any]
@@ -30,7 +30,7 @@ def _scope(layer, path):
     """Name scope of a layer and its path. A second layer of one name has a scope with a number: ``conv_1/BiasAdd``."""
     try:
         parts = layer.output.op.name.split("/")
-    except (AttributeError, RuntimeError, ValueError):  # called never, or more than once; several outputs
+    except (AttributeError, RuntimeError, ValueError):  # never called, or more than once; several outputs
         return layer.name, path
     for end, part in enumerate(parts, 1):
         if re.match(re.escape(layer.name) + r"(_\d+)?$", part):
@@ -60,7 +60,7 @@ class TfSession(object):
 
     def _built(self, params):
         # type: (Any) -> Built
-        """The recipe followed with these parameters, in a graph of its own."""
+        """Follow the recipe with these parameters, in a new graph."""
         graph = self.v1.Graph()
         first = frozenset()  # type: FrozenSet[str]
         gradients = []  # type: List[Any]
@@ -69,8 +69,8 @@ class TfSession(object):
             if self.recipe == "built_twice":
                 first = frozenset(op.name for op in graph.get_operations())
                 inputs, outputs = self._build(params)
-                found = self.v1.gradients(outputs, self.v1.trainable_variables())
-                gradients = [gradient for gradient in found if gradient is not None]  # the first model's have none
+                all_gradients = self.v1.gradients(outputs, self.v1.trainable_variables())
+                gradients = [g for g in all_gradients if g is not None]  # variables of the first model have none
         return Built(graph, inputs, outputs, gradients, first)
 
     def _build(self, params):
@@ -91,11 +91,11 @@ class TfSession(object):
 
     def roles(self):
         # type: () -> Dict[str, str]
-        """Role of every operation; all that the first of two builds left is a duplicate."""
+        """Role of every operation; all ops of the first of two builds are duplicates."""
         built = self.built
-        found = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
-        found.update(dict.fromkeys(built.first, DUPLICATE))
-        return found
+        roles = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
+        roles.update(dict.fromkeys(built.first, DUPLICATE))
+        return roles
 
     def frozen(self):
         # type: () -> Any
@@ -122,7 +122,7 @@ class TfSession(object):
 
     def trace(self):
         # type: () -> Trace
-        """Trace of one evaluation of the outputs (and gradients) from the inputs; how those are made is not the model's work."""
+        """Trace of one evaluation of the outputs (and gradients) from the inputs; making the inputs is not the model's work."""
         if not self.open_batch:
             return self._trace(self.built)
         # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.

@@ -1,7 +1,7 @@
-"""Function bodies with the shapes that their call hands in, where their definition leaves sizes open.
+"""Function bodies with the shapes of their call, if their definition leaves sizes open.
 
-A graph that was saved holds its functions as definitions, with the shapes of whoever traced them: a batch that was left
-open then is open in every loop's body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
+A saved graph holds its functions as definitions, with the shapes of the original trace: a batch that was open then is open
+in every loop body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -9,12 +9,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 OPAQUE = ("resource", "variant")
 
 Sizes = Union[None, bytes, Tuple[Optional[int], ...]]
-"""A shape, None for an unknown rank; of a resource or a list of tensors, what is known of the tensors in it."""
+"""A shape, None for an unknown rank; for a resource or a list of tensors, the known shapes of its tensors."""
 
 
 def sizes(tensor):
     # type: (Any) -> Sizes
-    """Static shape of a tensor, or of what it holds."""
+    """Static shape of a tensor, or of the tensors that it holds."""
     if tensor.dtype.base_dtype.name in OPAQUE:
         from tensorflow.python.ops import handle_data_util
 
@@ -22,7 +22,7 @@ def sizes(tensor):
         if tensor.op.type == "TensorListFromTensor" and len(data.shape_and_type) == 1:
             data.shape_and_type[0].shape.CopyFrom(
                 tensor.op.inputs[0].shape[1:].as_proto()
-            )  # more than it was made with
+            )  # more than TensorFlow records
         return bytes(data.SerializeToString(deterministic=True)) if data is not None and data.is_set else None
     if tensor.shape.ndims is None:
         return None
@@ -31,9 +31,9 @@ def sizes(tensor):
 
 def met(own, handed):
     # type: (Sizes, Sizes) -> Sizes
-    """Both shapes at once: what either knows. Where they contradict each other, the first."""
+    """The sizes that either shape knows. If they contradict each other, the first."""
     if isinstance(own, bytes) and isinstance(handed, bytes):
-        return own if _held(own) == _held(handed) else handed
+        return own if _contents(own) == _contents(handed) else handed
     if isinstance(own, bytes) or isinstance(handed, bytes):
         return handed or own
     if own is None or handed is None:
@@ -43,18 +43,18 @@ def met(own, handed):
     return tuple(b if a is None else a for a, b in zip(own, handed))
 
 
-def _held(data):
+def _contents(data):
     # type: (bytes) -> List[Tuple[int, Optional[List[int]]]]
     """dtype and shape of each tensor that a resource or a list holds."""
     from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
 
-    found = inference.CppShapeInferenceResult.HandleData.FromString(data).shape_and_type
-    return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in found]
+    tensors = inference.CppShapeInferenceResult.HandleData.FromString(data).shape_and_type
+    return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in tensors]
 
 
 def available():
     # type: () -> bool
-    """Whether this TensorFlow says what resources hold; one that does not (before 2.4) keeps its bodies as they are."""
+    """Whether this TensorFlow tells the shapes inside resources; before 2.4 it does not, and bodies stay unchanged."""
     try:
         import tensorflow.python.ops.handle_data_util
     except ImportError:
@@ -63,7 +63,7 @@ def available():
 
 
 class Bodies(object):
-    """Specialised bodies by function and shapes: each is made once and kept, since tensors are told apart by identity."""
+    """Specialised bodies by function and shapes: each is made once and kept, because tensors are compared by identity."""
 
     def __init__(self):
         # type: () -> None
@@ -75,7 +75,7 @@ class Bodies(object):
         """The body of a call, with the shapes of its operands."""
         if not self._available:
             return body
-        wanted = [met(sizes(mine), sizes(theirs)) for mine, theirs in zip(body.inputs, operands)]
+        wanted = [met(sizes(parameter), sizes(operand)) for parameter, operand in zip(body.inputs, operands)]
         return self._with(graph, name, body, wanted)
 
     def loop(self, graph, names, cond, body, operands):
@@ -84,7 +84,7 @@ class Bodies(object):
         if not self._available:
             return [cond, body]
         own = [sizes(tensor) for tensor in body.inputs]
-        wanted = [met(mine, sizes(theirs)) for mine, theirs in zip(own, operands)]
+        wanted = [met(size, sizes(operand)) for size, operand in zip(own, operands)]
         while True:
             made = self._with(graph, names[1], body, wanted)
             grows = [i for i, out in enumerate(made.outputs) if wanted[i] != own[i] and sizes(out) != wanted[i]]
@@ -121,15 +121,15 @@ def _made(graph, name, body, wanted):
         inside, flat = convert.function_def_to_graph_def(definition)
     arguments = definition.signature.input_arg
     shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}
-    held = {}
+    holders = {}
     with made.as_default():
-        for argument, mine, size in zip(arguments, body.inputs, wanted):
+        for argument, parameter, size in zip(arguments, body.inputs, wanted):
             if isinstance(size, bytes):
-                holder = tf.compat.v1.placeholder(mine.dtype, mine.shape, name=argument.name)
+                holder = tf.compat.v1.placeholder(parameter.dtype, parameter.shape, name=argument.name)
                 data = inference.CppShapeInferenceResult.HandleData.FromString(size)
                 handle_data_util.set_handle_data(holder, data)
-                held[argument.name] = holder
-        nodes = [node for node in inside.node if node.name not in held]
+                holders[argument.name] = holder
+        nodes = [node for node in inside.node if node.name not in holders]
         del inside.node[:]
         inside.node.extend(nodes)
         for node in inside.node:
@@ -137,11 +137,15 @@ def _made(graph, name, body, wanted):
             if node.name in shapes:
                 node.attr["shape"].shape.CopyFrom(shapes[node.name])
         used = {text.split(":")[0] for node in inside.node for text in node.input}
-        given = {key + ":0": holder for key, holder in held.items() if key in used}
+        given = {key + ":0": holder for key, holder in holders.items() if key in used}
         tf.import_graph_def(inside, input_map=given, name="")
-        made.inputs = [held[a.name] if a.name in held else made.get_tensor_by_name(flat[a.name]) for a in arguments]
+        made.inputs = [
+            holders[a.name] if a.name in holders else made.get_tensor_by_name(flat[a.name]) for a in arguments
+        ]
         ends = [flat[definition.ret[a.name]] for a in definition.signature.output_arg]
-        made.outputs = [held[e.split(":")[0]] if e.split(":")[0] in held else made.get_tensor_by_name(e) for e in ends]
+        made.outputs = [
+            holders[e.split(":")[0]] if e.split(":")[0] in holders else made.get_tensor_by_name(e) for e in ends
+        ]
         controls = [definition.control_ret[c] for c in definition.signature.control_output]
         made.control_outputs = [made.get_operation_by_name(c) for c in controls]
     return made
@@ -150,8 +154,8 @@ def _made(graph, name, body, wanted):
 def _definition(graph, name):
     # type: (Any, str) -> Any
     while graph is not None:
-        held = getattr(graph, "_functions", {}).get(name)
-        if held is not None:
-            return getattr(held, "cached_definition", None) or getattr(held, "definition", None)
+        function = getattr(graph, "_functions", {}).get(name)
+        if function is not None:
+            return getattr(function, "cached_definition", None) or getattr(function, "definition", None)
         graph = getattr(graph, "outer_graph", None)
     return None

@@ -1,8 +1,8 @@
 """The trace of a TensorFlow model: the live ops of its concrete function, function bodies included.
 
 Taken from the graph before anything is frozen or optimised.  Trip counts come from constant loop bounds, otherwise from
-the loop counter fetched in one run; a branch is taken by its constant predicate, otherwise by the predicate fetched in
-that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
+the loop counter fetched in one run; the branch that is taken comes from a constant predicate, otherwise from the predicate
+fetched in that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -15,27 +15,27 @@ from .shapes import Bodies
 
 
 class Fetch(NamedTuple):
-    """A tensor of the outermost graph whose value decides what runs: (operation name, output index)."""
+    """A tensor of the outermost graph whose value determines which ops run: (operation name, output index)."""
 
     op: str
     output: int
 
 
 LONGEST_RUN = 10000000
-"""Executions of one op beyond which the model is not run to see the shapes that its graph leaves open."""
+"""If an op would run more often than this, the model does not run to learn the shapes that its graph leaves open."""
 
 Shapes = Dict[Tuple[str, int], Tuple[int, ...]]
 
 
 def _open(tensor):
     # type: (Tensor) -> bool
-    """Whether the shape of a tensor is not wholly known; what a resource or a list of tensors looks like does not matter."""
+    """Whether the shape of a tensor is not fully known; that of a resource or a list of tensors does not matter."""
     return tensor.dtype not in ("resource", "variant") and (tensor.shape is None or None in tensor.shape)
 
 
 class Tracer(object):
     """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input, ``look`` the
-    shapes of such a run, by id and output; it is asked where the graph does not say them."""
+    shapes of such a run, by id and output; it is called if the graph leaves shapes open."""
 
     def __init__(self, scopes, run, look=None):
         # type: (tf_graph.Scopes, Callable[[List[Fetch]], Dict[Fetch, Any]], Optional[Callable[[], Shapes]]) -> None
@@ -57,7 +57,7 @@ class Tracer(object):
         # type: (Any, List[Any], Sequence[Any], Sequence[Any]) -> None
         """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``.
 
-        What only the ``gradients`` need is recorded as the phase ``backward``.
+        Ops that only the ``gradients`` need get the phase ``backward``.
         """
         live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
         forward = tf_graph.live_operations(outputs, inputs) if gradients else live
@@ -73,7 +73,7 @@ class Tracer(object):
 
     def _decide(self, graph, live):
         # type: (Any, Set[str]) -> None
-        """List what has to be fetched: outermost loops and branches that constants do not decide."""
+        """List the tensors to fetch: those of outermost loops and branches that constants do not determine."""
         for operation in graph.get_operations():
             if operation.name not in live:
                 continue
@@ -98,13 +98,13 @@ class Tracer(object):
         for attribute in tf_graph.CALLS[operation.type]:
             value = names[attribute]
             called.extend(value if isinstance(value, list) else [value])
-        found = [tf_graph.function_graph(graph, name) for name in called]
+        graphs = [tf_graph.function_graph(graph, name) for name in called]
         operands = list(operation.inputs)
         if operation.type.endswith("While"):
-            return self.bodies.loop(graph, (called[0], called[1]), found[0], found[1], operands)
+            return self.bodies.loop(graph, (called[0], called[1]), graphs[0], graphs[1], operands)
         if not operation.type.endswith("PartitionedCall"):
             operands = operands[1:]
-        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, found)]
+        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, graphs)]
 
     def _walk(self, graph, live, prefix, layer, calls, within, frame):
         # type: (Any, Set[str], str, str, int, Tuple[str, ...], Optional[Frame]) -> None
@@ -113,7 +113,7 @@ class Tracer(object):
             if operation.name not in live or (prefix and operation.type == "Placeholder"):
                 continue
             id = tf_graph.canonical(prefix + operation.name)  # a graph out of a file may have its loops lowered already
-            where, phase = self.place(graph, operation.name, id, layer, within)
+            where, phase = self.layer_and_phase(graph, operation.name, id, layer, within)
             if operation.name in runs.untaken:
                 self.untaken.append(id)
                 continue
@@ -128,7 +128,7 @@ class Tracer(object):
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
 
-    def place(self, graph, name, id, layer, within):
+    def layer_and_phase(self, graph, name, id, layer, within):
         # type: (Any, str, str, str, Tuple[str, ...]) -> Tuple[str, str]
         """Layer and phase of an op; ``layer`` is that of the call around it."""
         phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
@@ -136,7 +136,7 @@ class Tracer(object):
 
     def _complete(self):
         # type: () -> None
-        """Fill in the shapes that the graph leaves open, as far as one run shows them."""
+        """Fill in the shapes that the graph leaves open, as far as one run gives them."""
         if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
             return
         known, filled = self.look(), 0
@@ -224,7 +224,7 @@ def trace_function(concrete, scopes, run, versions, notes=(), look=None):
 
 def finished(tracer, versions, notes=()):
     # type: (Tracer, Dict[str, str], Tuple[str, ...]) -> Trace
-    """The record of what a tracer found."""
+    """The trace record of a tracer."""
     layers = []  # type: List[str]
     for op in tracer.ops:
         if op.layer not in layers:

@@ -1,8 +1,8 @@
 """One training step of a TensorFlow model as one graph: forward, loss, gradients, and the optimiser's step.
 
-The loss is the mean of squares of every floating output, summed over the outputs. Gradients come from a tape: the
-variables that are trained get theirs; none is asked for with respect to the model's input. The optimiser is Keras', made
-with nothing but its name; its own variables are made before, outside of the step.
+The loss is the mean of squares of every floating output, summed over the outputs. Gradients come from a tape: only
+those of trained variables are taken, none with respect to the model's input. The optimiser is the one of Keras with its
+default settings; its own variables are made before the step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TrainingModel(TfModel):
 
     @property
     def concrete(self) -> Any:
-        """The concrete function of one training step; of the forward pass and the loss where there is nothing to train."""
+        """The concrete function of one training step; of the forward pass and the loss if there is nothing to train."""
         if self._concrete is None:
             self._step = self._built()
         return self._concrete
@@ -59,9 +59,11 @@ class TrainingModel(TfModel):
 
         model = self.build() if self._model is None else self._model
         if not getattr(model, "built", True):
-            self.invoke(self.example())  # the first call makes variables, which must be there to be trained
+            self.invoke(self.example())  # the first call makes the variables, which must exist before they are trained
         variables = self._trained()
-        optimizer = self.optimizer = _optimizer(model, self.training)  # kept, as its variables live as long as it does
+        optimizer = self.optimizer = _optimizer(
+            model, self.training
+        )  # kept, because its variables live only as long as it does
         optimizer.build(variables)
         tensors = nested.leaves(self.arguments, is_leaf)
         specs = [
@@ -92,15 +94,15 @@ class TrainingModel(TfModel):
                 if pairs:
                     optimizer.apply_gradients(pairs)
             built["updates"] = tuple(updates)
-            whole = [t for t in outputs if hasattr(t, "op")]  # the model's call, whatever the loss needs of it
-            return loss, whole
+            model_outputs = [t for t in outputs if hasattr(t, "op")]  # also those that the loss does not need
+            return loss, model_outputs
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
-        return Step(graph=self._concrete.graph, calls=tuple(calls.found), **built)
+        return Step(graph=self._concrete.graph, calls=tuple(calls.calls), **built)
 
     def _trained(self) -> list[Any]:
-        """The variables that are trained: those that the model says, else those that a tape sees it read."""
+        """The trained variables: those that the model declares, else those that a tape sees the model read."""
         import tensorflow as tf
 
         told = getattr(self._model, "trainable_variables", None)
@@ -111,7 +113,7 @@ class TrainingModel(TfModel):
         return list(tape.watched_variables())
 
     def places(self) -> Any:
-        """Where the ops of the step belong."""
+        """Layer and phase of the ops of the step."""
         if self._places is None:
             self._places = Places(self.step, tf_graph.Scopes(self.scopes))
         return self._places
@@ -122,18 +124,18 @@ class TrainingModel(TfModel):
 
     @property
     def frozen(self) -> Any:
-        """Raises ValueError: freezing turns variables into constants."""
+        """Raises ValueError: freezing would turn variables into constants."""
         raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
 
     def traced_run(self, weights: bool = True) -> tuple[Any, list[Any], Any]:
-        """The step's graph in a graph of its own, what it produces there, and the metadata of one traced run on the CPU."""
+        """A copy of the step's graph, its results there, and the metadata of one traced run on the CPU."""
         import tensorflow as tf
 
         run_meta = tf.compat.v1.RunMetadata()
-        held = own_graph(self.concrete)
-        wanted = [held.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
-        held.run(wanted, self._feeds(), run_meta)
-        return held.graph, wanted, run_meta
+        own = own_graph(self.concrete)
+        wanted = [own.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
+        own.run(wanted, self._feeds(), run_meta)
+        return own.graph, wanted, run_meta
 
     def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
         """Values of tensors of the step's graph, from one run of it."""
@@ -141,7 +143,7 @@ class TrainingModel(TfModel):
         return dict(zip(wanted, values, strict=True))
 
     def _feeds(self) -> dict[str, Any]:
-        return {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}  # then what it captured
+        return {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}  # the rest are captured
 
 
 def _is_float(value: Any) -> bool:
@@ -149,7 +151,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _optimizer(model: Any, name: str) -> Any:
-    """Keras' optimiser of this name, of the Keras that made the model; as it is when told nothing else."""
+    """The optimiser of this name, from the Keras that made the model, with its default settings."""
     import tensorflow as tf
 
     package = keras_of(model)
@@ -163,7 +165,7 @@ def _handle(variable: Any) -> Any:
 
 
 def _handles(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
-    """The variables' handles in a graph, as far as it uses them."""
+    """The handles of the variables that a graph uses."""
     wanted = {id(_handle(variable)) for variable in variables}
     return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
 
@@ -173,36 +175,36 @@ def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
 
 
 def _owners(model: Any) -> dict[int, str]:
-    """Layer of each trained variable, by its handle's identity: the innermost that has it."""
-    found: dict[int, str] = {}
+    """Layer of each trained variable, by its handle's identity: the innermost layer that has it."""
+    owners: dict[int, str] = {}
     for layer, path in layer_paths(model):
         for variable in getattr(layer, "trainable_variables", ()):
-            if path.count(".") >= found.get(id(_handle(variable)), "").count("."):
-                found[id(_handle(variable))] = path
-    return found
+            if path.count(".") >= owners.get(id(_handle(variable)), "").count("."):
+                owners[id(_handle(variable))] = path
+    return owners
 
 
 @contextmanager
 def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterator[list[tuple[int, int, str]]]:
-    """Meanwhile the ops of each variable's step are noted with the variable's layer."""
-    found: list[tuple[int, int, str]] = []
+    """Within this block the ops of each variable's update are noted with the variable's layer."""
+    updates: list[tuple[int, int, str]] = []
     update = optimizer.update_step
 
     def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         start = size(graph)
         done = update(gradient, variable, *rest, **named)
-        found.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        updates.append((start, size(graph), owners.get(id(_handle(variable)), "")))
         return done
 
     optimizer.update_step = noted
     try:
-        yield found
+        yield updates
     finally:
         optimizer.update_step = update
 
 
 class _Layers:
-    """As tf_graph.Scopes: the layer of a node by its name."""
+    """Like tf_graph.Scopes: the layer of a node by its name."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -219,11 +221,11 @@ class TrainingTracer(Tracer):
         self.places = model.places()
         self._phases: dict[str, str] = {}
 
-    def place(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+    def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
         """Layer and phase of an op."""
-        found = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
-        self._phases[id] = found[1]
-        return found[0] or layer, found[1]
+        inner, phase = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
+        self._phases[id] = phase
+        return inner or layer, phase
 
 
 def trace(model: TrainingModel) -> Trace:
@@ -235,7 +237,7 @@ def trace(model: TrainingModel) -> Trace:
 
 
 def note(model: TrainingModel) -> str:
-    """What the step is, for the report."""
+    """The description of the step, for the report."""
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
         "with respect to the trained variables (none with respect to the model's input); one step of "

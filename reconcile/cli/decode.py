@@ -74,7 +74,7 @@ def decode(
             sources, notes = gather(
                 request, baselines, environments, fresh=not no_run, progress=tell, say=lambda m: say(m, err=True)
             )
-        found = search(sources[0].found.meta["name"], wanted, sources, conventions, notes)
+        found = search(sources[0].collected.meta["name"], wanted, sources, conventions, notes)
     for line in said(found, quiet=quiet, verbose=verbose):
         say(line)
     ctx.exit(found.exit_code)

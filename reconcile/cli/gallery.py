@@ -16,7 +16,7 @@ from .streams import say
 
 if TYPE_CHECKING:
     from ..core.results import RunResult
-    from ..zoo.rows import Row
+    from ..zoo.rows import ZooRow
 
 
 @click.command()
@@ -61,7 +61,7 @@ def gallery(
     kept = {name: row for name, row in page.read(path).items() if name in names}
     with bar(len(models or names), quiet) as (begun, tell):
 
-        def each(model: str, row: Row, result: RunResult | None) -> None:
+        def each(model: str, row: ZooRow, result: RunResult | None) -> None:
             if result is not None:
                 page.report(out, model, result)
             tell(model, _verdict(row))
@@ -127,7 +127,7 @@ def _training() -> _Page:
     return _Page(training.FILE.name, training.read, training.measure, report, whole)
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: ZooRow) -> str:
     from ..zoo.rows import reconciled
 
     return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"

@@ -12,7 +12,7 @@ import click
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..zoo.gallery import Row
+    from ..zoo.gallery import GalleryRow
 
 KINDS = ("models", "counters", "causes", "conventions")
 
@@ -49,7 +49,7 @@ def _models() -> Iterable[tuple[str, str]]:
         yield name, about + (f" [{_measured(rows[name])}]" if name in rows else " [not measured yet]")
 
 
-def _measured(row: Row) -> str:
+def _measured(row: GalleryRow) -> str:
     """Weights, work and how far the two outputs are apart, as the gallery has them."""
     from ..report.gallery import parity
     from ..zoo.rows import source_of

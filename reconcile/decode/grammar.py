@@ -1,7 +1,7 @@
-"""What a published number may be: the closed list of candidates that ``reconcile decode`` looks through (docs/decode.md).
+"""The closed list of candidates that ``reconcile decode`` searches for a published number (docs/decode.md).
 
 Nothing here combines freely.  Every candidate is one quantity of one ledger or trace, by one rule of the list, with a
-sentence, its arithmetic and a rank that says how far-fetched it is; what the list does not hold is not explained.
+sentence, its arithmetic and a rank that says how far-fetched it is; a number that the list does not hold is not explained.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ ROLES = {
 }
 
 GROWING = ("session", "batch_none")
-"""Recipes whose graph is the session's default one: a model built again stands in it twice."""
+"""Recipes whose graph is the session's default graph: a model that is built again is in it twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was collected in one environment; ``remark`` tells saved data from a fresh run."""
+    """The records that were ``collected`` in one environment; ``remark`` tells saved data from a fresh run."""
 
     name: str
-    found: Collected
+    collected: Collected
     remark: str = ""
 
     @property
     def align(self) -> Alignment:
-        """Layer names of the pair, as that data has them."""
-        return Alignment(list(map(Layer.from_list, self.found.meta["layers"])))
+        """The layer names of the pair in this data."""
+        return Alignment(list(map(Layer.from_list, self.collected.meta["layers"])))
 
     @property
     def batch(self) -> int:
-        """The pair's ``batch`` parameter; 1 where it has none."""
-        batch = self.found.meta["params"].get("batch", 1)
+        """The pair's ``batch`` parameter; 1 if it has none."""
+        batch = self.collected.meta["params"].get("batch", 1)
         return batch if isinstance(batch, int) and batch > 0 else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One reading: ``value`` is what it comes to, ``how`` its arithmetic ('' where there is nothing to show), ``note``
-    what is to be known of it, ``where`` the environments that give it; one that is ``exact`` lies so close to another that
-    no rounded figure can mean it."""
+    """One reading: ``value`` is its number, ``what`` a sentence on it, ``how`` the arithmetic ('' if there is none to show),
+    ``note`` a caution for the reader, ``where`` the environments that give it. An ``exact`` candidate is so close to another
+    one that no rounded figure can mean it."""
 
     value: int
     rank: int
@@ -66,30 +66,30 @@ class Candidate:
 def candidates(
     sources: Sequence[Source], conventions: Mapping[str, Convention] = BUILT_IN
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """All candidates by rank, the same reading in several environments as one; and what could not be looked at."""
-    found: dict[tuple[int, str, str], Candidate] = {}
+    """All candidates by rank, with the same reading in several environments as one; and notes on data that was left out."""
+    merged: dict[tuple[int, str, str], Candidate] = {}
     notes: list[str] = []
     layers = _product_layers(sources)
     for source in sources:
         for candidate in _of(source, layers, conventions, notes):
             key = (candidate.value, candidate.what, candidate.how)
-            held = found.get(key)
-            where = candidate.where if held is None else tuple(dict.fromkeys((*held.where, *candidate.where)))
-            found[key] = replace(held or candidate, where=where)
-    return tuple(sorted(found.values(), key=lambda c: (c.rank, c.value, c.what))), tuple(notes)
+            earlier = merged.get(key)
+            where = candidate.where if earlier is None else tuple(dict.fromkeys((*earlier.where, *candidate.where)))
+            merged[key] = replace(earlier or candidate, where=where)
+    return tuple(sorted(merged.values(), key=lambda c: (c.rank, c.value, c.what))), tuple(notes)
 
 
 def _of(
     source: Source, layers: Mapping[str, Sequence[str]], conventions: Mapping[str, Convention], notes: list[str]
 ) -> Iterator[Candidate]:
-    for ledger in source.found.ledgers:
+    for ledger in source.collected.ledgers:
         if isinstance(ledger, Ledger):
-            said = [source.remark] if source.remark else []
+            remarks = [source.remark] if source.remark else []
             versions = ", ".join(f"{name} {version}" for name, version in sorted(ledger.versions.items()))
-            where = (f"{source.name} ({'; '.join([*said, versions])})",)
+            where = (f"{source.name} ({'; '.join([*remarks, versions])})",)
             for candidate in of_ledger(ledger, source, layers.get(ledger.framework, ())):
                 yield replace(candidate, where=where)
-    for trace in source.found.traces:
+    for trace in source.collected.traces:
         if isinstance(trace, Trace):
             where = (f"trace@{trace.framework} in {source.name}{f' ({source.remark})' if source.remark else ''}",)
             for value, rank, what, how in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
@@ -97,13 +97,13 @@ def _of(
 
 
 def _product_layers(sources: Sequence[Source]) -> dict[str, tuple[str, ...]]:
-    """Layers that multiply matrices, by framework: from the first trace that knows."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Layers that multiply matrices, by framework: from the first trace that has any."""
+    by_framework: dict[str, tuple[str, ...]] = {}
     for source in sources:
-        for trace in source.found.traces:
-            if isinstance(trace, Trace) and not found.get(trace.framework):
-                found[trace.framework] = product_layers(trace, source.align)
-    return found
+        for trace in source.collected.traces:
+            if isinstance(trace, Trace) and not by_framework.get(trace.framework):
+                by_framework[trace.framework] = product_layers(trace, source.align)
+    return by_framework
 
 
 def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator[Candidate]:
@@ -121,7 +121,7 @@ def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator
 
 
 def _scaled(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
-    """Doubled (what a MAC counter's users do, and others by mistake), halved, and per sample."""
+    """Doubled (users of a MAC counter do this, others do it by mistake), halved, and per sample."""
     name, total = ledger.counter, ledger.total
     twice = REPORTED if ledger.unit == MAC else PART
     wrong = unit or " (as if it had counted MACs)"
@@ -137,7 +137,7 @@ def _scaled(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
 
 
 def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator[Candidate]:
-    """Forward only, initialisers only, ...: where a graph holds more than the model."""
+    """Forward only, initialisers only, and so on, if a graph holds more than the model."""
     if len(parts) < 2:
         return
     for role, ops in parts.items():
@@ -151,7 +151,7 @@ def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator
 
 
 def _built_again(ledger: Ledger) -> Iterator[Candidate]:
-    """S4's way to "backward": build the model a second time, with gradients, in the same default graph, and subtract."""
+    """A published way to get "backward": build the model again, with gradients, in the same default graph, and subtract."""
     if ledger.counter not in COUNTERS or COUNTERS[ledger.counter].recipe not in GROWING:
         return
     total = ledger.total
@@ -179,15 +179,15 @@ def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
 
 
 def _roles(ledger: Ledger) -> dict[str, dict[str, int]]:
-    """Sum of the entries by what their ops are to the model, and by kind of op; largest first. Zeroes are left out."""
-    held: dict[str, str] = {}
+    """Sums of the entries by the role of their ops, and by kind of op. Zeroes are left out."""
+    roles: dict[str, str] = {}
     for sighting in ledger.sightings:
-        if held.get(sighting.entry) != LIVE:
-            held[sighting.entry] = sighting.role
+        if roles.get(sighting.entry) != LIVE:
+            roles[sighting.entry] = sighting.role
     sums: dict[str, dict[str, int]] = {}
     for entry in ledger.entries:
         if entry.value:
-            ops = sums.setdefault(held.get(entry.id, LIVE), {})
+            ops = sums.setdefault(roles.get(entry.id, LIVE), {})
             ops[entry.op] = ops.get(entry.op, 0) + entry.value
     return {role: sums[role] for role in (*ROLES, *(r for r in sums if r not in ROLES)) if role in sums}
 
@@ -209,10 +209,12 @@ def _ops(ops: Mapping[str, int], value: int) -> str:
 
 
 def _left_out(ledger: Ledger, align: Alignment, layers: Sequence[str]) -> str:
-    """Which layers that multiply matrices the ledger holds nothing of, initialisers apart."""
+    """A sentence on the layers that multiply matrices but are missing from the ledger (initialisers do not count)."""
     roles = {s.entry: s.role for s in ledger.sightings}
-    held = {align.layer(ledger.framework, e.layer) for e in ledger.entries if e.value and roles.get(e.id, LIVE) == LIVE}
-    absent = [layer for layer in layers if layer not in held]
+    counted = {
+        align.layer(ledger.framework, e.layer) for e in ledger.entries if e.value and roles.get(e.id, LIVE) == LIVE
+    }
+    absent = [layer for layer in layers if layer not in counted]
     if not absent:
         return ""
     if len(absent) == len(layers):

@@ -1,4 +1,4 @@
-"""Decode: what a number that somebody published is for a model, out of the closed list of grammar.py."""
+"""Decode: find a published number for a model in the closed list of candidates of grammar.py."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from ..core.results import Claim
 from ..drift import baselines
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.environments import CURRENT, EnvironmentError_, ensure
+from ..launch.environments import CURRENT
 from ..launch.environments import load as load_environments
+from ..launch.interpreters import EnvironmentError_
+from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
 from ..launch.runner import collect, pair_file
 from ..launch.supervisor import Event
 from .grammar import Candidate, Source, candidates
 
 SESSION = "tf.profiler@session"
-"""A published recipe that is tried where no saved data has it; the present Keras no longer builds into its graph."""
+"""A published recipe that is tried if no saved data has it; current Keras no longer builds into its graph."""
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A number as printed: ``digits`` × ``unit``. An exact one has no unit but 1 and is this very number."""
+class PrintedFigure:
+    """A number as printed: ``digits`` × ``unit``. An exact number has the unit 1."""
 
     text: str
     digits: int
@@ -43,11 +45,11 @@ class Figure:
         return self.unit == 1
 
     def holds(self, value: int) -> bool:
-        """Whether ``value`` rounds to these digits; a value half way between two rounds to both."""
+        """Whether ``value`` rounds to these digits; a value halfway between two figures rounds to both."""
         return 2 * abs(value - self.digits * self.unit) <= self.unit if not self.exact else value == self.digits
 
     def cuts(self, value: int) -> bool:
-        """Whether ``value`` has these digits where the others are cut off."""
+        """Whether ``value`` has these digits if the others are cut off."""
         return self.digits * self.unit <= value < (self.digits + 1) * self.unit
 
 
@@ -59,31 +61,31 @@ _FIGURE = re.compile(
 )
 
 
-def figure(text: str) -> Figure:
+def figure(text: str) -> PrintedFigure:
     """Read a number as people print it. Raises UsageError for anything else, and for fractions of an operation."""
-    found = _FIGURE.fullmatch(text.strip()) if len(text) <= LONGEST else None
-    if found is None:
-        raise UsageError(f"{short(text)} is no number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G or 585M.")
-    digits = int(re.sub(r"\D", "", found["whole"]) + (found["part"] or ""))
-    power = int(found["power"] or 0) + _SUFFIX[found["suffix"].lower()] - len(found["part"] or "")
+    parts = _FIGURE.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    if parts is None:
+        raise UsageError(f"{short(text)} is not a number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G or 585M.")
+    digits = int(re.sub(r"\D", "", parts["whole"]) + (parts["part"] or ""))
+    power = int(parts["power"] or 0) + _SUFFIX[parts["suffix"].lower()] - len(parts["part"] or "")
     while power < 0 and digits % 10 == 0:
         digits, power = digits // 10, power + 1
         if digits == 0:
             power = 0
     if power < 0:
-        raise UsageError(f"{text} is no whole number, and a count is one. Leave out the digits behind the point.")
-    return Figure(text.strip(), digits, 10**power)
+        raise UsageError(f"{text} is not a whole number, but a count is. Leave out the digits after the point.")
+    return PrintedFigure(text.strip(), digits, 10**power)
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``matches`` by rank; ``cut``: none rounds to the figure, these have its digits when the others are cut off.
+    """``matches`` by rank; ``cut``: no candidate rounds to the figure, but these have its digits if the others are cut off.
 
-    ``near`` are the candidates on either side, nearest first; ``searched`` is how many there are.
+    ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates.
     """
 
     model: str
-    figure: Figure
+    figure: PrintedFigure
     matches: tuple[Candidate, ...]
     cut: bool
     near: tuple[Candidate, ...]
@@ -98,23 +100,23 @@ class Decoded:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether the digits do not say which number is meant."""
+        """Whether several numbers have these digits."""
         return len(self.values) > 1
 
     @property
     def exit_code(self) -> int:
-        """0 explained, ambiguous or not; 1 not explained."""
+        """0 if the figure is explained, even if ambiguous; else 1."""
         return EXIT_OK if self.matches else EXIT_UNEXPLAINED
 
 
 NEAR = 10
 LONGEST = 100
-"""Characters of a number; its power of ten has two digits."""
+"""Longest text that is read as a number, in characters; its power of ten has up to two digits."""
 
 
 def search(
     model: str,
-    wanted: Figure,
+    wanted: PrintedFigure,
     sources: Sequence[Source],
     conventions: Mapping[str, Convention] = BUILT_IN,
     notes: Sequence[str] = (),
@@ -130,8 +132,10 @@ def search(
     matches.sort(key=lambda c: (c.rank, abs(c.value - target), c.value))
     near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
     names = tuple(source.name for source in sources)
-    said = (*notes, *more)
-    return Decoded(model, wanted, tuple(matches), cut and bool(matches), tuple(near[:NEAR]), len(table), names, said)
+    all_notes = (*notes, *more)
+    return Decoded(
+        model, wanted, tuple(matches), cut and bool(matches), tuple(near[:NEAR]), len(table), names, all_notes
+    )
 
 
 def gather(
@@ -144,11 +148,11 @@ def gather(
     say: Callable[[str], None] = lambda _message: None,
     take: Collect = collect,
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
-    """The data there is on a model, and what there is to say of it.
+    """Collect the data on a model, with notes on data that is missing.
 
-    Without ``names``: a fresh run here, and the saved baselines of all environments in ``folder``.  With: of these
-    environments only, the saved data where there is some, else a run there.  ``fresh`` False: saved data alone.
-    Raises UsageError for unknown models and environments, damaged baselines, and where there is nothing at all.
+    Without ``names``: a fresh run here, and the saved baselines of all environments in ``folder``.  With ``names``: of these
+    environments only, the saved data if there is any, else a run there.  ``fresh`` False: saved data only.
+    Raises UsageError for unknown models and environments, for damaged baselines, and if there is no data at all.
     """
     pair_file(request.model)
     kept = saved(request, folder)
@@ -162,53 +166,53 @@ def gather(
         for name in names or (CURRENT,):
             if name == CURRENT or name not in map(_stem, kept):
                 sources += _run(request, name, not _has(kept, SESSION), notes, progress, say, take)
-    ran = [(s.name, s.found.meta["params"], baselines.versions(s.found)) for s in sources]
+    ran = [(s.name, s.collected.meta["params"], baselines.versions(s.collected)) for s in sources]
     for source in kept:
-        again = (_stem(source), source.found.meta["params"], baselines.versions(source.found)) in ran
+        again = (_stem(source), source.collected.meta["params"], baselines.versions(source.collected)) in ran
         if not again and (not names or _stem(source) in names):
             sources.append(source)
-    if not any(isinstance(r, Ledger) for s in sources for r in s.found.ledgers):
+    if not any(isinstance(r, Ledger) for s in sources for r in s.collected.ledgers):
         why = f" ({notes[0]})" if notes else ""
         raise UsageError(
-            f"there is no data on {request.model}: no counter ran{why}, and no baseline of it lies in {folder}."
+            f"there is no data on {request.model}: no counter ran{why}, and {folder} holds no baseline of it."
         )
     return tuple(sources), tuple(notes)
 
 
 def _stem(source: Source) -> str:
-    """The environment that a saved baseline is of; those of older versions are kept as ``name@versions``."""
+    """The environment of a saved baseline; baselines of older versions are kept as ``name@versions``."""
     return source.name.partition("@")[0]
 
 
-def claims(model: str, found: Collected, folder: Path) -> tuple[Claim, ...]:
-    """What the pair lists as published, each looked up in this run and in the saved baselines of the model."""
-    sources = [Source("current", found), *saved(run_request(model=model), folder)]
-    told = []
-    for text, claim, where in found.meta["published"]:
+def claims(model: str, collected: Collected, folder: Path) -> tuple[Claim, ...]:
+    """The figures that the pair lists as published, each looked up in this run and in the model's saved baselines."""
+    sources = [Source("current", collected), *saved(run_request(model=model), folder)]
+    looked_up = []
+    for text, claim, where in collected.meta["published"]:
         matches = search(model, figure(text), sources).matches
         first = matches[0] if matches else None
-        said = " ".join(part for part in (f"{first.what}:", f"{first.how}.", first.note) if part) if first else ""
-        told.append(Claim(text, claim, where, said, first.value if first else None))
-    return tuple(told)
+        sentence = " ".join(part for part in (f"{first.what}:", f"{first.how}.", first.note) if part) if first else ""
+        looked_up.append(Claim(text, claim, where, sentence, first.value if first else None))
+    return tuple(looked_up)
 
 
 def saved(request: RunRequest, folder: Path) -> list[Source]:
-    """Every baseline of the model, by the name of its file."""
-    found = []
+    """All baselines of the model, named after their files."""
+    sources = []
     for path in sorted(baselines.file_of(folder, request.model).parent.glob("*.json")):
-        data = baselines.load(path).found
-        found.append(Source(path.stem, data, "saved" + _changed(data.meta["params"], request.overrides)))
-    return found
+        collected = baselines.load(path).collected
+        sources.append(Source(path.stem, collected, "saved" + _changed(collected.meta["params"], request.overrides)))
+    return sources
 
 
 def _changed(params: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
-    """Parameters in which saved data is not what was asked for."""
+    """The parameters of saved data that differ from the requested ones."""
     other = [f"{k}={params.get(k)}" for k, v in overrides.items() if str(params.get(k)).lower() != v.lower()]
     return f" with {', '.join(other)}" if other else ""
 
 
 def _has(kept: Sequence[Source], counter: str) -> bool:
-    return any(isinstance(r, Ledger) and r.counter == counter for s in kept for r in s.found.ledgers)
+    return any(isinstance(r, Ledger) and r.counter == counter for s in kept for r in s.collected.ledgers)
 
 
 def _run(
@@ -220,23 +224,23 @@ def _run(
     say: Callable[[str], None],
     take: Collect,
 ) -> list[Source]:
-    """A fresh run in one environment; here, a second one of the session recipe where ``recipe`` asks for it."""
+    """A fresh run in one environment; in the current one also a run of the session recipe, if ``recipe`` asks for it."""
     environment = load_environments()[name]
     try:
         python = str(ensure(environment, say)) if name != CURRENT else ""
     except EnvironmentError_ as error:
         notes.append(f"{name}: {error}.")
         return []
-    found = take(replace(request, counters=environment.counters, python=python), progress)
-    lost = [r for r in (*found.traces, *found.ledgers) if isinstance(r, Missing)]
+    collected = take(replace(request, counters=environment.counters, python=python), progress)
+    lost = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
     notes += [f"{name}: {m.name} ({m.framework}): {m.reason}." for m in lost]
-    sources = [Source(name, found)]
+    sources = [Source(name, collected)]
     asked_of = COUNTERS[SESSION].framework
-    there = asked_of in found.meta["frameworks"] and asked_of not in {missing.framework for missing in lost}
-    if name == CURRENT and recipe and there:
+    runnable = asked_of in collected.meta["frameworks"] and asked_of not in {missing.framework for missing in lost}
+    if name == CURRENT and recipe and runnable:
         more = take(replace(request, counters=(SESSION,)), progress)
         if any(isinstance(r, Ledger) for r in more.ledgers):
             sources.append(Source(name, more))
         else:
-            notes.append(f"{name}: {SESSION} cannot be asked here, the model does not build into a v1 graph.")
+            notes.append(f"{name}: {SESSION} cannot run here: the model does not build into a v1 graph.")
     return sources

@@ -1,4 +1,4 @@
-"""Readings of a trace, the other half of the grammar in grammar.py: (value, rank, what, how)."""
+"""The readings of a trace, the other half of the list in grammar.py. A reading is (value, rank, what, how)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ REPORTED, WORK, PART, DERIVED, LAYER = range(5)
 """Ranks: a counter's own total, the work that ran, a part or other reading of either, two steps away, one layer."""
 
 SHOWN = 3
-"""So many names of a list are spelled out."""
+"""The number of names of a list that are shown."""
 
 BIASED = frozenset(
     ["BiasAdd", "aten.linear", "aten.addmm", "aten.baddbmm", "aten.conv1d", "aten.conv2d", "aten.conv3d",
      "aten.convolution", "aten._convolution"]
 )  # fmt: skip
-"""Ops whose additions are biases. A fused recurrent op has biases that cannot be told from its gates."""
+"""Ops whose additions are biases. The biases of a fused recurrent op cannot be told from its gates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def of_trace(
     notes: list[str],
     source: str,
 ) -> Iterator[Reading]:
-    """The readings of one trace. One that is incomplete has no totals, which ``notes`` is told; its layers stand."""
+    """The readings of one trace. An incomplete trace has readings of its layers but no totals; ``notes`` then gets a sentence."""
     known = [(op, parts) for op in trace.ops if (parts := _parts(op)) is not None]
     if len(known) < len(trace.ops) or trace.problems:
         notes.append(f"trace@{trace.framework} in {source} is incomplete: its totals are left out.")
@@ -59,7 +59,7 @@ def of_trace(
 
 
 def _parts(op: Op) -> Parts | None:
-    """Of one call; None where no formula gives it."""
+    """The work of one call; None if no formula gives it."""
     try:
         work = work_of(op)
     except UnknownWork:
@@ -95,7 +95,7 @@ def _sum(ops: list[tuple[Op, Parts]]) -> Parts:
 
 
 def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int, what: str) -> Iterator[Reading]:
-    """Its MACs, and its FLOPs under every convention."""
+    """The MACs, and the FLOPs under every convention."""
     macs = parts.work.mac
     if macs:
         yield macs, rank, f"{what}, in MACs (half of matmul)", f"{number(2 * macs)} / 2 = {number(macs)}"
@@ -106,7 +106,7 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
 
 
 def _unconventional(parts: Parts) -> Iterator[Reading]:
-    """Biases in or out, the first add saved or not, doubled, halved."""
+    """With or without biases, with or without the first add of a dot product, doubled, halved."""
     macs, dots, bias = parts.work.mac, parts.work.accumulators, parts.bias
     products = "the products that ran"
     if macs:
@@ -152,7 +152,7 @@ def spelled(work: Work, convention: Convention) -> str:
 
 
 def _parameters(trace: Trace) -> Iterator[Reading]:
-    """Elements of all variables that a TensorFlow function reads: only where each is read by a node named after it."""
+    """The elements of all variables that a TensorFlow function reads, if a node named after it reads each one."""
     handles = {op.id for op in trace.ops if op.op == "Placeholder" and op.outputs[0].dtype == "resource"}
     reads = [op for op in trace.ops if op.op == "ReadVariableOp" and f"{op.id}/resource" in handles]
     if not handles or len(reads) != len(handles):
@@ -167,16 +167,16 @@ def _parameters(trace: Trace) -> Iterator[Reading]:
 
 
 def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:
-    found: dict[str, Work] = {}
+    sums: dict[str, Work] = {}
     for op, parts in known:
         if parts.work:
             layer = align.layer(trace.framework, op.layer)
-            found[layer] = found.get(layer, ZERO) + parts.work * op.calls
-    return found
+            sums[layer] = sums.get(layer, ZERO) + parts.work * op.calls
+    return sums
 
 
 def _layers(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> Iterator[Reading]:
-    """Single layers: MACs, matmul and all."""
+    """Single layers: in MACs, and under the conventions matmul and all."""
     table = _by_layer(known, trace, align)
     if len(table) < 2:
         return
@@ -193,7 +193,7 @@ def _layers(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> It
 
 
 def same(sums: Mapping[str, int]) -> dict[int, str]:
-    """``layer a`` or ``each of 3 layers: a, b, c``, by value; nothing of layers without one."""
+    """``layer a`` or ``each of 3 layers: a, b, c``, by value; layers without work are left out."""
     groups: dict[int, list[str]] = {}
     for layer, value in sums.items():
         if value > 0:

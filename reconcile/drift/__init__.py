@@ -1,1 +1,1 @@
-"""Saved ledgers, what moved between two of them, and why."""
+"""Saved ledgers: the differences between two of them, and the reasons."""

@@ -1,6 +1,6 @@
-"""The form of a baseline file: every field there, of its type. A file that is not of this form is refused, not read.
+"""The form of a baseline file: every field is there and has its type. A file of another form is refused, not read.
 
-A number somebody edited is still of this form: that is a drift, at its layer, and no damage.
+A number that somebody edited still has this form: it is a drift at its layer, not damage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..core.registry import frameworks
 
 
 class Malformed(Exception):
-    """What is wrong, and where, in half a sentence."""
+    """Says what is wrong, and where, in half a sentence."""
 
 
 WHOLE, COUNT, TEXT, TABLE, LIST, TRUTH = (
@@ -31,9 +31,9 @@ _KINDS: Mapping[Any, str] = {
 }  # fmt: skip
 
 SIZE = 2**63
-"""No framework has a dimension of so many elements."""
+"""No framework has a dimension of this many elements."""
 ELEMENTS = 10**30
-"""No tensor has so many; beyond, products of shapes have more digits than Python prints."""
+"""No tensor has this many; beyond it, products of shapes have more digits than Python prints."""
 
 _TOP = {
     "tool": TEXT, "model": TEXT, "environment": TEXT, "params": TABLE, "layers": LIST, "frameworks": TEXTS,
@@ -42,12 +42,12 @@ _TOP = {
 
 
 def _form(record: type) -> dict[str, str]:
-    """The fields of a record and their kinds, from its annotations. Records are counts, never less than 0."""
-    found = {}
+    """The fields of a record and their kinds, from its annotations. A number in a record is a count, so it is never negative."""
+    kinds = {}
     for name, hint in get_type_hints(record).items():
         plain = (get_origin(hint) or hint)[get_args(hint)] if get_args(hint) else hint
-        found[name] = _KINDS.get(plain) or {dict: TABLE, tuple: LIST}[get_origin(hint)]
-    return found
+        kinds[name] = _KINDS.get(plain) or {dict: TABLE, tuple: LIST}[get_origin(hint)]
+    return kinds
 
 
 _RECORDS = {"trace": _form(Trace), "ledger": _form(Ledger)}
@@ -56,16 +56,16 @@ _MISSING = {"name": TEXT, "framework": TEXT, "state": TEXT}
 
 
 def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
-    """Raises Malformed for anything that is not a baseline of this format, with records of that format."""
+    """Raises Malformed for anything but a baseline of this ``schema`` whose records have the format ``records``."""
     _is(data.get("schema"), WHOLE, "schema")
     if data["schema"] != schema:
-        raise Malformed(f"schema is {data['schema']}, and there is no such format")
+        raise Malformed(f"schema is {data['schema']}, and no such format exists")
     _fields(data, _TOP, "", extra=("kind", "schema", "training"))
     _is(data.get("training", ""), TEXT, "training")
     for index, layer in enumerate(data["layers"]):
         where = f"layers[{index}]"
         if not isinstance(layer, list) or len(layer) != 3:
-            raise Malformed(f"{where} is not a name with a path on either side")
+            raise Malformed(f"{where} is not a name with a path for each framework")
         _is(layer[0], TEXT, where)
         for path in layer[1:]:
             for part in path if isinstance(path, list) else [path]:
@@ -80,12 +80,12 @@ def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
 
 
 def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
-    """Raises Malformed for anything that is not a trace or ledger record of this format."""
+    """Raises Malformed for anything but a trace or ledger record of this format."""
     _is(data, TABLE, where)
     if data.get("kind") != kind:
         raise Malformed(f"{where} is not a {kind}")
     if data.get("schema") != schema or isinstance(data.get("schema"), bool):
-        raise Malformed(f"{where} has record format {short(data.get('schema'))}, this reconcile reads {schema}")
+        raise Malformed(f"{where} has record format {short(data.get('schema'))}; this reconcile reads {schema}")
     _fields(data, _RECORDS[kind], where, extra=("kind", "schema"))
     for index, op in enumerate(data.get("ops", ())):
         _op(op, f"{where}.ops[{index}]")
@@ -97,7 +97,9 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
         _fields(sighting, _SIGHTING, f"{where}.sightings[{index}]")
         _op(sighting["op"], f"{where}.sightings[{index}].op")
     if data["framework"] not in frameworks():
-        raise Malformed(f"{where}.framework is {short(data['framework'])}, none of {', '.join(frameworks())}")
+        raise Malformed(
+            f"{where}.framework is {short(data['framework'])}, which is not one of {', '.join(frameworks())}"
+        )
     if kind == "ledger" and data["unit"] not in ("MAC", "FLOP"):
         raise Malformed(f"{where}.unit is {short(data['unit'])}, neither MAC nor FLOP")
 
@@ -133,7 +135,7 @@ def _fields(data: Any, form: Mapping[str, str], where: str, extra: tuple[str, ..
         _is(data[name], kind, f"{dot}{name}")
     for name in data:
         if name not in form and name not in extra:
-            raise Malformed(f"{where or 'it'} has a field {short(name)}, which is none of its own")
+            raise Malformed(f"{where or 'it'} has a field {short(name)}, which does not belong there")
 
 
 def _is(value: Any, kind: str, where: str) -> None:

@@ -1,23 +1,24 @@
-"""Baselines: what one model's counters and tracers said, raw, as a file that later runs are held against.
+"""Baselines: the raw results of one model's counters and tracers, in a file that later runs are compared with.
 
-One JSON file per model and environment, ``<folder>/<model>/<environment>.json``; of a training step,
-``<folder>/<model>-training-<optimizer>/<environment>.json``.  It holds the records as the workers left
-them, and nothing that tells where or when: taken twice on the same versions it is the same file.
+There is one JSON file per model and environment, ``<folder>/<model>/<environment>.json``; a training step has
+``<folder>/<model>-training-<optimizer>/<environment>.json``.  The file holds the records as the workers wrote
+them, and neither a place nor a time: two baselines taken on the same versions are the same file.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..core import atomic
 from ..core.atomic import safe
 from ..core.causes import State
-from ..core.errors import UsageError
+from ..core.errors import UsageError, brief, reason
 from ..core.records import SCHEMA as RECORDS
 from ..core.records import Ledger, Trace, from_json, to_json
 from ..core.user_files import read_json
@@ -35,49 +36,49 @@ AGAIN = "Restore it from version control, or move it away and take a new one wit
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One take of a model: ``found`` is what the runner collected, ``tool`` the version of reconcile that wrote it."""
+    """One take of a model: what the runner ``collected``, and the version of reconcile (``tool``) that wrote it."""
 
     model: str
     environment: str
     tool: str
-    found: Collected
+    collected: Collected
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """The counters of which it holds a ledger."""
-        return tuple(led.counter for led in self.found.ledgers if isinstance(led, Ledger))
+        """The counters whose ledgers it holds."""
+        return tuple(led.counter for led in self.collected.ledgers if isinstance(led, Ledger))
 
     @property
     def versions(self) -> dict[str, str]:
-        """Frameworks and counters, by package."""
-        return versions(self.found)
+        """Versions of the frameworks and counters, by package."""
+        return versions(self.collected)
 
 
-def versions(found: Collected) -> dict[str, str]:
-    """Versions of the frameworks and counters that were run, by package."""
-    held: dict[str, str] = {}
-    for record in (*found.traces, *found.ledgers):
+def versions(collected: Collected) -> dict[str, str]:
+    """Versions of the frameworks and counters that ran, by package."""
+    by_package: dict[str, str] = {}
+    for record in (*collected.traces, *collected.ledgers):
         if not isinstance(record, Missing):
-            held.update(record.versions)
-    return dict(sorted(held.items()))
+            by_package.update(record.versions)
+    return dict(sorted(by_package.items()))
 
 
 def file_of(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
-    """Where a model's baseline lies. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
+    """The path of a model's baseline. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
     name = Path(model).stem if model.endswith(".py") else model
     return folder / safe(f"{name}-training-{training}" if training else name) / f"{safe(environment)}.json"
 
 
-def pass_of(found: Collected) -> str:
-    """What was counted, in words."""
-    training = found.meta.get("training", "")
+def pass_of(collected: Collected) -> str:
+    """The pass that was counted, in words."""
+    training = collected.meta.get("training", "")
     return f"a training step with {training}" if training else "a call of the model"
 
 
-def dumps(found: Collected, environment: str = CURRENT) -> str:
+def dumps(collected: Collected, environment: str = CURRENT) -> str:
     """A take as text, one op or entry per line; the same take gives the same text."""
-    meta = found.meta
-    records = [*found.traces, *found.ledgers]
+    meta = collected.meta
+    records = [*collected.traces, *collected.ledgers]
     data = {
         "kind": KIND,
         "schema": SCHEMA,
@@ -89,16 +90,16 @@ def dumps(found: Collected, environment: str = CURRENT) -> str:
         "layers": meta["layers"],
         "frameworks": meta["frameworks"],
         "source": meta["source"],
-        "versions": versions(found),
+        "versions": versions(collected),
         "missing": [_missing(r) for r in records if isinstance(r, Missing)],
-        "traces": [_record(t) for t in found.traces if not isinstance(t, Missing)],
-        "ledgers": [_record(led) for led in found.ledgers if not isinstance(led, Missing)],
+        "traces": [_record(t) for t in collected.traces if not isinstance(t, Missing)],
+        "ledgers": [_record(led) for led in collected.ledgers if not isinstance(led, Missing)],
     }
     return _write(data, 0) + "\n"
 
 
 def _record(record: Trace | Ledger) -> Any:
-    """A record as JSON data; attributes and tables, which come in any order, by name."""
+    """A record as JSON data. Attributes and tables come in any order, so they are sorted by name."""
     return json.loads(to_json(record), object_pairs_hook=_by_name)
 
 
@@ -111,12 +112,12 @@ def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _missing(missing: Missing) -> dict[str, str]:
-    """Without the reason, which may name a place."""
+    """A missing record without its reason, which may name a path."""
     return {"name": missing.name, "framework": missing.framework, "state": missing.state.value}
 
 
 def _write(value: Any, depth: int) -> str:
-    """Lists and tables that hold lists of tables are laid out, one member per line; all else stays on its line."""
+    """JSON text: a list or table that contains lists of tables has one member per line; everything else stays on one line."""
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, Mapping) and depth < 3:
         items = [f"{json.dumps(str(k))}: {_write(v, depth + 1)}" for k, v in value.items()]
@@ -129,7 +130,7 @@ def _write(value: Any, depth: int) -> str:
 
 
 def load(path: Path) -> Baseline:
-    """Read a baseline. Raises UsageError, with what to do, for a file that is missing, damaged, newer or something else."""
+    """Read a baseline. Raises UsageError, which says what to do, if the file is missing, damaged, newer or something else."""
     data = _json(path)
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise UsageError(f"{path} is not a baseline: it {_nature(data)}. Give a file that `reconcile check` wrote.")
@@ -140,41 +141,41 @@ def load(path: Path) -> Baseline:
     except Malformed as error:
         raise UsageError(f"the baseline {path} is damaged: {error}. {AGAIN.format(model)}") from error
     missing = [
-        Missing(m["name"], m["framework"], State(m["state"]), "it was not there when the baseline was taken")
+        Missing(m["name"], m["framework"], State(m["state"]), "it was missing when the baseline was taken")
         for m in data["missing"]
     ]
     traces = [from_json(json.dumps(t)) for t in data["traces"]]
     ledgers = [from_json(json.dumps(led)) for led in data["ledgers"]]
     meta = {name: data[name] for name in ("params", "layers", "frameworks", "source")}
     meta.update(name=model, doc="", notes=[], published=[], training=data.get("training", ""))
-    found = Collected(
+    collected = Collected(
         meta,
         (*traces, *(m for m in missing if m.name == "trace")),
         (*ledgers, *(m for m in missing if m.name != "trace")),
     )
-    return Baseline(model, data["environment"], data["tool"], found)
+    return Baseline(model, data["environment"], data["tool"], collected)
 
 
 def _of_this_time(data: Mapping[str, Any], path: Path, model: str) -> None:
-    """Raises UsageError for a file, or a record in it, of a format that this reconcile does not read."""
+    """Raises UsageError for a file, or a record in it, whose format this reconcile does not read."""
     records = [r for kind in ("traces", "ledgers") if isinstance(data.get(kind), list) for r in data[kind]]
     formats = [("format", data.get("schema"), SCHEMA)]
     formats += [("record format", r.get("schema"), RECORDS) for r in records if isinstance(r, dict)]
-    for what, found, read in formats:
-        if type(found) is int and found > read:
+    for noun, written, read in formats:
+        if type(written) is int and written > read:
             raise UsageError(
-                f"{path} was written by a newer reconcile ({what} {found}; this one reads {read}). "
+                f"{path} was written by a newer reconcile ({noun} {written}; this one reads {read}). "
                 f"Upgrade reconcile, or take a new baseline elsewhere with --baselines and --update."
             )
-        if type(found) is int and 0 < found < read:
+        if type(written) is int and 0 < written < read:
             raise UsageError(
-                f"{path} was written by an older reconcile ({what} {found}; this one reads {read}). "
+                f"{path} was written by an older reconcile ({noun} {written}; this one reads {read}). "
                 f"Move it away and take a new one with: reconcile check --model {model} --update"
             )
 
 
 def load_any(path: Path) -> Baseline:
-    """Read a baseline, or one ledger by itself as a worker writes it. Raises UsageError as ``load`` does."""
+    """Read a baseline, or a single ledger as a worker writes it. Raises UsageError as ``load`` does."""
     data = _json(path)
     if not isinstance(data, dict) or data.get("kind") != "ledger":
         return load(path)
@@ -195,62 +196,61 @@ def _nature(data: Any) -> str:
     if isinstance(data, dict) and "statements" in data:
         return "is a report"
     if isinstance(data, dict) and data.get("kind") in ("trace", "ledger"):
-        return f"is a {data['kind']} by itself"
-    return "is some other JSON"
+        return f"is a single {data['kind']}"
+    return "is another kind of JSON file"
 
 
-def held_against(baseline: Baseline, path: Path, found: Collected, *, params: bool = True) -> None:
-    """Raises UsageError where a baseline is another model's, or (``params``) was taken with other parameters."""
-    name = found.meta["name"]
+def held_against(baseline: Baseline, path: Path, collected: Collected, *, params: bool = True) -> None:
+    """Raises UsageError if a baseline is another model's, or (``params``) was taken with other parameters."""
+    name = collected.meta["name"]
     if baseline.model != name:
-        raise UsageError(f"{path} is a baseline of {baseline.model}, not of {name}. Give the one of {name}.")
-    if pass_of(baseline.found) != pass_of(found):
+        raise UsageError(f"{path} is a baseline of {baseline.model}, not of {name}. Give the baseline of {name}.")
+    if pass_of(baseline.collected) != pass_of(collected):
         raise UsageError(
-            f"{path} is a baseline of {pass_of(baseline.found)}, this run is {pass_of(found)}. "
-            f"Give the one of the same pass and optimizer (--pass, --optimizer, --against)."
+            f"{path} is a baseline of {pass_of(baseline.collected)}, this run is {pass_of(collected)}. "
+            f"Give the baseline of the same pass and optimizer (--pass, --optimizer, --against)."
         )
-    before, now = baseline.found.meta["params"], found.meta["params"]
+    before, now = baseline.collected.meta["params"], collected.meta["params"]
     if not params:
         return
     other = [k for k in sorted({*before, *now}) if k not in before or k not in now or before[k] != now[k]]
     if other:
-        taken = ", ".join(f"{k}={before.get(k, '(not there)')}" for k in other)
-        run = ", ".join(f"{k}={now.get(k, '(not there)')}" for k in other)
+        taken = ", ".join(f"{k}={before.get(k, '(missing)')}" for k in other)
+        run = ", ".join(f"{k}={now.get(k, '(missing)')}" for k in other)
         raise UsageError(
             f"{path} was taken with {taken}, this run has {run}. "
-            f"Run with the same (--set), accept the new ones with --update, or keep them apart (--baselines DIR)."
+            f"Run with the same parameters (--set), accept the new ones with --update, or use another folder (--baselines DIR)."
         )
 
 
-def save(path: Path, found: Collected, environment: str = CURRENT) -> Path | None:
-    """Write a baseline; one that other versions left there is kept beside it, and its new path returned.
+def save(path: Path, collected: Collected, environment: str = CURRENT) -> Path | None:
+    """Write a baseline. A baseline of other versions is kept beside it, and its new path is returned.
 
-    Raises UsageError where the folder cannot be written to.
+    Raises UsageError if the file cannot be written.
     """
-    text = dumps(found, environment)
-    kept = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        waiting = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            waiting.write_text(text, encoding="utf-8", newline="\n")
-            if path.exists():
-                kept = _keep(path, versions(found))
-            waiting.replace(path)
-        finally:
-            waiting.unlink(missing_ok=True)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise UsageError(f"the baseline {path} cannot be written: {why}. Choose another folder.") from error
+    text = dumps(collected, environment)
+    kept = _keep(path, versions(collected)) if os.path.exists(path) else None
+    _write_file(path, text)
     return kept
 
 
 def _keep(path: Path, now: Mapping[str, str]) -> Path | None:
-    """Copy the file there to a name with its versions, if it is of other versions than ``now``."""
+    """Copy the baseline to a name with its versions, if these are not the versions ``now``."""
     old = load(path)
     if old.versions == dict(now):
         return None
     spelled = "+".join(f"{name}-{version}" for name, version in old.versions.items())
     kept = path.with_name(f"{path.stem}@{safe(spelled.replace('@', '-'))}.json")
-    kept.write_bytes(path.read_bytes())
+    _write_file(kept, path.read_bytes().decode())
     return kept
+
+
+def _write_file(path: Path, text: str) -> None:
+    """Write a file completely or not at all. Raises UsageError if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_file(path, text)
+    except OSError as error:
+        raise UsageError(f"cannot write {brief(path)}: {reason(error)}. Choose another folder.") from error
+    except UsageError as error:
+        raise UsageError(f"{error} Choose another folder.") from error

@@ -1,4 +1,4 @@
-"""What moved between two takes of one model: frozen records that ``compare.py`` makes and the faces show."""
+"""The differences between two takes of one model: frozen records that ``compare.py`` makes and the reports show."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ..core.causes import Cause
 from ..core.results import Adjustment, Residual
 from ..engine.reconcile import Missing
 from ..engine.traces import trace_name
-from .match import Held
+from .match import Compared
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One amount that moved; ``before`` or ``after`` is None where the entry is on one side only."""
+    """One amount that changed; ``before`` or ``after`` is None if only one of the two takes has the entry."""
 
     layer: str
     op: str
-    before: Held | None
-    after: Held | None
+    before: Compared | None
+    after: Compared | None
 
 
 @dataclass(frozen=True, slots=True)
 class CauseChange:
-    """A cause line from a counter to the work that ran, in FLOPs under the convention; 0 where there is no such line."""
+    """A cause line from a counter to the work that ran, in FLOPs under the convention; 0 if there is no such line."""
 
     cause: Cause
     layer: str
@@ -34,7 +34,7 @@ class CauseChange:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """By which rules a layer was counted, or why it was not: what holds on one side only."""
+    """The rules by which a layer was counted, or why it was not counted, as far as only one of the two takes has them."""
 
     layer: str
     before: tuple[str, ...]
@@ -43,11 +43,11 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class CounterDrift:
-    """One counter's two ledgers. Totals are in the counter's own units, everything else says so.
+    """One counter's two ledgers. Totals are in the counter's own units; all other amounts name their unit.
 
     ``lines`` and ``residual`` reconcile both normalised totals: before + lines + residual = after.  ``unknown`` says why
-    causes could not be derived (then there are no causes, lines or residual).  ``open``: what the rules leave unexplained in
-    one of the two ledgers only, before and after: an entry that is not what the rules of its version give.
+    causes could not be derived (then there are no causes, lines or residual).  ``open`` holds the residuals that only one of
+    the two ledgers has, before and after: entries that differ from the rules of their version.
     """
 
     counter: str
@@ -67,14 +67,22 @@ class CounterDrift:
     unknown: str = ""
 
     @property
+    def by_cause(self) -> dict[Cause, int]:
+        """Sum of the lines per cause, in the order of the lines."""
+        sums: dict[Cause, int] = {}
+        for line in self.lines:
+            sums[line.cause] = sums.get(line.cause, 0) + line.amount
+        return sums
+
+    @property
     def moved(self) -> bool:
-        """Whether anything but names is different."""
+        """Whether anything but names differs."""
         return bool(self.changes or self.causes) or self.totals[0] != self.totals[1] or self.units[0] != self.units[1]
 
 
 @dataclass(frozen=True, slots=True)
 class TraceDrift:
-    """One framework's two traces: ops whose work moved."""
+    """One framework's two traces: the ops whose work changed."""
 
     framework: str
     versions: tuple[Mapping[str, str], Mapping[str, str]]
@@ -89,13 +97,13 @@ class TraceDrift:
 
     @property
     def moved(self) -> bool:
-        """Whether the work that runs is different."""
+        """Whether the work that runs differs."""
         return bool(self.changes)
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """All that differs between two takes. ``failed``: what there was before and could not be had now."""
+    """All differences between two takes. ``failed``: counters and traces of the older take that failed in the newer one."""
 
     model: str
     convention: str
@@ -121,5 +129,5 @@ class Drift:
 
     @property
     def renamed(self) -> int:
-        """How many nodes have another name."""
+        """How many nodes have a new name."""
         return sum(len(t.renamed) for t in self.traces) + sum(len(c.renamed) for c in self.counters)

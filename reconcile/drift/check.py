@@ -1,4 +1,4 @@
-"""A fresh run held against a baseline, and accepted as the new one where that is asked for."""
+"""Compare a fresh run with a baseline and, if asked to, accept it as the new baseline."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of it. ``drift`` is None where there was no baseline yet; ``written`` tells whether the file was written,
-    ``kept`` where the one of the older versions lies now; ``failed`` are counters and tracers that failed in this run.
+    """The outcome of a check. ``drift`` is None if there was no baseline yet; ``written`` tells whether the file was written,
+    ``kept`` where the baseline of the older versions is now; ``failed`` lists counters and tracers that failed in this run.
     """
 
     path: Path
-    found: Collected
+    collected: Collected
     drift: Drift | None
     failed: tuple[Missing, ...]
     written: bool = False
@@ -51,7 +51,7 @@ class Checked:
     @property
     def versions(self) -> dict[str, str]:
         """Versions of this run."""
-        return versions(self.found)
+        return versions(self.collected)
 
 
 def check(
@@ -64,106 +64,108 @@ def check(
     progress: Callable[[Event], None] = lambda _event: None,
     take: Collect | None = None,
 ) -> Checked:
-    """Run a model and hold it against the baseline at ``path``; with ``update``, accept what was found.
+    """Run a model and compare it with the baseline at ``path``; with ``update``, accept the results of the run.
 
-    ``remedy`` is how to take a baseline where there is none, ``take`` another way to run than the runner's.
-    Without counters in the request, those of the baseline run; with ``update``
-    all.  Nothing is written where a counter failed, or where nothing is different.  Raises UsageError for
-    a baseline that is missing, damaged, newer or another model's, and as the runner does.
+    ``remedy`` says how to take a baseline if there is none; ``take`` replaces the runner's way to run.
+    Without counters in the request, those of the baseline run; with ``update``, all of them.
+    Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
+    missing, damaged, newer or another model's, and wherever the runner raises it.
     """
     conventions = conventions_of(request)
     convention = choose(request.convention, conventions)
-    old = load(path) if update and os.path.lexists(path) else None if update else _there(path, remedy)
+    old = load(path) if update and os.path.lexists(path) else None if update else _existing(path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
     with scoped():
         load_formulas(request.formulas, request.timeout)
-        found = (take or collect)(request, progress)
+        collected = (take or collect)(request, progress)
         if old is not None:
-            held_against(old, path, found, params=not update)
-        drift = compare(_asked(old.found, request.counters), found, convention) if old is not None else None
-    done = Checked(path, found, drift, failed(found))
+            held_against(old, path, collected, params=not update)
+        drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
+    done = Checked(path, collected, drift, failed(collected))
     if not update or done.failed or (drift is not None and drift.failed):
         return done
-    if old is not None and drift is not None and _same(old, drift, found):
+    if old is not None and drift is not None and _same(old, drift, collected):
         return replace(done, written=False)
-    return replace(done, written=True, kept=save(path, found, environment))
+    return replace(done, written=True, kept=save(path, collected, environment))
 
 
 def between(older: Path, newer: Path, request: RunRequest) -> Drift:
-    """What moved between two saved baselines, or two ledgers without traces, under the convention and with the formulas of
-    the request. Raises UsageError if they do not compare."""
+    """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
+    of the request. Raises UsageError if they cannot be compared."""
     chosen = choose(request.convention, conventions_of(request))
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
-        raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two of the same model.")
-    if old.model and new.model and pass_of(old.found) != pass_of(new.found):
+        raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")
+    if old.model and new.model and pass_of(old.collected) != pass_of(new.collected):
         raise UsageError(
-            f"{older} is of {pass_of(old.found)} and {newer} of {pass_of(new.found)}: two different amounts of work. Give two of "
-            f"the same pass and optimizer."
+            f"{older} is of {pass_of(old.collected)} and {newer} of {pass_of(new.collected)}: two different amounts of work. "
+            f"Give two files of the same pass and optimizer."
         )
     if not set(old.counters) & set(new.counters):
         raise UsageError(
             f"{older} holds {', '.join(old.counters) or 'no counter'} and {newer} {', '.join(new.counters) or 'none'}; "
-            f"no counter is in both. Give two that share one."
+            f"no counter is in both. Give two files that share a counter."
         )
     load_work()
     with scoped():
         load_formulas(request.formulas)
-        return compare(old.found, new.found, chosen)
+        return compare(old.collected, new.collected, chosen)
 
 
-def failed(found: Collected) -> tuple[Missing, ...]:
-    """What failed in this run; a framework that is not installed is none of it."""
-    missing = [r for r in (*found.traces, *found.ledgers) if isinstance(r, Missing)]
+def failed(collected: Collected) -> tuple[Missing, ...]:
+    """The counters and tracers that failed in this run; a framework that is not installed does not count as failed."""
+    missing = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
     return tuple(m for m in missing if m.state is State.FAILED)
 
 
-def _there(path: Path, remedy: str) -> Baseline:
+def _existing(path: Path, remedy: str) -> Baseline:
     if not os.path.lexists(path):
         raise UsageError(f"there is no baseline {brief(path)}. Take one with: {remedy}")
     return load(path)
 
 
 def _counters(request: RunRequest, old: Baseline | None, path: Path, update: bool) -> tuple[str, ...]:
-    """Which counters to run. Raises UsageError where the baseline and the ones asked for do not go together."""
+    """The counters to run. Raises UsageError if the requested counters do not fit the baseline."""
     if old is None:
         return request.counters
     others = [name for name in old.counters if name not in request.counters]
     if update:
         if request.counters and others:
             raise UsageError(
-                f"{path} also holds {', '.join(others)}; a baseline is accepted whole. Leave --counter out, "
-                f"or name these too."
+                f"{path} also holds {', '.join(others)}; a baseline is accepted only as a whole. Leave out --counter, "
+                f"or name these counters too."
             )
         return request.counters
     absent = [name for name in request.counters if name in COUNTERS and name not in old.counters]
     if absent:
         raise UsageError(
             f"{path} holds no ledger of {', '.join(absent)}; it holds {', '.join(old.counters) or 'none at all'}. "
-            f"Leave it out, or take it in with --update."
+            f"Leave it out, or add it with --update."
         )
     known = tuple(name for name in old.counters if name in COUNTERS)
     if not known:
-        raise UsageError(f"{path} holds no counter that this reconcile knows. Take a new one with --update.")
+        raise UsageError(f"{path} holds no counter that this reconcile knows. Take a new baseline with --update.")
     return request.counters or known
 
 
-def _asked(found: Collected, counters: tuple[str, ...]) -> Collected:
-    """Without the ledgers that nobody asked to hold this run against."""
-    kept = [r for r in found.ledgers if not counters or (r.name if isinstance(r, Missing) else r.counter) in counters]
-    return replace(found, ledgers=tuple(kept))
+def _asked(collected: Collected, counters: tuple[str, ...]) -> Collected:
+    """The take without the ledgers of counters that were not requested."""
+    kept = [
+        r for r in collected.ledgers if not counters or (r.name if isinstance(r, Missing) else r.counter) in counters
+    ]
+    return replace(collected, ledgers=tuple(kept))
 
 
-def _same(old: Baseline, drift: Drift, found: Collected) -> bool:
-    """Whether a new file would say nothing new."""
-    same_counters = len(drift.counters) == len([r for r in found.ledgers if not isinstance(r, Missing)])
-    same_meta = all(old.found.meta[k] == _plain(found.meta[k]) for k in ("params", "layers", "source"))
-    return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(found)
+def _same(old: Baseline, drift: Drift, collected: Collected) -> bool:
+    """Whether a new file would hold nothing new."""
+    same_counters = len(drift.counters) == len([r for r in collected.ledgers if not isinstance(r, Missing)])
+    same_meta = all(old.collected.meta[k] == _plain(collected.meta[k]) for k in ("params", "layers", "source"))
+    return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(collected)
 
 
 def _plain(value: object) -> object:
-    """As it is after a way through JSON."""
+    """The value after it was written to JSON and read back."""
     import json
 
     return json.loads(json.dumps(value))

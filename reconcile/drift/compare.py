@@ -1,7 +1,7 @@
-"""What moved between two takes of one model: every ledger entry by entry, every trace op by op, and why.
+"""Compare two takes of one model: every ledger entry by entry, every trace op by op, with the reasons for each change.
 
-Nothing is run here.  Why is derived, never guessed: either ledger is bridged to the trace of its own take, by the rules
-of its own version, and the cause lines of the two bridges are held against each other.
+Nothing is run here.  The reasons are derived, never guessed: each ledger is bridged to the trace of its own take, by the
+rules of its own version, and the cause lines of the two bridges are compared.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .match import Matched, match, of_ledger, of_trace
 from .rule_changes import basis, cause_changes
 
 Take = tuple[Ledger, Trace | None, Alignment]
-"""One counter's ledger, the trace of the same take, and how that take names its layers."""
+"""One counter's ledger, the trace of the same take, and the names that this take gives its layers."""
 
 
 def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> Drift:
-    """Hold a newer take of a model against an older one. Runs nothing."""
+    """Compare a newer take of a model with an older one. Runs nothing."""
     load()
     aligns = _align(old), _align(new)
     before, after = _traces(old), _traces(new)
@@ -46,18 +46,18 @@ def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> 
             older, newer = before.get(was.framework), after.get(ledger.framework)
             counters.append(_counter((was, older, aligns[0]), (ledger, newer, aligns[1]), convention))
         else:
-            notes.append(f"{ledger.counter} is not in the baseline and was not held against anything")
+            notes.append(f"{ledger.counter} is not in the baseline and was not compared with anything")
     known = {c.counter if isinstance(c, Ledger) else c.name for c in new.ledgers}
-    notes += [f"{name} stands in the baseline and was not run" for name in ledgers if name not in known]
+    notes += [f"{name} is in the baseline and was not run" for name in ledgers if name not in known]
     return Drift(new.meta["name"], convention.name, tuple(counters), tuple(traces), tuple(failed), tuple(notes))
 
 
-def _align(found: Collected) -> Alignment:
-    return Alignment(list(map(Layer.from_list, found.meta["layers"])))
+def _align(collected: Collected) -> Alignment:
+    return Alignment(list(map(Layer.from_list, collected.meta["layers"])))
 
 
-def _traces(found: Collected) -> dict[str, Trace]:
-    return {t.framework: t for t in found.traces if isinstance(t, Trace)}
+def _traces(collected: Collected) -> dict[str, Trace]:
+    return {t.framework: t for t in collected.traces if isinstance(t, Trace)}
 
 
 def _about_the_pair(old: Collected, new: Collected) -> Iterable[str]:
@@ -76,24 +76,24 @@ def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment]) -> Trace
     by_layer: dict[str, list[Change]] = {}
     for change in _changes(matched):
         by_layer.setdefault(change.layer, []).append(change)
-    for layer, found in by_layer.items():
-        if _balance(found):
-            notes.append(f"{layer} does the same work by other ops: {_kinds(found)}")
+    for layer, moved in by_layer.items():
+        if _balance(moved):
+            notes.append(f"{layer} does the same work by other ops: {_kinds(moved)}")
         else:
-            changes += found
+            changes += moved
     versions = old.versions, new.versions
     return TraceDrift(old.framework, versions, tuple(changes), _renamed(matched), tuple(notes))
 
 
 def _balance(changes: list[Change]) -> bool:
-    """Whether these ops, all known, add up to the same components before and after."""
+    """Whether the work of all these ops is known and adds up to the same components before and after."""
     sums = [Work(), Work()]
     for change in changes:
-        for index, held in enumerate((change.before, change.after)):
-            if held is not None:
-                if not isinstance(held.amount, Work):
+        for index, entry in enumerate((change.before, change.after)):
+            if entry is not None:
+                if not isinstance(entry.amount, Work):
                     return False
-                sums[index] = sums[index] + held.amount
+                sums[index] = sums[index] + entry.amount
     return all(getattr(sums[0], name) == getattr(sums[1], name) for name in COMPONENTS)
 
 
@@ -104,10 +104,10 @@ def _kinds(changes: list[Change]) -> str:
 
 
 def _changes(matched: Matched) -> list[Change]:
-    found = [Change(b.layer, b.op, a, b) for a, b in matched.pairs if (a.amount, a.calls) != (b.amount, b.calls)]
-    found += [Change(a.layer, a.op, a, None) for a in matched.gone if a.amount != 0]
-    found += [Change(b.layer, b.op, None, b) for b in matched.come if b.amount != 0]
-    return found
+    changes = [Change(b.layer, b.op, a, b) for a, b in matched.pairs if (a.amount, a.calls) != (b.amount, b.calls)]
+    changes += [Change(a.layer, a.op, a, None) for a in matched.gone if a.amount != 0]
+    changes += [Change(b.layer, b.op, None, b) for b in matched.new if b.amount != 0]
+    return changes
 
 
 def _renamed(matched: Matched) -> tuple[tuple[str, str], ...]:
@@ -133,7 +133,7 @@ def _counter(old: Take, new: Take, convention: Convention) -> CounterDrift:
 
 
 def _because(drift: CounterDrift, old: Take, new: Take, convention: Convention) -> CounterDrift:
-    """The same with causes: both bridges, and what separates the two totals."""
+    """The drift with causes: both bridges, and the lines that separate the two totals."""
     (was, ran, align), (now, runs, aligned) = old, new
     assert ran is not None
     assert runs is not None
@@ -141,23 +141,23 @@ def _because(drift: CounterDrift, old: Take, new: Take, convention: Convention) 
     causes = cause_changes(before, after)
     layers = dict.fromkeys([*(c.layer for c in drift.changes), *(c.layer for c in causes)])
     between = differences(ran, runs, aligned, convention)
-    whole = across(("before", before), between, ("now", after))
+    statement = across(("before", before), between, ("now", after))
     return replace(
         drift,
         causes=causes,
         basis=basis((was, ran, align), (now, runs, aligned), layers),
         open=(_only(before.residuals, after.residuals), _only(after.residuals, before.residuals)),
-        lines=whole.adjustments,
-        residual=whole.residual,
+        lines=statement.adjustments,
+        residual=statement.residual,
     )
 
 
-def _only(mine: tuple[Residual, ...], others: tuple[Residual, ...]) -> tuple[Residual, ...]:
-    return tuple(r for r in mine if r not in others)
+def _only(residuals: tuple[Residual, ...], others: tuple[Residual, ...]) -> tuple[Residual, ...]:
+    return tuple(r for r in residuals if r not in others)
 
 
 def _in_the_way(counter: str, *traces: Trace | None) -> str:
-    """Why a counter's causes cannot be derived, or nothing."""
+    """Why a counter's causes cannot be derived; '' if they can."""
     if counter not in COUNTERS:
         return f"this version of reconcile has no rules for {counter}"
     for side, trace in zip(("older", "newer"), traces, strict=True):
@@ -174,11 +174,11 @@ def _in_the_way(counter: str, *traces: Trace | None) -> str:
 
 
 def _about_the_run(old: Ledger, new: Ledger) -> tuple[str, ...]:
-    found = []
+    notes = []
     if old.device != new.device:
-        found.append(f"{new.counter} ran on {old.device} before and on {new.device} now")
+        notes.append(f"{new.counter} ran on {old.device} before and on {new.device} now")
     if old.notes != new.notes:
-        found.append(
+        notes.append(
             f"{new.counter} notes {'; '.join(new.notes) or 'nothing'}, before {'; '.join(old.notes) or 'nothing'}"
         )
-    return tuple(found)
+    return tuple(notes)

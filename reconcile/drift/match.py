@@ -1,8 +1,8 @@
-"""Which entry of an older record is which of a newer one: by the pair's layer and the kind of op, then by what was seen.
+"""Match the entries of an older record to those of a newer one: by the pair's layer and the kind of op, then by what was seen.
 
-Names are what changes first when a framework is upgraded, so they never decide alone.  Within one layer and kind of op,
-two entries are the same if they agree on, in this order: name and what was seen; what was seen and the amount (renamed);
-what was seen; name; amount; and at last nothing but their order.
+An upgrade of a framework changes names first, so a name never decides alone.  Within one layer and kind of op, two entries
+are the same if they agree on, in this order: the name and what was seen; what was seen and the amount (renamed); what was
+seen; the name; the amount; and, last, only their position.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..work import UnknownWork, Work, work_of
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """One amount that is compared: a ledger's entry or a trace's op.
+class Compared:
+    """One amount that is compared: of a ledger's entry or a trace's op.
 
-    ``amount`` is the entry's value, or the op's work over all its calls (None: unknown); ``seen`` spells shapes,
-    attributes and calls, without any name; ``shapes`` is its short form for people.
+    ``amount`` is the entry's value, or the op's work over all its calls (None: unknown); ``seen`` is the text
+    of its shapes, attributes and calls, without any name; ``shapes`` is the short form for people.
     """
 
     id: str
@@ -35,30 +35,30 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """``pairs`` of the same entry before and after, in the order of the new record; what went; what came."""
+    """``pairs`` of the same entry before and after, in the order of the new record; entries that are ``gone`` or ``new``."""
 
-    pairs: tuple[tuple[Held, Held], ...]
-    gone: tuple[Held, ...]
-    come: tuple[Held, ...]
+    pairs: tuple[tuple[Compared, Compared], ...]
+    gone: tuple[Compared, ...]
+    new: tuple[Compared, ...]
 
 
-def match(old: Sequence[Held], new: Sequence[Held]) -> Matched:
-    """Pair entries of the same layer and kind of op, by the finest agreement that is left."""
+def match(old: Sequence[Compared], new: Sequence[Compared]) -> Matched:
+    """Pair entries of the same layer and kind of op. Each round pairs the rest by a weaker agreement."""
     left, right = dict(enumerate(old)), dict(enumerate(new))
-    found: dict[int, tuple[Held, Held]] = {}
+    matched: dict[int, tuple[Compared, Compared]] = {}
     for key in _KEYS:
         waiting: dict[Hashable, list[int]] = {}
-        for index, held in left.items():
-            waiting.setdefault(key(held), []).append(index)
-        for index, held in list(right.items()):
-            same = waiting.get(key(held))
+        for index, entry in left.items():
+            waiting.setdefault(key(entry), []).append(index)
+        for index, entry in list(right.items()):
+            same = waiting.get(key(entry))
             if same:
-                found[index] = (left.pop(same.pop(0)), right.pop(index))
-    pairs = tuple(found[index] for index in sorted(found))
+                matched[index] = (left.pop(same.pop(0)), right.pop(index))
+    pairs = tuple(matched[index] for index in sorted(matched))
     return Matched(pairs, tuple(left.values()), tuple(right.values()))
 
 
-_KEYS: tuple[Callable[[Held], Hashable], ...] = (
+_KEYS: tuple[Callable[[Compared], Hashable], ...] = (
     lambda h: (h.layer, h.op, h.id, h.seen),
     lambda h: (h.layer, h.op, h.seen, h.amount, h.calls),
     lambda h: (h.layer, h.op, h.seen),
@@ -68,13 +68,22 @@ _KEYS: tuple[Callable[[Held], Hashable], ...] = (
 )
 
 
-def of_ledger(ledger: Ledger, align: Alignment) -> list[Held]:
-    """A ledger's entries, each with what the counter had in front of it."""
+def total(entries: Sequence[Compared]) -> int | Work | None:
+    """The sum of the amounts of one or more entries of one record; None if one of them is unknown."""
+    amounts = [entry.amount for entry in entries]
+    if isinstance(amounts[0], int):
+        return sum(amount for amount in amounts if isinstance(amount, int))
+    known = [amount for amount in amounts if isinstance(amount, Work)]
+    return sum(known, Work()) if len(known) == len(amounts) else None
+
+
+def of_ledger(ledger: Ledger, align: Alignment) -> list[Compared]:
+    """A ledger's entries, each with the op that the counter saw."""
     sighted: dict[str, list[Op]] = {}
     for sighting in ledger.sightings:
         sighted.setdefault(sighting.entry, []).append(sighting.op)
     return [
-        Held(
+        Compared(
             entry.id,
             align.layer(ledger.framework, entry.layer),
             entry.op,
@@ -87,9 +96,9 @@ def of_ledger(ledger: Ledger, align: Alignment) -> list[Held]:
     ]
 
 
-def of_trace(trace: Trace, align: Alignment) -> list[Held]:
-    """A trace's ops that do work, or of which nobody knows whether they do."""
-    found = []
+def of_trace(trace: Trace, align: Alignment) -> list[Compared]:
+    """A trace's ops that do work, and those whose work is unknown."""
+    entries = []
     for op in trace.ops:
         try:
             work = work_of(op) * op.calls
@@ -97,8 +106,8 @@ def of_trace(trace: Trace, align: Alignment) -> list[Held]:
             work = None
         if work is None or work:
             layer = align.layer(trace.framework, op.layer)
-            found.append(Held(op.id, layer, op.op, work, op.calls, _seen(op), _shapes([op])))
-    return found
+            entries.append(Compared(op.id, layer, op.op, work, op.calls, _seen(op), _shapes([op])))
+    return entries
 
 
 def _seen(op: Op) -> str:
@@ -106,7 +115,7 @@ def _seen(op: Op) -> str:
 
 
 def _shapes(ops: Iterable[Op]) -> str:
-    """``(1, 97, 96), float32 -> ... x 97``, for the first of several."""
+    """``(1, 97, 96), (3,) -> (1, 97, 3), 97 x``, of the first op."""
     for op in ops:
         inputs = ", ".join(_shape(t.shape) for t in op.inputs)
         outputs = ", ".join(_shape(t.shape) for t in op.outputs)

@@ -1,4 +1,4 @@
-"""On what grounds a ledger was counted, before and after: cause lines, rules, and what no rule explains."""
+"""The grounds on which a ledger was counted, before and after: cause lines, rules, and entries that no rule explains."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .changes import Basis, CauseChange
 
 
 def cause_changes(before: Reconciled, after: Reconciled) -> tuple[CauseChange, ...]:
-    """Cause lines that are not the same in both bridges, layer by layer, in booking order."""
+    """Cause lines that differ between the two bridges, layer by layer, in booking order."""
     old, new = _lines(before), _lines(after)
-    found = [
+    changes = [
         CauseChange(cause, layer, old.get((cause, layer), 0), new.get((cause, layer), 0))
         for cause, layer in dict.fromkeys([*old, *new])
         if old.get((cause, layer), 0) != new.get((cause, layer), 0)
     ]
-    return tuple(sorted(found, key=lambda change: ORDER[change.cause]))
+    return tuple(sorted(changes, key=lambda change: ORDER[change.cause]))
 
 
 def _lines(done: Reconciled) -> dict[tuple[Cause, str], int]:
@@ -33,28 +33,28 @@ def _lines(done: Reconciled) -> dict[tuple[Cause, str], int]:
 def basis(
     old: tuple[Ledger, Trace, Alignment], new: tuple[Ledger, Trace, Alignment], layers: Iterable[str]
 ) -> tuple[Basis, ...]:
-    """The rules that hold in these layers on one side only."""
+    """The rules that apply in these layers in only one of the two takes."""
     before, after = _grounds(*old), _grounds(*new)
-    found = []
+    changed = []
     for layer in layers:
         left, right = before.get(layer, {}), after.get(layer, {})
         gone = tuple(words for words in left if words not in right)
         come = tuple(words for words in right if words not in left)
         if gone or come:
-            found.append(Basis(layer, gone, come))
-    return tuple(found)
+            changed.append(Basis(layer, gone, come))
+    return tuple(changed)
 
 
 def _grounds(ledger: Ledger, trace: Trace, align: Alignment) -> Mapping[str, dict[str, None]]:
-    found: dict[str, dict[str, None]] = {}
+    grounds: dict[str, dict[str, None]] = {}
     for item in build(view(ledger), trace).items:
         if item.counted or item.ran or item.rule:
-            found.setdefault(align.layer(ledger.framework, item.layer), {})[_words(item)] = None
-    return found
+            grounds.setdefault(align.layer(ledger.framework, item.layer), {})[_words(item)] = None
+    return grounds
 
 
 def _words(item: Item) -> str:
-    """``thop/torch.nn.modules.rnn.GRU: T B (...) (thop/rnn_hooks.py:124)``, or why nothing is counted."""
+    """``thop/torch.nn.modules.rnn.GRU: T B (...) (thop/rnn_hooks.py:124)``, or why the op is not counted."""
     counted = f"{item.formula} ({item.source})" if item.source else item.formula
     words = f"{item.op}: {counted}" if item.op else counted
     if item.gap:

@@ -1,1 +1,1 @@
-"""Home's side of the processes: who starts a worker, watches it and collects what it found."""
+"""Home's side of the processes: starts workers, supervises them, and collects their traces and ledgers."""

@@ -1,6 +1,7 @@
-"""What pinned environments found, kept: the same tool, pair, parameters and packages find the same again.
+"""A cache of the results of pinned environments: the same tool, pair, parameters and packages give the same result again.
 
-Only pairs of the zoo are kept, whose whole source is in the key; the current environment, which is nobody's pin, never is.
+Only results of zoo pairs are cached, because the key contains their whole source. Results of the current environment, whose
+packages are not pinned, are never cached.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ..core.records import Ledger, Trace, from_json, to_json
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..model_zoo.pair import zoo_names
-from .environments import CURRENT, Environment, cache_root, folder_of
+from .environments import CURRENT, Environment
+from .provision import cache_root, folder_of
 from .request import RunRequest
 
 
@@ -34,11 +36,11 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def place(request: RunRequest, environment: Environment) -> Path | None:
-    """Where this run's findings are kept, or None for one that is not kept."""
+def path_of(request: RunRequest, environment: Environment) -> Path | None:
+    """The file that caches this run's result, or None for a run that is not cached."""
     if environment.name == CURRENT or not environment.requirements or request.model not in zoo_names():
         return None
-    what: Mapping[str, object] = {
+    key: Mapping[str, object] = {
         "source": source_digest(),
         "environment": folder_of(environment).name,
         "model": request.model,
@@ -47,12 +49,12 @@ def place(request: RunRequest, environment: Environment) -> Path | None:
         "device": request.device,
         "training": request.training,
     }
-    name = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     return cache_root().parent / "ledgers" / f"{name}.json"
 
 
 def find(path: Path | None) -> Collected | None:
-    """What is kept there; None if nothing is, nothing that can be read, or $RECONCILE_FRESH asks for real runs."""
+    """The result in that file; None if the file is missing or cannot be read, or if $RECONCILE_FRESH asks for real runs."""
     if path is None or os.environ.get("RECONCILE_FRESH") or not path.is_file():
         return None
     try:
@@ -67,14 +69,14 @@ def find(path: Path | None) -> Collected | None:
     return Collected(meta, traces, ledgers) if len(traces) + len(ledgers) == len(records) else None
 
 
-def keep(path: Path | None, found: Collected) -> None:
-    """Keep findings whose ledgers are all there (whole or not at all); a folder that cannot be written keeps nothing."""
-    if path is None or any(isinstance(ledger, Missing) for ledger in found.ledgers):
+def keep(path: Path | None, collected: Collected) -> None:
+    """Cache a result that lacks no ledger. The file is written completely or not at all; a write error is ignored."""
+    if path is None or any(isinstance(ledger, Missing) for ledger in collected.ledgers):
         return
     data = {
-        "meta": dict(found.meta),
-        "traces": [_written(t) for t in found.traces],
-        "ledgers": [_written(x) for x in found.ledgers],
+        "meta": dict(collected.meta),
+        "traces": [_written(t) for t in collected.traces],
+        "ledgers": [_written(x) for x in collected.ledgers],
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

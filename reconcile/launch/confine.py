@@ -1,9 +1,10 @@
-"""Takes from this process, and whatever it becomes or starts, what no model file needs: for workers that load one.
+"""Takes away from this process, and from whatever it becomes or starts, all rights that loading a model file does not need.
 
-Two layers, each where the system has it. *Files*: Landlock (Linux 5.13, docs.kernel.org/userspace-api/landlock.html) refuses
-to write, create, empty, rename or delete anything outside one folder. *Calls*: a seccomp filter (libseccomp) leaves the calls
-of ``system_calls.py``: no network, no signal to other processes, nothing that looks into them. Neither can be taken off
-again, also not by another program that this process becomes. What is read is not limited: frameworks read all over the system.
+There are two layers, each used if the system has it. *Files*: Landlock (Linux 5.13,
+docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder.
+*Calls*: a seccomp filter (libseccomp) leaves only the calls of ``system_calls.py``: no network, no signals to other processes,
+no access to their memory. Neither layer can be removed again, not even by another program that this process becomes. Reading
+is not limited, because frameworks read files all over the system.
 """
 
 from __future__ import annotations
@@ -18,46 +19,50 @@ from glob import glob
 from .system_calls import ALLOWED, DENIED
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-"""What anybody may write to, since it goes nowhere."""
+"""Devices that any process may write to, because they store nothing."""
 ACCELERATORS = ("/dev/nvidia*", "/dev/dri/*", "/dev/kfd")
-"""Devices of GPUs, which are driven by writing."""
+"""Devices of GPUs: programs drive them by writing to them."""
 
 NAMESPACES = 0x7E020000
-"""Flags of ``clone`` that make one (linux/sched.h): mount, cgroup, uts, ipc, user, pid and network."""
+"""Flags of ``clone`` that make a namespace (linux/sched.h): mount, cgroup, uts, ipc, user, pid and network."""
 UNIX, STREAM, KIND = 1, 1, 0xF
-"""AF_UNIX and SOCK_STREAM, and the bits of a socket's type that are no flags (linux/net.h)."""
+"""AF_UNIX and SOCK_STREAM, and the bits of a socket's type that are not flags (linux/net.h)."""
 INTEGER = 0xFFFFFFFF
-"""The bits of an argument that the kernel reads where it takes an int."""
+"""The bits of an argument that the kernel reads as an int."""
 
 FILES, CALLS = "files", "calls"
+LIMITS = {
+    FILES: ("it can write only to its own folder", "it can write to any folder"),
+    CALLS: ("it cannot reach the network or other processes", "it can reach the network and other processes"),
+}
+"""For each layer, how a process is limited if the layer is in force, and how it is not if the layer is missing."""
 
 
 def confine(folder: str, accelerators: bool) -> dict[str, str]:
-    """Confine this process for good. Returns per layer why it is not in force, '' where it is."""
+    """Confine this process permanently. Returns for each layer why it is not in force, or '' if it is."""
     if sys.platform != "linux":
-        return dict.fromkeys((FILES, CALLS), "only Linux has it")
-    found = {}
+        return dict.fromkeys((FILES, CALLS), "only Linux can prevent it")
+    reasons = {}
     layers: dict[str, Callable[[], None]] = {FILES: partial(_files, folder, accelerators), CALLS: _calls}
     for layer, put in layers.items():
         try:
             put()
-            found[layer] = ""
+            reasons[layer] = ""
         except ImportError as error:
-            found[layer] = f"the package {error.name} is not installed"
-        except Exception as error:  # whatever a kernel or a libseccomp lacks; the other layer holds all the same
-            found[layer] = getattr(error, "strerror", None) or str(error)
-    return found
+            reasons[layer] = f"the package {error.name} is not installed"
+        except Exception as error:  # a feature that the kernel or libseccomp lacks; the other layer still holds
+            reasons[layer] = getattr(error, "strerror", None) or str(error)
+    return reasons
 
 
-def said(held: Mapping[str, str]) -> str:
-    """What ``confine`` has found, as the end of a sentence on a process."""
-    forbidden = {FILES: "it writes only to its own folder", CALLS: "it reaches no network and no other process"}
-    layers = [f"{text}{f' does not hold: {held[layer]}' * bool(held[layer])}" for layer, text in forbidden.items()]
-    return "; ".join(layers)
+def sentence(reasons: Mapping[str, str]) -> str:
+    """The result of ``confine`` as the end of a sentence about a process."""
+    texts = [f"{free} ({reasons[layer]})" if reasons[layer] else limited for layer, (limited, free) in LIMITS.items()]
+    return "; ".join(texts)
 
 
 def _files(folder: str, accelerators: bool) -> None:
-    """Landlock: files and folders come, change and go below ``folder`` alone, and no links, devices, pipes or sockets."""
+    """Landlock: files and folders can be made, changed and removed only below ``folder``; no links, devices, pipes or sockets."""
     from landlock import FSAccess, Ruleset
 
     reading = FSAccess.READ_FILE | FSAccess.READ_DIR | FSAccess.EXECUTE
@@ -77,7 +82,7 @@ def _existing(patterns: Sequence[str]) -> Iterator[str]:
 
 
 def _calls() -> None:
-    """seccomp: the calls of the lists, and of some of them the harmless forms only."""
+    """seccomp: the calls of the lists, some of them only in their harmless forms."""
     from pyseccomp import ALLOW, ERRNO, MASKED_EQ, Arch, Arg, SyscallFilter, resolve_syscall
 
     rules = SyscallFilter(ERRNO(errno.ENOSYS))

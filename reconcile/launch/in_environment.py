@@ -1,4 +1,4 @@
-"""A take of a model in another environment, with the current one's trace where that is too old for a tracer."""
+"""Collects a model in another environment, and borrows the current environment's trace if that one is too old for a tracer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ..core.records import Ledger, Trace
 from ..core.registry import title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from .environments import CURRENT, Environment, EnvironmentError_, ensure
+from .environments import CURRENT, Environment
+from .interpreters import EnvironmentError_
+from .provision import ensure
 from .request import RunRequest
 from .runner import collect
 from .supervisor import Event
@@ -22,94 +24,95 @@ from .supervisor import Event
 def collect_in(
     env: Environment, say: Callable[[str], None] = lambda _message: None
 ) -> Callable[[RunRequest, Callable[[Event], None]], Collected]:
-    """How to collect in that environment, which is made when it is first needed; ``say`` is told what takes time.
+    """A function that collects in that environment, which is made at the first call; ``say`` gets a sentence for slow steps.
 
-    The function raises UsageError if the environment cannot be made, and as the runner does.
+    The function raises UsageError if the environment cannot be made, and whenever the runner does.
     """
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        elsewhere = [name for name in request.factories if name not in env.frameworks]
-        if elsewhere:
-            raise UsageError(f"the environment {env.name} has no {title(elsewhere[0])} to make the model with.")
+        absent = [name for name in request.factories if name not in env.frameworks]
+        if absent:
+            raise UsageError(f"the environment {env.name} has no {title(absent[0])}, which the model needs.")
         try:
             python = ensure(env, say)
         except EnvironmentError_ as error:
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
         counters = request.counters or counters_of(env, request.factories)
-        found = collect(replace(within(request, env, python), counters=counters), progress)
-        lost = traceless(found)
-        if not lost or env.name == CURRENT:
-            return found
+        collected = collect(replace(within(request, env, python), counters=counters), progress)
+        untraced = traceless(collected)
+        if not untraced or env.name == CURRENT:
+            return collected
         try:
-            lent = lender(request, lost)
+            current = lender(request, untraced)
         except UsageError as error:
             if not request.factories:
                 raise
-            return _unlent(found, lost, str(error))
-        return with_trace(found, lent)[0]
+            return _unlent(collected, untraced, str(error))
+        return with_trace(collected, current)[0]
 
     return take
 
 
 def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
     """The same request for that environment, whose interpreter is at ``python``."""
-    theirs = env.python if env.theirs is not None else ""
-    return replace(request, python=str(python) if env.name != CURRENT else "", theirs=theirs)
+    user_python = env.python if env.interpreter is not None else ""
+    return replace(request, python=str(python) if env.name != CURRENT else "", user_python=user_python)
 
 
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:
-    """The counters that an environment is for: its own list, else those of its frameworks that run unasked.
+    """The counters of an environment: those that it lists, otherwise those of its frameworks that run by default.
 
-    A recipe takes a pair file: of a model of the user's own it is the others that are counted.
+    A recipe needs a pair file, so a user's own model is counted only by the other counters.
     """
-    here = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and c.default)
-    listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or here
+    default = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and c.default)
+    listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or default
     return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
 
 
-def traceless(found: Collected) -> list[str]:
-    """Frameworks that have ledgers there, but no trace to hold them against."""
-    counted = {ledger.framework for ledger in found.ledgers if isinstance(ledger, Ledger)}
-    return [t.framework for t in found.traces if isinstance(t, Missing) and t.framework in counted]
+def traceless(collected: Collected) -> list[str]:
+    """Frameworks that have ledgers, but no trace to compare them with."""
+    counted = {ledger.framework for ledger in collected.ledgers if isinstance(ledger, Ledger)}
+    return [t.framework for t in collected.traces if isinstance(t, Missing) and t.framework in counted]
 
 
 def lender(request: RunRequest, frameworks: list[str]) -> Collected:
-    """The current environment's traces of these frameworks; a worker needs a counter, so one each goes along."""
+    """The current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
     first = {c.framework: name for name, c in reversed(COUNTERS.items()) if c.default}
     return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
 
 
-def _unlent(found: Collected, lost: Sequence[str], why: str) -> Collected:
-    """Missing traces with the reason why the current environment could not lend its own."""
+def _unlent(collected: Collected, untraced: Sequence[str], why: str) -> Collected:
+    """Adds to each missing trace the reason why the current environment could not lend its own."""
     traces = tuple(
-        replace(t, reason=f"{_placeless(t.reason)}; nor could the {CURRENT} environment lend its trace: {why}")
-        if isinstance(t, Missing) and t.framework in lost
+        replace(t, reason=f"{_without_paths(t.reason)}; and the {CURRENT} environment could not lend its trace: {why}")
+        if isinstance(t, Missing) and t.framework in untraced
         else t
-        for t in found.traces
+        for t in collected.traces
     )
-    return replace(found, traces=traces)
+    return replace(collected, traces=traces)
 
 
-def _placeless(reason: str) -> str:
-    """Where a package lies is nobody's business."""
+def _without_paths(reason: str) -> str:
+    """The reason without the paths of packages, which mean nothing to others."""
     return re.sub(r" \(/[^)]*\)", "", reason)
 
 
 def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:
-    """A framework too old for its tracer borrows the current environment's trace of the same pair.
+    """For a framework that is too old for its tracer, add the current environment's trace of the same pair.
 
-    Only where a counter ran: a model that could not be built there has nothing to be held against.
+    Only if a counter ran: for a model that could not be built there, there is no ledger to compare with a trace. The second
+    value is the note about the borrowed trace, '' without one.
     """
     if lender is None or lender is collected:
         return collected, ""
-    whole = {t.framework: t for t in lender.traces if isinstance(t, Trace)}
-    lost = traceless(collected)
+    lent = {t.framework: t for t in lender.traces if isinstance(t, Trace)}
+    untraced = traceless(collected)
     traces: list[Trace | Missing] = []
     borrowed = ""
     for trace in collected.traces:
-        if isinstance(trace, Missing) and trace.framework in whole and trace.framework in lost:
-            borrowed = f"borrows the {CURRENT} environment's trace: {_placeless(trace.reason)}"
-            traces.append(whole[trace.framework]._replace(notes=(borrowed,)))
+        if isinstance(trace, Missing) and trace.framework in lent and trace.framework in untraced:
+            borrowed = f"borrows the {CURRENT} environment's trace: {_without_paths(trace.reason)}"
+            traces.append(lent[trace.framework]._replace(notes=(borrowed,)))
         else:
             traces.append(trace)
     return replace(collected, traces=tuple(traces)), borrowed

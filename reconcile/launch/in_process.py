@@ -1,4 +1,4 @@
-"""Models that are there already, in this very process: what stands for a pair, and its tasks one after another."""
+"""Models that already exist in this process: a stand-in for their pair, and the tasks, run one after another."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from ..core.records import Ledger, Trace
 from ..core.registry import frameworks
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..worker.factory import Given, kind, said
+from ..worker.factory import FactoryPair
 from ..worker.main import EMPTY, Worker
+from ..worker.user_code import described, kind
 from . import user_models
 from .runner import counters_of_request, unseeing
 from .supervisor import Event
 
 
-class Live(Given):
-    """One framework's model, or a function that makes one, in the caller's hands.
+class Live(FactoryPair):
+    """One framework's model that the caller has, or their function that makes one.
 
     The adapter copies a model for every counter that may leave something behind in it.
     """
@@ -33,10 +34,10 @@ class Live(Given):
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
         super().__init__(request, adapter)
         self.model = model
-        self.example = None if self.given is not None or inputs is None else (inputs,)
+        self.example = None if self.given_inputs is not None or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
-        has_inputs = self.example is not None or self.given is not None
+        has_inputs = self.example is not None or self.given_inputs is not None
         if (
             not self.adapter.is_made(self.model)
             and callable(self.model)
@@ -44,7 +45,7 @@ class Live(Given):
         ):
             model = super()._build(_params)
         elif self.adapter.is_model(self.model):
-            model = self._calling(lambda: self.adapter.copy(self.model), f"copying {self.where}")
+            model = self._call(lambda: self.adapter.copy(self.model), f"copying {self.where}")
             self._arguments = self._arguments_of(model, self.example, "")
         else:
             name, title = self.framework.name, self.framework.title
@@ -56,11 +57,11 @@ class Live(Given):
     def _factory(self) -> Any:
         return self.model
 
-    def _calling(self, function: Any, what: str, declined: type[FactoryError] = FactoryError) -> Any:
+    def _call(self, function: Any, action: str, declined: type[FactoryError] = FactoryError) -> Any:
         try:
             return function()
         except Exception as error:
-            raise declined(f"{what} {said(error)}.") from error
+            raise declined(f"{action} {described(error)}.") from error
 
 
 def _request(
@@ -69,7 +70,7 @@ def _request(
     name = getattr(model, "__name__", None) or type(model).__name__
     specs = [inputs] if isinstance(inputs, str) else inputs
     textual = isinstance(specs, Sequence) and specs and all(isinstance(item, str) for item in specs)
-    given = user_models.read_inputs(specs) if textual else ()
+    read = user_models.read_inputs(specs) if textual else ()
     return WorkerRequest(
         framework=framework,
         tasks=(TRACE, *counters),
@@ -80,7 +81,7 @@ def _request(
             name=name,
             params={framework.name: name},
             frameworks=(framework.name,),
-            inputs=tuple((i.name, i.shape, i.dtype) for i in given),
+            inputs=tuple((i.name, i.shape, i.dtype) for i in read),
         ),
         device=device,
         training=training,
@@ -104,8 +105,8 @@ def collect_live(
     ledgers: list[Ledger | Missing] = []
     names = {}
     for framework in (record for name, record in frameworks().items() if name in models):
-        mine = [name for name in counters if COUNTERS[name].framework == framework.name]
-        request = _request(framework, models[framework.name], inputs, mine, device, training)
+        own_counters = [name for name in counters if COUNTERS[name].framework == framework.name]
+        request = _request(framework, models[framework.name], inputs, own_counters, device, training)
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
         names[framework.name] = pair.where
@@ -114,7 +115,7 @@ def collect_live(
             trace = _taken(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
-            for counter in mine:
+            for counter in own_counters:
                 if training and COUNTERS[counter].blind:
                     ledgers.append(unseeing(counter))
                     continue
@@ -140,9 +141,9 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         raise UsageError(str(error)) from error
     except Exception as error:
         progress(Event(framework.name, task, "failed"))
-        lost = isinstance(error, ModuleNotFoundError) and error.name == framework.package
-        state = State.SKIPPED if lost else State.FAILED
-        reason = said(error).removeprefix("raised ")
+        not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package
+        state = State.SKIPPED if not_installed else State.FAILED
+        reason = described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
         return Missing(task, framework.name, state, reason, COUNTERS[task].unit, device)
@@ -152,7 +153,7 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """What old counters warn of stays here."""
+    """Hide the warnings that old counters raise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,8 +1,8 @@
-"""Where a Python of a given version is: the running one, on PATH, through uv, under pyenv's root; and where uv is.
+"""Finds a Python of a given version (the running one, on PATH, through uv, or under pyenv's root), and finds uv.
 
-Nothing is taken at its word: every candidate is asked for its version, since pyenv puts shims on PATH that fail when
-called.  uv's own downloads of Pythons are never used.  What a worker runs in is one of three: the running interpreter, one of
-an environment that was made here, or the user's own.
+Every candidate is asked for its version, because pyenv puts shims on PATH that fail when they are called.  Pythons that uv
+downloaded are never used.  A worker runs in one of three interpreters: the running one, that of an environment that this tool
+made, or the user's own.
 """
 
 from __future__ import annotations
@@ -34,43 +34,45 @@ DROPPED = frozenset(
     )
     + ("UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_PROJECT", "UV_PROJECT_ENVIRONMENT", "UV_WORKING_DIR", "UV_MANAGED_PYTHON")
 )
-"""Variables that steer imports and warnings of one Python, or point uv at another environment than the one meant."""
+"""Variables that steer imports and warnings of one Python, or point uv at an environment other than the intended one."""
 
 
 OLDEST = (3, 6)
 """The oldest Python that a worker runs in."""
 
-THEIR_LIMIT = 60.0
+USER_LIMIT = 60.0
 
 
 class EnvironmentError_(Exception):
-    """An environment cannot be made: one sentence that says why, and what to do where something can be done."""
+    """An environment cannot be made: one sentence that says why, and what to do if there is a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What a worker runs in. ``theirs`` is the user's own environment, which is taken as it is."""
+    """The interpreter of a worker. ``user_owned`` is one of the user's own environment, which is used as it is."""
 
     path: Path = Path(sys.executable)
-    theirs: bool = False
+    user_owned: bool = False
 
     @property
     def running(self) -> bool:
         """Whether it is the interpreter that runs this."""
-        return self.path == Path(sys.executable) and not self.theirs
+        return self.path == Path(sys.executable) and not self.user_owned
 
     def environ(self) -> dict[str, str]:
-        """The variables of a worker there: PYTHONPATH is for theirs as for the running one, and nothing is written there."""
-        if not (self.running or self.theirs):
+        """The variables of a worker. The user's interpreter keeps PYTHONPATH, as the running one does, but writes no bytecode."""
+        if not (self.running or self.user_owned):
             return clean_environ()
-        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "__PYVENV_LAUNCHER__")}
-        return {**kept, "PYTHONDONTWRITEBYTECODE": "1"} if self.theirs else kept
+        variables = {
+            name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "__PYVENV_LAUNCHER__")
+        }
+        return {**variables, "PYTHONDONTWRITEBYTECODE": "1"} if self.user_owned else variables
 
 
-def theirs(text: str) -> tuple[Path, str]:
-    """The interpreter that ``--python`` gives by its path, its environment's folder or its name on PATH; and its version.
+def user_interpreter(text: str) -> tuple[Path, str]:
+    """The interpreter that ``--python`` names by its path, its environment's folder or its name on PATH; and its version.
 
-    Links are kept: what one of an environment points to knows nothing of that environment. Raises UsageError.
+    Links are not resolved: the target of an environment's link does not know that environment. Raises UsageError.
     """
     path = Path(os.path.abspath(text))
     if os.path.isdir(path):
@@ -82,40 +84,42 @@ def theirs(text: str) -> tuple[Path, str]:
     except (OSError, ValueError) as error:
         why = f"cannot be used: {reason(error)}"
         if isinstance(error, FileNotFoundError):
-            why = "is a link to a file that is gone" if path.is_symlink() else "is not there"
+            why = "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
         where = f"--python {brief(text)}: {brief(path)}"
         raise UsageError(f"{where} {why}. Give an interpreter, such as .venv/bin/python.") from error
-    environ = Interpreter(path, theirs=True).environ()
+    environ = Interpreter(path, user_owned=True).environ()
     try:
         done = subprocess.run(
             [str(path), "-c", PROBE],
-            capture_output=True, text=True, errors="replace", timeout=THEIR_LIMIT, stdin=subprocess.DEVNULL, env=environ,
+            capture_output=True, text=True, errors="replace", timeout=USER_LIMIT, stdin=subprocess.DEVNULL, env=environ,
         )  # fmt: skip
     except OSError as error:
         raise UsageError(f"--python {text}: {path} cannot be started: {error.strerror}.") from error
     except subprocess.TimeoutExpired as error:
-        raise UsageError(f"--python {text}: {path} gave no answer within {THEIR_LIMIT:g} s.") from error
-    said = re.fullmatch(r"(\d+)\.(\d+) .*", (done.stdout.strip().splitlines() or [""])[-1])
-    if done.returncode or said is None:
+        raise UsageError(f"--python {text}: {path} did not answer within {USER_LIMIT:g} s.") from error
+    answer = re.fullmatch(r"(\d+)\.(\d+) .*", (done.stdout.strip().splitlines() or [""])[-1])
+    if done.returncode or answer is None:
         first = (done.stderr.strip().splitlines() or [""])[0][:200].rstrip(".")
-        raise UsageError(f"--python {text}: {path} is no Python that runs{f' ({first})' if first else ''}.")
-    version = int(said[1]), int(said[2])
+        raise UsageError(
+            f"--python {text}: {path} is not a working Python interpreter{f' ({first})' if first else ''}."
+        )
+    version = int(answer[1]), int(answer[2])
     if version < OLDEST:
         raise UsageError(
-            f"--python {text}: this is Python {said[1]}.{said[2]}; a worker needs {OLDEST[0]}.{OLDEST[1]} or later."
+            f"--python {text}: this is Python {answer[1]}.{answer[2]}; a worker needs {OLDEST[0]}.{OLDEST[1]} or later."
         )
-    return path, f"{said[1]}.{said[2]}"
+    return path, f"{answer[1]}.{answer[2]}"
 
 
 def find(version: str) -> Path:
     """A working interpreter of that version (``"3.6"``).
 
-    Raises EnvironmentError_ if there is none in any of the places looked at.
+    Raises EnvironmentError_ if there is none in any of the places that are searched.
     """
     for candidate in _candidates(version):
-        found = probe(candidate, version)
-        if found is not None:
-            return found
+        path = probe(candidate, version)
+        if path is not None:
+            return path
     raise EnvironmentError_(
         f"there is no Python {version} on PATH, through uv or under pyenv's root ({_pyenv_root_text()}); "
         f"install it (`pyenv install {version}`) or put python{version} on PATH"
@@ -135,8 +139,8 @@ def probe(candidate: Path, version: str) -> Path | None:
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    said, _, path = done.stdout.strip().partition(" ")
-    return Path(path) if done.returncode == 0 and said == version and path else None
+    answer, _, path = done.stdout.strip().partition(" ")
+    return Path(path) if done.returncode == 0 and answer == version and path else None
 
 
 def running_version() -> str:
@@ -159,20 +163,20 @@ def uv_command() -> tuple[str, ...]:
         return (sys.executable, "-m", "uv")
     raise EnvironmentError_(
         "uv, which makes the environments, is not installed; "
-        "`pip install uv` or `pip install 'flop-reconcile[matrix]'` brings it"
+        "install it with `pip install uv` or `pip install 'flop-reconcile[matrix]'`"
     )
 
 
 def clean_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The process's variables for a command that belongs to another Python: without those that steer this one's
-    imports and warnings, with uv's downloads of Pythons switched off.  Index, proxy and certificate settings stay."""
+    """The process's variables for a command that belongs to another Python, without those that steer the imports and
+    warnings of this one, and with uv's downloads of Pythons switched off.  Index, proxy and certificate settings stay."""
     source = os.environ if environ is None else environ
-    kept = {name: value for name, value in source.items() if name not in DROPPED}
-    return {**kept, "UV_PYTHON_DOWNLOADS": "never", "UV_PYTHON_PREFERENCE": "only-system"}
+    variables = {name: value for name, value in source.items() if name not in DROPPED}
+    return {**variables, "UV_PYTHON_DOWNLOADS": "never", "UV_PYTHON_PREFERENCE": "only-system"}
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Lazily, so that uv is asked only where PATH has no answer."""
+    """Lazily, so that uv is asked only if PATH has no such Python."""
     if version == running_version():
         yield Path(sys.executable)
     for folder in os.environ.get("PATH", "").split(os.pathsep):
@@ -201,12 +205,12 @@ def _from_uv(version: str) -> Iterator[Path]:
 
 def _from_pyenv(version: str) -> Iterator[Path]:
     """pyenv's releases of that version, the newest patch first (3.8.18 before 3.8.2)."""
-    found = []
+    releases = []
     for folder in (_pyenv_root() / "versions").glob(f"{version}*"):
         match = re.fullmatch(re.escape(version) + r"(?:\.(\d+))?", folder.name)
         if match:
-            found.append((int(match[1] or 0), folder / "bin" / "python"))
-    yield from (path for _, path in sorted(found, reverse=True))
+            releases.append((int(match[1] or 0), folder / "bin" / "python"))
+    yield from (path for _, path in sorted(releases, reverse=True))
 
 
 def _pyenv_root() -> Path:

@@ -1,7 +1,7 @@
-"""Counters that somebody's environment lacks, lent by this one: links to packages that are Python alone.
+"""Lends the counters of this environment to a user's environment that lacks them: links to pure Python packages.
 
-What a counter needs of compiled packages (PyTorch, numpy) it finds there. Nothing is copied and nothing installed: the links
-go with the run's own folder.
+A counter finds the compiled packages that it needs (PyTorch, numpy) in the user's environment. Nothing is copied or installed:
+the links are removed with the run's folder.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from ..adapters import COUNTERS
 
 
 def lend(folder: Path, python: str) -> Path:
-    """Make ``folder`` hold the counters' packages of this environment that a Python of that version (``3.11``) can run."""
+    """Fill ``folder`` with the counters' packages of this environment that a Python of that version (``3.11``) can run."""
     folder.mkdir()
     for name in dict.fromkeys(counter.distribution for counter in COUNTERS.values() if counter.distribution):
-        found: dict[str, Distribution] = {}
-        _gather(name, found)
-        if all(_runs_on(python, dist) for dist in found.values()):
-            for dist in found.values():
+        packages: dict[str, Distribution] = {}
+        _gather(name, packages)
+        if all(_runs_on(python, dist) for dist in packages.values()):
+            for dist in packages.values():
                 _link(dist, folder)
     return folder
 
 
-def _gather(name: str, found: dict[str, Distribution]) -> None:
-    """That distribution and those it requires, as far as they are here and Python alone."""
+def _gather(name: str, packages: dict[str, Distribution]) -> None:
+    """Add that distribution and those that it requires, if they are installed here and pure Python."""
     key = canonicalize_name(name)
     try:
         dist = distribution(name)
     except PackageNotFoundError:
         return
-    if key in found or "Root-Is-Purelib: true" not in (dist.read_text("WHEEL") or ""):
+    if key in packages or "Root-Is-Purelib: true" not in (dist.read_text("WHEEL") or ""):
         return
-    found[key] = dist
+    packages[key] = dist
     for text in dist.requires or ():
         requirement = Requirement(text)
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            _gather(requirement.name, found)
+            _gather(requirement.name, packages)
 
 
 def _runs_on(python: str, dist: Distribution) -> bool:
@@ -50,7 +50,7 @@ def _runs_on(python: str, dist: Distribution) -> bool:
 
 
 def _link(dist: Distribution, folder: Path) -> None:
-    """Everything that the distribution has at the top of an import path: its packages, modules and metadata."""
+    """Link everything that the distribution has at the top of an import path: its packages, modules and metadata."""
     for top in {file.parts[0] for file in dist.files or ()} - {"..", "__pycache__"}:
         if not (folder / top).is_symlink():
             (folder / top).symlink_to(Path(str(dist.locate_file(top))).resolve())

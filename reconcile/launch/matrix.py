@@ -1,4 +1,4 @@
-"""One pair in several environments: every counter's total in each, and why neighbours differ, reconciled to residual 0."""
+"""One pair in several environments: every counter's total in each, and why neighbouring totals differ, to residual 0."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
-from . import cache as kept
-from .environments import CURRENT, Environment, EnvironmentError_, ensure
+from . import cache
+from .environments import CURRENT, Environment
 from .in_environment import counters_of, lender, traceless, with_trace, within
+from .interpreters import EnvironmentError_
+from .provision import ensure
 from .request import RunRequest
 from .runner import collect, conventions_of
 from .supervisor import Event, abandon
@@ -30,8 +32,8 @@ WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One environment: what ran there, reconciled, or why nothing did."""
+class EnvironmentResult:
+    """The reconciled run in one environment, or the reason why there is none."""
 
     environment: Environment
     state: State
@@ -42,11 +44,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixResult:
-    """All cells in their order, and the statements between neighbours of the same family of counters."""
+    """The results of all environments in their order, and the statements between neighbours of the same family of counters."""
 
     model: str
     convention: Convention
-    cells: tuple[Cell, ...]
+    cells: tuple[EnvironmentResult, ...]
     neighbours: tuple[Statement, ...]
     exit_code: int
 
@@ -60,54 +62,54 @@ def run_matrix(
 ) -> MatrixResult:
     """Run the pair of ``request`` in every environment, two at a time, and reconcile each and its neighbours.
 
-    An environment that cannot be made, or an interpreter that is missing, fails its own cell. Raises UsageError for a
+    If an environment cannot be made, or its interpreter is missing, only its own result is a failure. Raises UsageError for a
     pair or parameter that no environment could use, and for convention and formula files as the runner does.
     """
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         futures = [pool.submit(_collect, request, env, progress, say) for env in environments]
         try:
-            found = [future.result() for future in futures]
+            outcomes = [future.result() for future in futures]
         except BaseException:
             abandon(pool, futures)
             raise
-    here = next((c for env, c in zip(environments, found, strict=True) if env.name == CURRENT), None)
-    lender = here if isinstance(here, Collected) else _lender(request, found)
+    current = next((c for env, c in zip(environments, outcomes, strict=True) if env.name == CURRENT), None)
+    lender = current if isinstance(current, Collected) else _lender(request, outcomes)
     conventions = conventions_of(request)
     load()
     with scoped():
         load_formulas(request.formulas, request.timeout)
-        return _settled(environments, found, lender, convention, conventions)
+        return _settled(environments, outcomes, lender, convention, conventions)
 
 
-def _lender(request: RunRequest, found: Sequence[Collected | str]) -> Collected | None:
-    """The current environment's traces, where it is not in the matrix and others there are too old for a tracer."""
-    lost = dict.fromkeys(framework for c in found if isinstance(c, Collected) for framework in traceless(c))
-    return lender(request, list(lost)) if lost else None
+def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collected | None:
+    """The current environment's traces, if it is not in the matrix and other environments are too old for a tracer."""
+    untraced = dict.fromkeys(framework for c in outcomes if isinstance(c, Collected) for framework in traceless(c))
+    return lender(request, list(untraced)) if untraced else None
 
 
 def _settled(
     environments: Sequence[Environment],
-    found: Sequence[Collected | str],
+    outcomes: Sequence[Collected | str],
     lender: Collected | None,
     convention: Convention,
     conventions: Mapping[str, Convention],
 ) -> MatrixResult:
-    cells, whole_cells = [], []
-    for environment, collected in zip(environments, found, strict=True):
+    cells, takes = [], []
+    for environment, collected in zip(environments, outcomes, strict=True):
         if isinstance(collected, str):
-            cells.append(Cell(environment, State.FAILED, collected, None))
+            cells.append(EnvironmentResult(environment, State.FAILED, collected, None))
             continue
-        whole, borrowed = with_trace(collected, lender)
-        result = settle(whole, convention, conventions)
+        traced, borrowed = with_trace(collected, lender)
+        result = settle(traced, convention, conventions)
         state = State.FAILED if result.exit_code == EXIT_FAILED else State.EXPLAINED
         state = State.UNEXPLAINED if result.exit_code == EXIT_UNEXPLAINED else state
-        cells.append(Cell(environment, state, _reason(result), result, borrowed))
-        whole_cells.append((environment, whole))
-    if not whole_cells:
+        cells.append(EnvironmentResult(environment, state, _reason(result), result, borrowed))
+        takes.append((environment, traced))
+    if not takes:
         raise UsageError(
             "no environment could be used: " + "; ".join(f"{c.environment.name}: {c.reason}" for c in cells)
         )
-    neighbours = _neighbours(whole_cells, convention)
+    neighbours = _neighbours(takes, convention)
     model = next(c.result.model for c in cells if c.result is not None)
     return MatrixResult(model, convention, tuple(cells), neighbours, _exit_code(cells, neighbours))
 
@@ -115,37 +117,37 @@ def _settled(
 def _collect(
     request: RunRequest, env: Environment, progress: Callable[[str, Event], None], say: Callable[[str], None]
 ) -> Collected | str:
-    """What the workers of one environment found, or one sentence on why there is none."""
+    """The result of the workers of one environment, or one sentence on why there is none."""
     counters = counters_of(env)
-    path = kept.place(replace(request, counters=counters), env)
-    held = kept.find(path)
-    if held is not None:
-        say(f"{env.name}: what it found with this very tool, model and packages is kept")
-        return held
+    path = cache.path_of(replace(request, counters=counters), env)
+    cached = cache.find(path)
+    if cached is not None:
+        say(f"{env.name}: using the cached result of this tool, model and packages")
+        return cached
     try:
         python = ensure(env, say)
     except EnvironmentError_ as error:
         return str(error)
-    mine = replace(within(request, env, python), counters=counters)
+    inside = replace(within(request, env, python), counters=counters)
     try:
-        found = collect(mine, lambda event: progress(env.name, event))
-    except UsageError as error:  # a pair file this Python cannot read fails here, not everywhere
+        collected = collect(inside, lambda event: progress(env.name, event))
+    except UsageError as error:  # a pair file that this Python cannot read fails only in this environment
         return str(error)
-    kept.keep(path, found)
-    return found
+    cache.keep(path, collected)
+    return collected
 
 
 def _reason(result: RunResult) -> str:
-    lost = [f"{x.counter}: {x.reason}" for x in result.ledgers if x.reason]
+    missing = [f"{x.counter}: {x.reason}" for x in result.ledgers if x.reason]
     open_ = [f"{s.from_}: {s.reason}" for s in result.statements if s.state is State.UNEXPLAINED]
-    return "; ".join((lost or open_)[:2])
+    return "; ".join((missing or open_)[:2])
 
 
-def _neighbours(kept: Sequence[tuple[Environment, Collected]], convention: Convention) -> tuple[Statement, ...]:
-    """Statements from each counter to the same family's next one, in the order of the environments."""
+def _neighbours(takes: Sequence[tuple[Environment, Collected]], convention: Convention) -> tuple[Statement, ...]:
+    """Statements from each counter to the next one of the same family, in the order of the environments."""
     chains: dict[str, list[End]] = {}
     align = Alignment([])
-    for environment, collected in kept:
+    for environment, collected in takes:
         align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
         traces = {t.framework: t for t in collected.traces if isinstance(t, Trace)}
         for ledger in collected.ledgers:
@@ -157,7 +159,7 @@ def _neighbours(kept: Sequence[tuple[Environment, Collected]], convention: Conve
     )
 
 
-def _exit_code(cells: Sequence[Cell], neighbours: Sequence[Statement]) -> int:
+def _exit_code(cells: Sequence[EnvironmentResult], neighbours: Sequence[Statement]) -> int:
     if any(s.state is State.UNEXPLAINED for s in neighbours) or any(c.state is State.UNEXPLAINED for c in cells):
         return EXIT_UNEXPLAINED
     return EXIT_FAILED if any(c.state is State.FAILED for c in cells) else EXIT_OK

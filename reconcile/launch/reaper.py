@@ -1,12 +1,12 @@
-"""Stands between this tool and one of its workers: whatever way the worker, its code or the tool ends, nothing stays behind.
+"""A process between this tool and one of its workers: however the worker, its code or the tool ends, no process stays behind.
 
-Home starts ``python -I -S -c START TOLD`` (``command``) instead of the worker, which it starts in turn, confined where it
-loads somebody's file (``confine.py``). Orphans below it come to it (Linux: PR_SET_CHILD_SUBREAPER), so that it finds
-all that the worker has started, whatever session, folder or variables they have given themselves. It ends as the worker has
-ended. Signals to it: SIGTERM is to end it all now, SIGABRT is for the worker, which says then where it is.
+Home starts ``python -I -S -c START JOB`` (``command``) instead of the worker. The reaper then starts the worker, confined if it
+loads a user's file (``confine.py``). Orphans below the reaper become its children (Linux: PR_SET_CHILD_SUBREAPER), so it finds
+every process that the worker has started, whatever session, folder or variables that process has set. It ends as the worker
+ended. It takes two signals: SIGTERM ends everything now, and SIGABRT is passed to the worker, which then reports where it is.
 
-Its standard input is a pipe from home, which nobody writes to and which closes when home is gone: killed, say, so that it could
-not remove its folder either.
+Its standard input is a pipe from home that nobody writes to. It closes when home has ended, for instance because home was
+killed; the reaper then also removes the run's folder.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from pathlib import Path
 from typing import Any
 
 START = (
-    "import json, sys; told = json.loads(sys.argv[1]); sys.path += told['paths']; "
-    "from reconcile.launch.reaper import main; main(told)"
+    "import json, sys; job = json.loads(sys.argv[1]); sys.path += job['paths']; "
+    "from reconcile.launch.reaper import main; main(job)"
 )
 LIBRARIES = ("landlock", "pyseccomp")
-"""What confining takes, beside the standard library."""
+"""The packages that confining needs, beside the standard library."""
 CONFINED = "confined.json"
-"""Left in the worker's folder: what ``confine`` has said."""
+"""File in the worker's folder with the result of ``confine``."""
 
 SUBREAPER, DEATH = 36, 1
 """PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG (linux/prctl.h)."""
 PATIENCE = 10.0
-"""Seconds in which everything that gets SIGKILL is gone, unless the system holds it."""
+"""Seconds within which every process that gets SIGKILL has ended, unless the system keeps it."""
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def command(worker: Sequence[str], run: Path, confined: Path | None, accelerators: bool) -> list[str]:
-    """How to start this with that worker. ``run`` is removed if home is killed, and a ``confined`` worker writes only there."""
+    """The command of a reaper with that worker. ``run`` is removed if home is killed; a worker may write only to ``confined``."""
     specs = [importlib.util.find_spec(name) for name in LIBRARIES]
     packages = [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]
     paths = [Path(__file__).parents[2], *(p.parents[1] if p.name == "__init__.py" else p.parent for p in packages)]
-    told = {
+    job = {
         "paths": [str(path) for path in paths],
         "worker": list(worker),
         "home": os.getpid(),
@@ -55,20 +55,20 @@ def command(worker: Sequence[str], run: Path, confined: Path | None, accelerator
         "confined": str(confined or ""),
         "accelerators": accelerators,
     }
-    return [sys.executable, "-I", "-S", "-c", START, json.dumps(told)]
+    return [sys.executable, "-I", "-S", "-c", START, json.dumps(job)]
 
 
-def main(told: dict[str, Any]) -> None:
-    """Start the worker, wait until it, home or somebody's patience ends, and leave nothing."""
+def main(job: dict[str, Any]) -> None:
+    """Start the worker, wait until it has ended or is to be ended, and leave no process behind."""
     _prctl(SUBREAPER, 1)
     awake = _signals()
     me = os.getpid()
     worker = os.fork()
     if not worker:
-        _become(told, me)
+        _become(job, me)
     status = _end_all(worker, _wait(worker, awake))
-    if _orphaned(told["home"]):
-        shutil.rmtree(told["run"], ignore_errors=True)
+    if _orphaned(job["home"]):
+        shutil.rmtree(job["run"], ignore_errors=True)
     _end_as(status)
 
 
@@ -78,7 +78,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _signals() -> int:
-    """Have signals written to a pipe; its end to read from."""
+    """Have signals written to a pipe. Returns the end to read from."""
     awake, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -87,8 +87,8 @@ def _signals() -> int:
     return awake
 
 
-def _become(told: dict[str, Any], parent: int) -> None:
-    """Be the worker: a session of its own, that dies with this one's parent."""
+def _become(job: dict[str, Any], parent: int) -> None:
+    """Become the worker, in a session of its own; it is killed when its parent, the reaper, ends."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -97,30 +97,30 @@ def _become(told: dict[str, Any], parent: int) -> None:
         _prctl(DEATH, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-        if told["confined"]:
+        if job["confined"]:
             from .confine import confine
 
-            held = confine(told["confined"], told["accelerators"])
-            note = Path(told["confined"], CONFINED + ".part")
-            note.write_text(json.dumps(held), encoding="utf-8")
+            reasons = confine(job["confined"], job["accelerators"])
+            note = Path(job["confined"], CONFINED + ".part")
+            note.write_text(json.dumps(reasons), encoding="utf-8")
             note.replace(note.with_suffix(""))
-        os.execv(told["worker"][0], told["worker"])
+        os.execv(job["worker"][0], job["worker"])
     except OSError as error:
-        os.write(2, f"{told['worker'][0]} cannot be started: {error.strerror}.\n".encode())
+        os.write(2, f"{job['worker'][0]} cannot be started: {error.strerror}.\n".encode())
     finally:
         os._exit(127)
 
 
 def _wait(worker: int, awake: int) -> int | None:
-    """Until the worker has ended (how, as ``waitpid`` says it), or there is reason to end it."""
+    """Wait until the worker has ended, and return its status from ``waitpid``; None if it is to be ended now."""
     while True:
         ready, _, _ = select.select([0, awake], [], [])
         if 0 in ready and not os.read(0, 1024):
             return None
-        heard = os.read(awake, 1024) if awake in ready else b""
-        if signal.SIGABRT in heard:
+        signals = os.read(awake, 1024) if awake in ready else b""
+        if signal.SIGABRT in signals:
             os.kill(worker, signal.SIGABRT)
-        if any(number in heard for number in ENDING):
+        if any(number in signals for number in ENDING):
             return None
         ended = 1
         while ended:
@@ -130,7 +130,7 @@ def _wait(worker: int, awake: int) -> int | None:
 
 
 def _end_all(worker: int, status: int | None) -> int:
-    """End what descends from this process, until nothing does; how the worker has ended."""
+    """End all descendants of this process, until there are none. Returns the worker's status."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -139,30 +139,30 @@ def _end_all(worker: int, status: int | None) -> int:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         try:
-            ended, its = os.waitpid(-1, os.WNOHANG)
+            ended, exit_status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             break
         if ended == worker:
-            status = its
+            status = exit_status
         if not ended:
             time.sleep(0.005)
     return signal.SIGKILL if status is None else status
 
 
 def _descendants() -> list[int]:
-    """The processes below this one, where the system lists processes."""
+    """The descendants of this process, if the system lists processes."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parents[int(stat.parent.name)] = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
-    found = [os.getpid()]
-    for parent in found:
-        found.extend(child for child, its in parents.items() if its == parent)
-    return found[1:]
+    family = [os.getpid()]
+    for ancestor in family:
+        family.extend(child for child, parent in parents.items() if parent == ancestor)
+    return family[1:]
 
 
 def _orphaned(home: int) -> bool:
-    """Whether home is gone: its end of the pipe closes a moment before it is nobody's parent any more."""
+    """Whether home has ended: its end of the pipe closes a moment before this process gets another parent."""
     if not select.select([0], [], [], 0)[0]:
         return False
     until = time.monotonic() + 1
@@ -172,7 +172,7 @@ def _orphaned(home: int) -> bool:
 
 
 def _end_as(status: int) -> None:
-    """End as the worker did, so that whoever waits for this process need not know that there were two."""
+    """End as the worker did, so that the process that waits for this one need not know that there were two."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

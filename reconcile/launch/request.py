@@ -1,7 +1,7 @@
 """The options of a run, declared once, and the request that they make.
 
-The command line (cli/options.py), Python (api.py), the pytest plugin, sweeps (sweep/cells.py) and the command that gets a
-run again (cli/again.py) all read ``OPTIONS``; ``run_request`` alone makes a ``RunRequest``.
+The command line (cli/options.py), Python (api.py), the pytest plugin, sweeps (sweep/cells.py) and the command that repeats a
+run (cli/again.py) all read ``OPTIONS``. Only ``run_request`` makes a ``RunRequest`` of them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ if TYPE_CHECKING:
 PASSES = ("forward", "training")
 OPTIMIZERS = ("sgd", "adam")
 TOGETHER = 2
-"""Models that one run compares."""
+"""The number of models that one run compares."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run. ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds
-    per counter; ``factories`` (framework -> ``module:function``) and ``inputs`` take the model's place where somebody has one
-    of their own, and ``files`` where that is a file; ``mapping`` is a file that says
-    which layers of two such models belong together; ``arguments`` are what the factories are called with, by name;
-    ``formulas`` are Python files that register work formulas;
-    ``python`` is the interpreter to run in ('' for this one), and ``theirs`` its version if it is of the user's own environment;
-    ``training`` is the optimiser of a training step, '' for a call of the model; without ``trace`` the ledgers are to be
-    held against a trace from elsewhere; ``every_convention`` reconciles under the other conventions, too."""
+    """What to run.
+
+    ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds per counter. For a user's
+    own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
+    that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
+    arguments of the factories; ``formulas`` are Python files that register work formulas. ``python`` is the interpreter to run
+    in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
+    optimiser of a training step, '' for a call of the model. Without ``trace`` the ledgers are compared with a trace from
+    another run; ``every_convention`` reconciles under the other conventions as well.
+    """
 
     model: str = ""
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +49,7 @@ class RunRequest:
     timeout: float = 600
     formulas: tuple[Path, ...] = ()
     python: str = ""
-    theirs: str = ""
+    user_python: str = ""
     trace: bool = True
     training: str = ""
     factories: Mapping[str, str] = field(default_factory=dict)
@@ -59,12 +61,12 @@ class RunRequest:
     mapping: Path | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a time limit that is none."""
+        """Raises UsageError for a time limit that is not a positive number of seconds."""
         seconds(self.timeout)
 
 
 class Kind(Enum):
-    """What the text of an option is."""
+    """The kind of value that an option takes."""
 
     TEXT = "text"
     FLAG = "flag"
@@ -75,11 +77,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``name`` follows the dashes, ``parameter`` is what functions call it.
+    """``name`` follows the dashes, and ``parameter`` is the name of the option as an argument of functions.
 
-    ``field`` is the field of a RunRequest that it decides, '' for an option that acts elsewhere, and ``read`` makes that
-    field's value of the option's.  ``report`` says whether it decides what a report says, ``baseline`` whether it decides
-    what a baseline holds.
+    ``field`` is the field of a RunRequest that the option sets, '' if it sets none, and ``read`` turns the option's value into
+    that field's.  ``report`` says whether the option changes a report, and ``baseline`` whether it changes a baseline.
     """
 
     name: str
@@ -95,12 +96,12 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """As it is typed: ``--timeout``."""
+        """The option as a user types it: ``--timeout``."""
         return f"--{self.name}"
 
 
 def words(flag: str, value: Any, shown: Callable[[Any], str] = str) -> list[str]:
-    """The words of a command that give the option this value."""
+    """The words of a command line that give the option this value."""
     if value is True:
         return [flag]
     if isinstance(value, Mapping):
@@ -154,79 +155,83 @@ OPTIONS = {
         Option("verbose", "verbose", kind=Kind.FLAG, default=False, report=False),
     )
 }
-"""Every option that more than one command or interface has, in the order of a command, without those of the frameworks."""
+"""Every option that several commands or interfaces share, in the order of a command line, without those of the frameworks."""
 
 
 def model_options() -> dict[str, Option]:
-    """The options that name a model of a framework, in the order of ``--help``. Raises UsageError for a framework whose name
-    cannot be that of an option."""
+    """The options that name a framework's model, in the order of ``--help``.
+
+    Raises UsageError for a framework whose name cannot be the name of an option.
+    """
     taken = {word for option in OPTIONS.values() for word in (option.name, option.parameter)}
     for record in frameworks().values():
         if not record.name.isidentifier() or record.name in taken:
             raise UsageError(
-                f"the framework {record.title} is registered as {record.name!r}, and no option --{record.name} can be made "
-                "for it: its package has to give it a name of letters that no other option has."
+                f"the framework {record.title} is registered as {record.name!r}, which cannot be the option --{record.name}: "
+                "its package must give it a name of letters that no other option has."
             )
     ordered = sorted(frameworks().values(), key=lambda record: record.order)
     return {record.name: Option(record.name, record.name, "factories") for record in ordered}
 
 
 def by_parameter() -> dict[str, Option]:
-    """All options by what functions call them, in the order of a command."""
+    """All options by their parameter names, in the order of a command line."""
     first, *rest = OPTIONS.values()
     return {option.parameter: option for option in (first, *model_options().values(), *rest)}
 
 
 def flags(which: Callable[[Option], bool]) -> set[str]:
-    """The options that are so, as they are typed."""
+    """The options for which ``which`` is true, as a user types them."""
     return {option.flag for option in by_parameter().values() if which(option)}
 
 
 def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the given options that name a model: framework -> what it names, in the order of the frameworks."""
+    """The models among the given options: framework -> the option's value, in the order of the frameworks."""
     return {name: given[name] for name in frameworks() if given.get(name) is not None}
 
 
 def at_most_two(models: Collection[str]) -> None:
-    """Raise UsageError for models of more frameworks than are compared with each other."""
+    """Raise UsageError for models of more frameworks than one run compares."""
     if len(models) > TOGETHER:
-        raise UsageError(f"models in {', '.join(models)} are compared two at a time: leave one out.")
+        raise UsageError(
+            f"reconcile compares two models at a time, and you gave models in {', '.join(models)}: leave one out."
+        )
 
 
 def training(pass_: str, optimizer: str | None) -> str:
-    """The optimiser of a training step, '' for a call of the model. Raises UsageError for names that are none."""
+    """The optimiser of a training step, '' for a call of the model. Raises UsageError for unknown names."""
     if pass_ not in PASSES:
         raise unknown("pass", pass_, PASSES)
     if optimizer is not None and optimizer not in OPTIMIZERS:
         raise unknown("optimizer", optimizer, OPTIMIZERS)
     if optimizer and pass_ != "training":
         raise UsageError(
-            'an optimizer is that of a training step: give --pass training (pass_="training" in Python), too.'
+            'an optimizer applies only to a training step: add --pass training (pass_="training" in Python).'
         )
     return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
 
 
-def run_request(**given: Any) -> RunRequest:
-    """The request that these options make, by what functions call them; None is an option that was not given.
+def run_request(**options: Any) -> RunRequest:
+    """The request that these options make. They have their parameter names; None is an option that was not given.
 
     Raises UsageError for a value that cannot be read, and TypeError for an option that a request does not have.
     """
     known = by_parameter()
-    stray = [name for name in given if name not in known or not known[name].field]
+    stray = [name for name in options if name not in known or not known[name].field]
     if stray:
         raise TypeError(f"a request has no option {', '.join(stray)}")
-    there = {name: value for name, value in given.items() if value is not None}
-    values = {known[name].field: read(value) for name, value in there.items() if (read := known[name].read)}
-    models = models_of(there)
-    held = _files(models, there.get("trust_file", False), there.get("signature", "")) if models else {}
-    step = training(there.get("pass_", PASSES[0]), there.get("optimizer"))
-    return RunRequest(**values, factories=models, files=held, training=step)
+    given = {name: value for name, value in options.items() if value is not None}
+    values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
+    models = models_of(given)
+    files = _files(models, given.get("trust_file", False), given.get("signature", "")) if models else {}
+    optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
+    return RunRequest(**values, factories=models, files=files, training=optimizer)
 
 
 def _files(models: Mapping[str, str], trusted: bool, signature: str) -> dict[str, ModelFile]:
-    """What is to be loaded of the models that are files. Raises UsageError for a name that is neither file nor factory."""
+    """The models that are files. Raises UsageError for a name that is neither a file nor a factory."""
     from . import user_models
 
     named = {name: user_models.given(name, where, trusted=trusted) for name, where in models.items()}
-    held = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
-    return {name: file._replace(trusted=trusted, signature=signature) for name, file in held.items()}
+    files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
+    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}

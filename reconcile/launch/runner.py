@@ -1,4 +1,4 @@
-"""The runner: starts a worker per framework, side by side, watches over them, and hands what they found to the engine."""
+"""The runner: starts a worker per framework, side by side, supervises them, and passes their traces and ledgers to the engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 def run(
     request: RunRequest, progress: Callable[[Event], None] = lambda _event: None, take: Collect | None = None
 ) -> RunResult:
-    """Run the counters of a pair and reconcile what they say; ``take`` is another way to run them than ``collect``.
+    """Run the counters of a pair and reconcile their results; ``take`` replaces ``collect`` as the way to run them.
 
     Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
     """
@@ -45,56 +45,58 @@ def run(
     load()
     with scoped():
         load_formulas(request.formulas, request.timeout)
-        found = (take or collect)(request, progress)
+        collected = (take or collect)(request, progress)
         settled = settle_each if request.every_convention else settle
-        return settled(found, convention, conventions, request.mapping)
+        return settled(collected, convention, conventions, request.mapping)
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
-    """Run the workers and read what they leave. Raises UsageError as ``run`` does."""
+    """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
     counters = _counters(request)
-    what = _model(request)
+    models = _models(request)
     with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
-        meta, found = _collect(request, what, counters, Path(folder), progress)
-    traces, ledgers = _records(meta, counters, found, request)
+        meta, outcomes = _collect(request, models, counters, Path(folder), progress)
+    traces, ledgers = _records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
 
 
 def conventions_of(request: RunRequest) -> dict[str, Convention]:
     """The built-in conventions and those of the request's files. Raises UsageError as load_conventions does."""
-    found = dict(BUILT_IN)
+    conventions = dict(BUILT_IN)
     for file in request.convention_files:
-        found.update(load_conventions(file))
-    return found
+        conventions.update(load_conventions(file))
+    return conventions
 
 
-def _model(request: RunRequest) -> dict[str, dict[str, Any]]:
-    """The fields of each framework's request that name the model: a pair file with its parameters, or a model of the user's."""
+def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
+    """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if request.factories:
         models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
-    ours = request.model in pairs.zoo_names()
-    own = () if ours else (os.path.dirname(file), *paths)
-    return {name: {"pair": file, "overrides": dict(request.overrides), "paths": own} for name in frameworks()}
+    in_zoo = request.model in pairs.zoo_names()
+    folders = () if in_zoo else (os.path.dirname(file), *paths)
+    return {name: {"pair": file, "overrides": dict(request.overrides), "paths": folders} for name in frameworks()}
 
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
-    found = _counters_of(request)
+    counters = _counters_of(request)
     if not request.training:
-        return found
+        return counters
     untrained = next((title(name) for name in request.factories if not frameworks()[name].trains), "")
     if untrained:
-        raise UsageError(f"--pass training does not go with {untrained}: no training step of such a model is traced.")
-    other = next((name for name in found if COUNTERS[name].recipe), "")
-    if other:
-        raise UsageError(f"{other} builds the model another way, and that one's training step is not traced.")
-    if request.files:
         raise UsageError(
-            "--pass training takes a model that code makes (MODULE:FUNCTION), not a file that was written."
+            f"--pass training does not work with {untrained}: a training step of such a model cannot be traced."
         )
-    return found
+    other = next((name for name in counters if COUNTERS[name].recipe), "")
+    if other:
+        raise UsageError(
+            f"{other} builds the model in another way, and a training step of that model cannot be traced."
+        )
+    if request.files:
+        raise UsageError("--pass training needs a model that code makes (MODULE:FUNCTION), not a model file.")
+    return counters
 
 
 def _counters_of(request: RunRequest) -> tuple[str, ...]:
@@ -109,12 +111,12 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
     recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
         alone = ", ".join(name for name in chosen if COUNTERS[name].recipe)
-        raise UsageError(f"{alone} builds the model another way and has a trace of its own: run it without the others.")
+        raise UsageError(f"{alone} builds the model in another way and has its own trace: run it without the others.")
     return chosen
 
 
 def pair_file(model: str) -> str:
-    """Path of the pair file a model's name or path means. Raises UsageError, with the nearest names."""
+    """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
     path = pairs.pair_path(model)
     if not os.path.isfile(path):
         if path.endswith(".py") and model.endswith(".py"):
@@ -125,36 +127,36 @@ def pair_file(model: str) -> str:
 
 def _collect(
     request: RunRequest,
-    what: Mapping[str, Mapping[str, Any]],
+    models: Mapping[str, Mapping[str, Any]],
     counters: tuple[str, ...],
     folder: Path,
     progress: Callable[[Event], None],
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
-    """Run one supervisor per framework, side by side; {framework: {task: outcome}} and the pair's own words."""
+    """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = {}
     tool = zipapp.pack(folder)
-    lent = str(lend(folder / "lent", request.theirs)) if request.theirs else ""
-    python = Interpreter(Path(request.python), bool(request.theirs)) if request.python else Interpreter()
-    known = {record.name: record.package for record in frameworks().values()}
+    lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
+    python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
+    packages = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
-        mine = [c for c in counters if COUNTERS[c].framework == framework.name]
+        own_counters = [c for c in counters if COUNTERS[c].framework == framework.name]
         counted = any(counter.framework == framework.name and counter.default for counter in COUNTERS.values())
-        if not mine and (counted or framework.name not in request.factories):
-            continue  # nobody asked for a counter there
-        seeing = [c for c in mine if not (request.training and COUNTERS[c].blind)]
+        if not own_counters and (counted or framework.name not in request.factories):
+            continue  # no counter of this framework was asked for
+        seeing = [c for c in own_counters if not (request.training and COUNTERS[c].blind)]
         body = WorkerRequest(
             framework=framework,
             tasks=(TRACE, *seeing) if request.trace else tuple(seeing),
             out="",
             counters=counters_of_request(seeing),
-            known=known,
+            known=packages,
             lent=lent,
             brought=_brought(framework),
             device=request.device,
-            recipe=COUNTERS[mine[0]].recipe if mine and not request.factories else "",
+            recipe=COUNTERS[own_counters[0]].recipe if own_counters and not request.factories else "",
             training=request.training,
             lacking=lacking(framework, request),
-            **what[framework.name],
+            **models[framework.name],
         )
         supervisors[framework.name] = Supervisor(
             body, folder / framework.name, request.timeout, progress, tool, python, folder
@@ -164,29 +166,29 @@ def _collect(
             futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
             for ended in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
                 ended.result()
-            found = {name: future.result() for name, future in futures.items()}
+            outcomes = {name: future.result() for name, future in futures.items()}
         except BaseException:
             for supervisor in supervisors.values():
                 supervisor.stop()
             raise
     metas = [s.meta for s in supervisors.values() if s.meta is not None]
     if not metas:
-        reason = next(o.reason for outcomes in found.values() for o in outcomes.values())
+        reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
         raise UsageError(f"the model could not be read in any worker: {reason}.")
-    return metas[0], found
+    return metas[0], outcomes
 
 
 def _records(
     meta: Mapping[str, Any],
     counters: tuple[str, ...],
-    found: Mapping[str, Mapping[str, Outcome]],
+    outcomes: Mapping[str, Mapping[str, Outcome]],
     request: RunRequest,
 ) -> tuple[list[Trace | Missing], list[Ledger | Missing]]:
     traces: list[Trace | Missing] = []
-    for framework in (f for f in meta["frameworks"] if f in found):
-        if TRACE not in found[framework]:
+    for framework in (f for f in meta["frameworks"] if f in outcomes):
+        if TRACE not in outcomes[framework]:
             continue
-        outcome = found[framework][TRACE]
+        outcome = outcomes[framework][TRACE]
         if isinstance(outcome.record, Trace):
             traces.append(outcome.record)
         else:
@@ -197,7 +199,7 @@ def _records(
         if request.training and COUNTERS[name].blind:
             ledgers.append(unseeing(name))
         elif framework in meta["frameworks"]:
-            outcome = found[framework][name]
+            outcome = outcomes[framework][name]
             if isinstance(outcome.record, Ledger):
                 ledgers.append(outcome.record)
             else:
@@ -206,26 +208,28 @@ def _records(
 
 
 def unseeing(name: str) -> Missing:
-    """What stands for the ledger of a counter that cannot see a training step."""
+    """The replacement for the ledger of a counter that cannot see a training step."""
     counter = COUNTERS[name]
     return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
 
 
 def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Where each counter's capture is, and what one imports of the counter: the field of a worker's request."""
+    """Each counter's capture module and the package that it imports, for the field of a worker's request."""
     return {name: (relative(COUNTERS[name].module), COUNTERS[name].package) for name in counters}
 
 
 def _brought(framework: Framework) -> dict[str, str]:
-    """The package of an outside adapter, with the folder that holds it: a worker finds it there."""
+    """The package of an outside adapter with its folder, in which a worker finds it."""
     return {framework.adapter.partition(".")[0]: framework.folder} if framework.folder else {}
 
 
 def lacking(framework: Framework, request: RunRequest) -> str:
-    """What to say, and to do, where a framework is not installed."""
+    """The sentence for a framework that is not installed, with the remedy."""
     name = framework.title
-    if request.theirs:
-        return f"{name} is not installed for {request.python}; install it there, or name another with --python."
+    if request.user_python:
+        return (
+            f"{name} is not installed for {request.python}; install it there, or choose another Python with --python."
+        )
     package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
     return f"{name} is not installed in this environment; install it with: pip install {package}"
 
@@ -237,7 +241,7 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
     if package and name in COUNTERS and package == COUNTERS[name].package:
-        where = f"for {request.python}" if request.theirs else "in this environment"
+        where = f"for {request.python}" if request.user_python else "in this environment"
         reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
     if package == record.package:

@@ -24,16 +24,16 @@ from .interpreters import Interpreter
 
 POLL = 0.02
 GRACE = 3.0
-"""Seconds that a worker which ran into its time limit gets to write down where it was."""
+"""Seconds that a worker gets after its time limit to write down where it was."""
 CLEARING = 2 * reaper.PATIENCE
-"""Seconds that its reaper gets to end a worker and what that has started."""
+"""Seconds that the reaper gets to end a worker and all processes that it has started."""
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
-"""Variables of folders that frameworks write to, beside the one for temporary files: a confined worker has its own."""
+"""Variables for folders that frameworks write to, beside the one for temporary files. A confined worker gets its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Progress: phase is loading, started, done or failed; or confined, where task is what keeps a file's worker in."""
+    """Progress. ``phase`` is loading, started, done or failed; or confined, and then ``task`` says how the worker is confined."""
 
     framework: str
     task: str
@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one task: a record, or why there is none (and the package that is missing, if that is why)."""
+    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason)."""
 
     record: Trace | Ledger | None
     reason: str = ""
@@ -50,9 +50,9 @@ class Outcome:
 
 
 class Supervisor:
-    """Runs tasks in a worker process; starts another for the rest when one dies. ``meta`` is set once it is known.
+    """Runs tasks in a worker process, and starts another for the rest if one dies. ``meta`` is set once it is known.
 
-    ``run`` is the folder of the whole run, which goes where this process is killed; none for ``folder`` alone.
+    ``run`` is the folder of the whole run, which is removed if this process is killed; None stands for ``folder``.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Supervisor:
         self.run_folder = run or folder
         self.python = python
         self.meta: dict[str, Any] | None = None
-        self._own = request.model is not None and request.file is None
+        self._is_factory = request.model is not None and request.file is None
         self._confined = request.file is not None and not request.file.trusted
-        self._trial = ""  # "due" once a process has died of a model of the user's own, "held" after that
+        self._trial = ""  # "due" once a process has died with a user's own model in it, "done" after that
         self._succeeded = False
-        self._died = ""  # how a process ended in which a model was traced on meta: it is traced on the CPU then
+        self._died = ""  # how a process ended that traced a model on meta: the model is then traced on the CPU
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -106,7 +106,7 @@ class Supervisor:
         return done
 
     def _round(self, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
-        """One process: as many tasks as it gets through. At least one outcome comes back, or a plain call is due."""
+        """Run as many tasks as one process can. Returns at least one outcome, unless a plain call is due."""
         mark = uuid.uuid4().hex
         try:
             with self._start(folder, tasks, mark) as self._process:
@@ -118,21 +118,21 @@ class Supervisor:
             sweep(mark)
 
     def _watch(self, process: subprocess.Popen[bytes], folder: Path, tasks: list[str]) -> dict[str, Outcome]:
-        current, theirs, since = "", "", time.monotonic()
-        seen = 0
+        current, user_code, since = "", "", time.monotonic()
+        events_read = 0
         late = False
-        heard = not self._confined
+        confinement_told = not self._confined
         while True:
             ended = process.poll() is not None
-            events = _events(folder, seen)
-            seen += len(events)
-            for said in events:
+            events = _events(folder, events_read)
+            events_read += len(events)
+            for event in events:
                 since = time.monotonic()
-                theirs = said.get("theirs", "")
-                if "phase" in said:
-                    current = said["task"] if said["phase"] == "started" else current
-                    self.progress(Event(self.framework, said["task"], said["phase"]))
-            heard = heard or self._read_confined(folder)
+                user_code = event.get("theirs", "")
+                if "phase" in event:
+                    current = event["task"] if event["phase"] == "started" else current
+                    self.progress(Event(self.framework, event["task"], event["phase"]))
+            confinement_told = confinement_told or self._read_confined(folder)
             self._read_meta(folder)
             if ended:
                 self._read_refusal(folder)
@@ -149,7 +149,7 @@ class Supervisor:
         status = process.wait()
         if not self.tasks:
             return {}
-        self._trial = "held" if self._trial else ""
+        self._trial = "done" if self._trial else ""
         done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
         if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
             self._blame_file(
@@ -158,15 +158,15 @@ class Supervisor:
         if len(done) < len(tasks) and not self._stopped.is_set():
             death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
             log = Log.read(folder, late)
-            if theirs and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
-                longer = "; --timeout SECONDS gives it longer" if late else ""
-                raise refused(f"{theirs.rstrip(',')}: {death}{log.place}{longer}.", folder)
-            self._trial = self._trial or ("due" if self._own and not theirs else "")
+            if user_code and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
+                longer = "; --timeout SECONDS gives it more time" if late else ""
+                raise refused(f"{user_code.rstrip(',')}: {death}{log.location}{longer}.", folder)
+            self._trial = self._trial or ("due" if self._is_factory and not user_code else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
             if current == TRACE and self.request.framework.retraced and not self._died:
                 self._died = death
             else:
-                done[stuck] = Outcome(None, f"{death}{log.place}{log.last_words}")
+                done[stuck] = Outcome(None, f"{death}{log.location}{log.last_words}")
                 self.progress(Event(self.framework, stuck, "failed"))
         return done
 
@@ -190,11 +190,11 @@ class Supervisor:
             )
 
     def _read_confined(self, folder: Path) -> bool:
-        """Tell what keeps a file's worker in, once that is known."""
+        """Report how the worker is confined, once that is known."""
         path = folder / reaper.CONFINED
         if not path.exists():
             return False
-        self.progress(Event(self.framework, confine.said(json.loads(path.read_text(encoding="utf-8"))), "confined"))
+        self.progress(Event(self.framework, confine.sentence(json.loads(path.read_text(encoding="utf-8"))), "confined"))
         return True
 
     def _read_meta(self, folder: Path) -> None:
@@ -213,23 +213,23 @@ class Supervisor:
         """Raise UsageError if the user's own code cannot be used."""
         path = folder / "refused.json"
         if path.exists():
-            said = json.loads(path.read_text(encoding="utf-8"))
-            raise refused(said["error"], folder, self.framework if said["declined"] else "")
+            refusal = json.loads(path.read_text(encoding="utf-8"))
+            raise refused(refusal["error"], folder, self.framework if refusal["declined"] else "")
 
     def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
-        """Have a worker write down where it is: it does so when it is aborted."""
+        """Abort the worker, so that it writes down where it is."""
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.send_signal(signal.SIGABRT)
             process.wait(GRACE)
 
     def _blame_file(self, reason: str) -> None:
-        """Raise UsageError where a worker died of the model file that it was to load: what it may use up is limited."""
+        """Raise UsageError if a worker died while it loaded a model file: its memory and time are limited."""
         model = self.request.model
         if model is not None and model.file is not None and not self._stopped.is_set():
             raise UsageError(f"{model.factory} cannot be loaded: {reason}.")
 
     def _kill(self) -> None:
-        """Have the reaper end the worker and what it has started."""
+        """Have the reaper end the worker and all processes that it has started."""
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()
@@ -241,11 +241,11 @@ class Supervisor:
 
 
 RUNNING: set[Supervisor] = set()
-"""Those at work in this process, in whatever thread."""
+"""The supervisors that are at work in this process, in any thread."""
 
 
 def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
-    """Start nothing more of these, and end the workers of what has started: nobody waits for what is found."""
+    """Start no more of these futures, and end the workers of those that have started, because nobody waits for their results."""
     pool.shutdown(wait=False, cancel_futures=True)
     while not all(future.done() for future in futures):
         for supervisor in tuple(RUNNING):

@@ -1,9 +1,9 @@
-"""System calls that a confined process may make: what Python and the frameworks compute, read and wait with.
+"""System calls that a confined process may make: those with which Python and the frameworks compute, read and wait.
 
-A list of what is allowed, after that of container runtimes (moby, profiles/seccomp/default.json), and shorter: no sockets but
-the two ends of a pipe, no devices, no namespaces, no other process to look into, no permissions or times to change. Any call
-that is not named does not exist there (ENOSYS), so that programs do what they do on an older kernel. A name that the machine
-or its libseccomp does not know is left out, which forbids it.
+The list follows that of container runtimes (moby, profiles/seccomp/default.json) and is shorter: no sockets except the two
+ends of a pipe, no devices, no namespaces, no access to other processes, no changes of permissions or times. Any call that is
+not listed fails as if it did not exist (ENOSYS), so programs behave as on an older kernel. A name that the machine or its
+libseccomp does not know is left out, which forbids it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ newfstatat open openat openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 
 rename renameat renameat2 rmdir sendfile splice stat statfs statx sync_file_range tee truncate umask unlink unlinkat vmsplice
 write writev
 """
-"""Where they may write is not decided here."""
+"""Landlock, not this list, decides where a process may write."""
 
 MEMORY = """
 brk get_mempolicy madvise mbind membarrier memfd_create mincore mlock mlock2 mlockall mmap mprotect mremap msync munlock
@@ -42,7 +42,7 @@ timerfd_gettime timerfd_settime times
 CONNECTED = """
 getpeername getsockname getsockopt recvfrom recvmmsg recvmsg sendmmsg sendmsg sendto setsockopt shutdown
 """
-"""For the two ends of a ``socketpair``, which is the only way to a socket."""
+"""For the two ends of a ``socketpair``, which is the only way to get a socket."""
 
 ALLOWED = FILES + MEMORY + PROCESSES + WAITING + CONNECTED
 
@@ -51,4 +51,4 @@ accept accept4 bind chmod chown connect fchmod fchmodat fchmodat2 fchown fchowna
 listen lremovexattr lsetxattr mknod mknodat process_vm_readv process_vm_writev ptrace removexattr setxattr socket symlink
 symlinkat tkill utime utimensat utimes
 """
-"""Calls that programs are prepared to be denied (EPERM), and not to miss."""
+"""Calls that programs expect to be denied (EPERM), but not to be missing."""

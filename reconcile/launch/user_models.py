@@ -1,4 +1,4 @@
-"""A model of the user's own, as it is named on the command line: its factory, and the inputs to call it with."""
+"""A user's own model as the command line names it: its factory or file, and the inputs to call it with."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def factory(framework: str, text: str, option: str = "") -> str:
-    """``package.module:function`` as it was given, by ``option`` or the framework's own. Raises UsageError for anything else."""
+    """``package.module:function``, given by ``option`` or the framework's own option. Raises UsageError for other text."""
     option = f"{option or f'--{framework}'} {short(text)}"
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
-        raise UsageError(f"{option} names no factory. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
+        raise UsageError(f"{option} does not name a factory. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
         hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
-        raise UsageError(f"{option}: {short(module)} is no module's name. Write it with dots, such as {hint}.")
+        raise UsageError(f"{option}: {short(module)} is not a module name. Write it with dots, such as {hint}.")
     if not _MODULE.fullmatch(function):
         raise UsageError(
-            f"{option}: {short(function)} is no function's name. Write MODULE:FUNCTION, such as {module}:make."
+            f"{option}: {short(function)} is not a function name. Write MODULE:FUNCTION, such as {module}:make."
         )
     return text
 
 
 def given(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
-    """What a framework's option names: a file that holds a model, else a factory. Raises UsageError."""
+    """The model that a framework's option names: a file with a model, otherwise a factory. Raises UsageError."""
     if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
         return files.read(framework, text, trusted)
     return factory(framework, text)
 
 
 def read_input(text: str) -> Input:
-    """One ``[NAME=]SHAPE[:DTYPE]``; the name is '' for an input by position, the dtype '' for the model's default one.
+    """One ``[NAME=]SHAPE[:DTYPE]``; the name is '' for an input by position, the dtype '' for the model's default dtype.
 
     Raises UsageError.
     """
@@ -59,82 +59,84 @@ def read_input(text: str) -> Input:
     name, equals, rest = text.rpartition("=")
     name = name.strip()
     if equals and not name.isidentifier():
-        raise wrong(f"{short(name)} is no argument's name")
+        raise wrong(f"{short(name)} is not an argument name")
     shape, colon, dtype = (part.strip() for part in rest.partition(":"))
     if colon and dtype not in DTYPES:
-        raise wrong(f"{short(dtype)} is none of {', '.join(DTYPES)}")
+        raise wrong(f"{short(dtype)} is not one of {', '.join(DTYPES)}")
     sizes = () if shape in ("", "()") else shape.removeprefix("(").removesuffix(")").removesuffix(",").split(",")
     if not shape:
         raise wrong("it has no shape")
-    found = []
+    dimensions = []
     for size in sizes:
         number = integer(size, 0, SIZE)
         if number is None:
-            raise wrong(f"{short(size.strip())} is no size")
-        found.append(number)
-    if math.prod(found) > SIZE:
+            raise wrong(f"{short(size.strip())} is not a size")
+        dimensions.append(number)
+    if math.prod(dimensions) > SIZE:
         raise wrong("it has more elements than any tensor can have")
-    return Input(name, tuple(found), dtype)
+    return Input(name, tuple(dimensions), dtype)
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
     """Every input. Raises UsageError for one that cannot be read, and for a name given twice."""
-    found = tuple(read_input(text) for text in texts)
-    names = [i.name for i in found if i.name]
+    inputs = tuple(read_input(text) for text in texts)
+    names = [i.name for i in inputs if i.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(f"--input gives {short(twice)} twice.")
-    return found
+    return inputs
 
 
 def one_model(
     model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object, mapped: str = ""
 ) -> None:
-    """Raises UsageError unless exactly one model is named: a pair, or a factory for one framework or both.
+    """Raises UsageError unless exactly one model is named: a pair, or factories or files for at most two frameworks.
 
-    ``mapped`` is the option that names a mapping file, if one does: that takes two models of somebody's own.
+    ``mapped`` is the option that names a mapping file, if there is one. It needs two models of the user's own.
     """
     if model is None and not factories:
         raise UsageError(
             "name a model: --model NAME (see `reconcile list models`), or MODULE:FUNCTION with "
-            f"{_options(' or ')} for one of your own."
+            f"{_options(' or ')} for your own model."
         )
     if model is not None and factories:
-        raise UsageError(f"--model names a pair and {_options()} a model of your own; give one or the other.")
+        raise UsageError(f"--model names a pair, and {_options()} name your own model; give one or the other.")
     if model is not None and inputs:
-        raise UsageError(f"--input is for {_options()}; a pair says itself what its inputs are (see --set).")
+        raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
     if mapped and len([name for name in factories if frameworks()[name].aligned]) != 2:
         raise UsageError(f"{mapped} is for two models of your own: give both {_options()}.")
     if len(factories) > 2:
         given = ", ".join(f"--{name}" for name in factories)
-        raise UsageError(f"models are compared two at a time, and these are {len(factories)}: {given}. Leave one out.")
+        raise UsageError(
+            f"reconcile compares two models at a time, and you gave {len(factories)}: {given}. Leave one out."
+        )
     if factories and overrides:
-        raise UsageError("--set is for the parameters of a pair; a factory of your own takes none.")
+        raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
 
 
 def _options(between: str = " and ") -> str:
-    """The options of the frameworks whose models functions make: ``--torch and --tf``."""
+    """The options of the frameworks whose models are made by functions: ``--torch and --tf``."""
     records = sorted(frameworks().values(), key=lambda record: record.order)
     return between.join(f"--{f.name}" for f in records if f.factories)
 
 
 def name_of(factories: Mapping[str, str]) -> str:
-    """What the reports call the model: where its factory is, ``net.make``, or its file's name, ``net.pt2``."""
+    """The model's name in reports: its factory, ``net.make``, or the name of its file, ``net.pt2``."""
     names = (where.replace(":", ".").rstrip("/").rpartition("/")[2] for where in factories.values())
     return "+".join(dict.fromkeys(names))
 
 
 def counters_of(
-    factories: Mapping[str, str], asked: Sequence[str], held: Mapping[str, ModelFile] | None = None
+    factories: Mapping[str, str], asked: Sequence[str], model_files: Mapping[str, ModelFile] | None = None
 ) -> tuple[str, ...]:
-    """The counters that go with these frameworks: those asked for, else those that run unasked. Raises UsageError for others.
+    """The counters for these frameworks: those asked for, otherwise those that run by default. Raises UsageError for others.
 
-    A recipe builds a model another way, which takes a pair; but a frozen graph in a file (``held``) is what one of them
-    makes, and that one reads it back as it is, unasked.
+    A recipe builds a model in another way, which needs a pair. There is one exception: a frozen graph in one of the
+    ``model_files`` is already the result of a recipe, which reads it back unchanged and runs by default.
     """
-    kinds = {name: file.kind for name, file in (held or {}).items()}
+    kinds = {name: file.kind for name, file in (model_files or {}).items()}
 
-    def goes(counter: Counter) -> bool:
+    def is_usable(counter: Counter) -> bool:
         frozen = kinds.get(counter.framework) == "graph_def"
         return not counter.recipe or (frozen and counter.recipe == "frozen_pb")
 
@@ -146,23 +148,23 @@ def counters_of(
             raise UsageError(
                 f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
-        if not goes(counter):
-            raise UsageError(f"{name} builds the model another way, which takes a pair file: see `reconcile new`.")
+        if not is_usable(counter):
+            raise UsageError(f"{name} builds the model in another way, which needs a pair file: see `reconcile new`.")
     return tuple(
         name
         for name, c in COUNTERS.items()
-        if c.framework in factories and goes(c) and (name in asked if asked else c.default or c.recipe)
+        if c.framework in factories and is_usable(c) and (name in asked if asked else c.default or c.recipe)
     )
 
 
 def models(
     factories: Mapping[str, str],
     inputs: Sequence[Input],
-    held: Mapping[str, ModelFile] | None = None,
+    model_files: Mapping[str, ModelFile] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, UserModel]:
-    """The part of each framework's request that says which model to run; ``held`` are the models that are files, and
-    ``arguments`` what the others' factories are called with."""
+    """The part of each framework's request that says which model to run. ``model_files`` are the models that are files, and
+    ``arguments`` are the named arguments of the factories of the others."""
     params = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
     if inputs:
         params["inputs"] = "; ".join(text_of(i) for i in inputs)
@@ -175,13 +177,13 @@ def models(
             frameworks=names,
             inputs=tuple((i.name, tuple(i.shape), i.dtype) for i in inputs),
             arguments=dict(arguments or {}),
-            file=(held or {}).get(name),
+            file=(model_files or {}).get(name),
         )
         for name in names
     }
 
 
 def text_of(given: Input) -> str:
-    """An input as ``read_input`` takes it."""
+    """An input as text that ``read_input`` reads."""
     shape = ",".join(map(str, given.shape)) or "()"
     return (f"{given.name}=" if given.name else "") + shape + (f":{given.dtype}" if given.dtype else "")

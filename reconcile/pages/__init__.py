@@ -1,7 +1,7 @@
-"""One page per cause, convention and counter: what ``reconcile explain`` prints and ``docs/`` shows, from one text.
+"""One page per cause, convention and counter. ``reconcile explain`` prints and ``docs/`` shows the same text.
 
-What somebody wrote lies beside this file, ``KIND/NAME.md``; what the code knows already (meaning, booking order, unit,
-rules with their source lines) is put before and after it.
+The written part of a page is the file ``KIND/NAME.md`` beside this one; the facts that the code knows (meaning, booking
+order, unit, rules with their source lines) are put before and after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LETTERS = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a counter counts for some operations, in which versions of its package, and where its source says so."""
+    """A counter's formula for some operations, the versions of its package that use it, and its place in the source."""
 
     ops: tuple[str, ...]
     formula: str
@@ -37,7 +37,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``text`` is Markdown below the title; links are relative to the page's place in ``docs/KIND/``."""
+    """``text`` is the Markdown below the title; its links are relative to the folder ``docs/KIND/``."""
 
     kind: str
     name: str
@@ -49,10 +49,10 @@ class Page:
 
 @cache
 def names() -> dict[str, str]:
-    """The name of every page and its kind; a family of counters (``tf.profiler``) has a page of its own."""
+    """The name of every page and its kind. A family of counters (``tf.profiler``) has its own page."""
     counters = [name for c in COUNTERS.values() for name in dict.fromkeys((c.family, c.name))]
     by_kind = {"causes": [c.value for c in Cause], "conventions": list(BUILT_IN), "counters": counters}
-    return {name: kind for kind, found in by_kind.items() for name in found}
+    return {name: kind for kind, page_names in by_kind.items() for name in page_names}
 
 
 def page(name: str) -> Page:
@@ -66,11 +66,7 @@ def page(name: str) -> Page:
 def _cause(name: str) -> tuple[str, str]:
     cause = Cause(name)
     earlier = [c.value for c in Cause if ORDER[c] < ORDER[cause]]
-    first = (
-        f"Only what is none of these is booked here: {', '.join(earlier)}."
-        if earlier
-        else "Nothing is booked before it."
-    )
+    first = f"Earlier causes take precedence: {', '.join(earlier)}." if earlier else "Nothing is booked before it."
     return cause.meaning, f"Number {ORDER[cause] + 1} of {len(Cause)} in booking order. {first}"
 
 
@@ -86,9 +82,9 @@ def _counter(name: str) -> tuple[str, str]:
         family = [c.name for c in COUNTERS.values() if c.family == name]
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
     counter = COUNTERS[name]
-    asked = "Runs unless others are asked for." if counter.default else "Runs when asked for (--counter)."
+    asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
     if counter.recipe:
-        asked = "Runs when asked for (--counter), alone."
+        asked = "Runs only if you name it, and no other counter, with --counter."
     return (
         counter.summary + ".",
         f"{title(counter.framework)}; unit {counter.unit}: {UNITS[counter.unit]}. {asked}",
@@ -96,17 +92,17 @@ def _counter(name: str) -> tuple[str, str]:
 
 
 def _rules(name: str) -> tuple[Rule, ...]:
-    """The rules of a counter's family, operations with the same formula in one."""
+    """The rules of a counter's family. Operations with the same formula share one rule."""
     module = next(c.module for c in COUNTERS.values() if c.family == name)
     book = importlib.import_module(f"{module}.rules").BOOK
-    found: dict[tuple[str, str, str], list[str]] = {}
+    ops_by_rule: dict[tuple[str, str, str], list[str]] = {}
     for rule in book.rules():
-        found.setdefault((rule.formula, str(rule.versions), rule.source), []).append(rule.op)
-    return tuple(Rule(tuple(ops), *key) for key, ops in found.items())
+        ops_by_rule.setdefault((rule.formula, str(rule.versions), rule.source), []).append(rule.op)
+    return tuple(Rule(tuple(ops), *key) for key, ops in ops_by_rule.items())
 
 
 def pages() -> Iterator[Page]:
-    """All of them, by kind."""
+    """All pages, by kind."""
     return (page(name) for name in names())
 
 

@@ -1,4 +1,4 @@
-"""How two models were aligned, in a sentence."""
+"""Sentences on the alignment of two models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SHOWN = 3
 
 
 def sentences(rows: Sequence[Match]) -> list[str]:
-    """``Layers matched: 20 by name+work, 2 by order+work.``, and which have no partner. Nothing for no rows."""
+    """``Layers matched: 20 by name+work, 2 by order+work.``, and the layers without a partner. Empty without rows."""
     if not rows:
         return []
-    found = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]
+    lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]
     for framework, names in lone(rows).items():
         shown = ", ".join(names[:SHOWN]) + (f" and {number(len(names) - SHOWN)} more" if len(names) > SHOWN else "")
-        found.append(f"Without a partner in {framework}: {shown}.")
-    return found
+        lines.append(f"Without a partner in {framework}: {shown}.")
+    return lines

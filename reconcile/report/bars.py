@@ -1,4 +1,4 @@
-"""What a picture is made of: bars of a waterfall, columns of a chart by layer. Numbers alone; drawing.py draws them."""
+"""The data of a picture: bars of a waterfall, columns of a chart by layer. drawing.py draws them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Bar:
 
     @property
     def end(self) -> int:
-        """Where the next bar begins."""
+        """The value at which the next bar begins."""
         return self.start + self.amount
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One counter of a chart by layer: its values beside the work that ran, row by row; None where that is not known."""
+    """One counter of a chart by layer: its values and the work that ran, row by row; None if that work is unknown."""
 
     counter: str
     values: tuple[int, ...]

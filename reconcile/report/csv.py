@@ -1,10 +1,10 @@
 """The CSV report: tidy, one row per line of every statement.
 
 A statement opens with a row ``opening`` (its from_total), then comes one row per adjustment, then ``residual`` (per
-layer, or a single 0): the amounts of its rows add up to the to_total. A statement that has no totals is one row
-without amount, whose state says why. ``phase`` is that of the ops a line is about. Of a trace with more phases than the
-forward one the rows ``work``, from nothing to the trace, are its work by layer and phase; one without amount is work that
-is not known.
+layer, or a single 0): the amounts of its rows add up to the to_total. A statement without totals is one row
+without an amount; its state says why. ``phase`` is the phase of the ops of a line. If a trace has more phases than the
+forward one, its work by layer and phase is in rows ``work``, from nothing to the trace; a row without an amount is unknown
+work.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def _lines(statement: Statement, phases: Mapping[str, str], homes: Mapping[str, 
 
 
 def _phase(line: Adjustment, phases: Mapping[str, str], homes: Mapping[str, str]) -> str:
-    """The phase of what ran, or of what the counter saw where nothing did; several are joined by +."""
-    found: set[str] = set()
+    """The phase of the ops that ran or, if none ran, of those that the counter saw; several phases are joined by +."""
+    names: set[str] = set()
     for e in line.evidence:
         ids = [id if e.side == "between" else f"{homes.get(e.counter, '')}:{id}" for id in e.ops]
-        found |= {phases[id] for id in ids if id in phases} or {op.phase for op in e.seen}
-    return "+".join(phase for phase in PHASES if phase in found)
+        names |= {phases[id] for id in ids if id in phases} or {op.phase for op in e.seen}
+    return "+".join(phase for phase in PHASES if phase in names)
 
 
 def _work(trace: TraceResult, convention: Convention) -> Iterator[Line]:
-    found = phase_table(trace, convention)
-    for row in found.rows if found is not None else ():
+    by_phase = phase_table(trace, convention)
+    for row in by_phase.rows if by_phase is not None else ():
         for phase in PHASES:
             if phase in row.flops:
                 yield row.layer, "", "", "work", row.flops[phase], phase

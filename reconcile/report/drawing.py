@@ -1,7 +1,7 @@
 """Pictures with matplotlib: the same bytes for the same bars, readable on white and on black.
 
-An SVG has its letters as outlines, so it looks alike everywhere, and a style sheet for dark surroundings. Scales are
-linear and start at 0; steps too small to be seen beside the totals are drawn once more, enlarged, on a scale of their own.
+An SVG has its letters as outlines, so it looks the same everywhere, and a style sheet for dark backgrounds. Scales are
+linear and start at 0; steps that are too small beside the totals are drawn again, enlarged, on a second scale.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ STYLE = {
     "text.parse_math": False,
 }
 SMALL = 0.04
-"""Where the largest step is less than this part of the scale, the steps are drawn again by themselves."""
+"""If the largest step is smaller than this fraction of the scale, the steps are drawn again on their own."""
 NAME = 44
 ACROSS = 3
-"""Columns of a chart by layer that stand side by side."""
+"""Columns of a chart by layer that are side by side."""
 HEAD = 0.58
 """Inches above the charts, for the title and the line below it."""
 
@@ -55,7 +55,7 @@ def save(figure: Any, kind: str) -> str | bytes:
 
 
 def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
-    """Row by row from one total to the other; each bar begins where the one above ends."""
+    """Bars from one total to the other, a row each; each bar begins at the end of the bar above it."""
     steps = [b for b in bars if b.kind != "total"]
     low, high = min(0, *(min(b.start, b.end) for b in bars)), max(1, *(max(b.start, b.end) for b in bars))
     largest = max((abs(b.amount) for b in steps), default=0)
@@ -134,7 +134,7 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
 def heat(
     rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str
 ) -> Any:
-    """A cell per model and counter, coloured by the counter's ratio to the work that ran: below 1 one colour, above another."""
+    """A cell per model and counter, coloured by the counter's ratio to the work that ran: one colour below 1, another above."""
     counters = list(dict.fromkeys(name for row in rows.values() for name in row))
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -177,11 +177,11 @@ def _figure(width: float, height: float, panels: int, ratios: Sequence[float]) -
     across = len(ratios)
     grid = figure.add_gridspec(-(-panels // across), across, width_ratios=list(ratios))
     axes = [figure.add_subplot(grid[divmod(index, across)]) for index in range(panels)]
-    for one in axes:
-        one.set_facecolor("none")
+    for panel in axes:
+        panel.set_facecolor("none")
         for side in ("top", "right", "left", "bottom"):
-            one.spines[side].set_visible(False)
-        one.set_axisbelow(True)
+            panel.spines[side].set_visible(False)
+        panel.set_axisbelow(True)
     return figure, axes
 
 
@@ -196,13 +196,13 @@ def _rows(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks([])
     for row, (label, about) in enumerate(labels):
-        place = axes.get_yaxis_transform()
+        transform = axes.get_yaxis_transform()
         lift = 0.16 if about else 0
         if label:
-            axes.text(-0.02, row - lift, _shown(label), ha="right", va="center", fontsize=9, transform=place)
+            axes.text(-0.02, row - lift, _shown(label), ha="right", va="center", fontsize=9, transform=transform)
         if about:
             axes.text(
-                -0.02, row + 0.24, _shown(about), ha="right", va="center", fontsize=7, color=MUTED, transform=place
+                -0.02, row + 0.24, _shown(about), ha="right", va="center", fontsize=7, color=MUTED, transform=transform
             )
 
 
@@ -218,13 +218,13 @@ def _scale(axes: Any, low: int, high: int, margin: float, ticks: int = 5) -> Non
 
 
 def _tick(value: int) -> str:
-    """``50 M`` of 50,000,000: no zeros behind the point."""
+    """``50 M`` for 50,000,000: no zeros after the point."""
     digits, _, prefix = si(value, "").partition(" ")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} {prefix}".strip()
 
 
 def _bar(axes: Any, row: int, start: int, amount: int, colour: str, gid: str, height: float = 0.6) -> None:
-    """A bar of the very length; where that is too short to be seen, a hairline stands at its place."""
+    """A bar of the exact length, with a hairline at its end so that even a very short bar can be seen."""
     patch = axes.barh(row, amount, left=start, height=height, color=colour, linewidth=0, zorder=2)[0]
     patch.set_gid(gid)
     axes.plot([start + amount] * 2, [row - height / 2, row + height / 2], color=colour, linewidth=0.8, zorder=2,
@@ -266,10 +266,10 @@ def _share(total: int, work: int | None) -> str:
 
 
 def _shown(text: str, limit: int = NAME) -> str:
-    """A name on one line, cut in the middle where it is too long, with a box for each letter that the font has not."""
+    """A name on one line, shortened in the middle if it is too long, with a box for each letter that the font lacks."""
     from matplotlib.font_manager import fontManager, get_font
 
-    held = get_font(fontManager.findfont("DejaVu Sans")).get_charmap()
-    text = "".join(c if ord(c) in held else "\N{WHITE SQUARE}" for c in clean(text))
+    glyphs = get_font(fontManager.findfont("DejaVu Sans")).get_charmap()
+    text = "".join(c if ord(c) in glyphs else "\N{WHITE SQUARE}" for c in clean(text))
     half = (limit - 1) // 2
     return text if len(text) <= limit else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"

@@ -1,4 +1,4 @@
-"""What moved between two takes, in words: one line where nothing did, else counter by counter and layer by layer."""
+"""The differences between two takes in words: one line if nothing moved, else counter by counter and layer by layer."""
 
 from __future__ import annotations
 
@@ -6,65 +6,65 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..core.text import clean, number, signed
 from ..drift.changes import Change, CounterDrift, Drift, TraceDrift
-from ..drift.match import Held
+from ..drift.match import Compared, total
 from ..work import Work
 
 NONE = "none"
 SHOWN = 3
-"""Rules of one layer that are shown before or after; --verbose shows all."""
+"""Rules of one layer that are shown of each take; --verbose shows all."""
 
 
 def verdict(drift: Drift, against: str) -> str:
-    """One line: that nothing moved, or how much did and where."""
+    """One line: either nothing moved, or these counters and traces did, at these layers."""
     model = drift.model or "the ledger"
     if not drift.moved and not drift.failed:
-        held = [_count(len(drift.counters), "counter"), _count(len(drift.traces), "trace")]
+        compared = [_count(len(drift.counters), "counter"), _count(len(drift.traces), "trace")]
         renamed = f"; {_count(drift.renamed, 'node')} renamed" if drift.renamed else ""
         upgraded = "; ".join(_versions(*drift.versions))
         upgraded = f"; {upgraded}" if upgraded else ""
         noted = "".join(f"; {note}" for note in _notes(drift))
-        return clean(f"{model}: unchanged: {' and '.join(held)} as in {against}{renamed}{upgraded}{noted}")
+        return clean(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
     parts = []
     if drift.moved:
         names = [c.counter for c in drift.counters if c.moved] + [t.name for t in drift.traces if t.moved]
         layers = ", ".join(_layers(drift)) or "no layer of its own"
         parts.append(f"{', '.join(names)} moved, at {layers}")
-    parts += [f"{missing.name} ({missing.framework}) could not be had" for missing in drift.failed]
+    parts += [f"{missing.name} ({missing.framework}) is missing" for missing in drift.failed]
     return clean(f"{model}: not as in {against}: {'; '.join(parts)}")
 
 
 def details(drift: Drift, *, verbose: bool = False) -> list[str]:
-    """What moved, from which version to which, and why. Nothing where nothing moved, unless ``verbose``."""
-    found = list(_versions(*drift.versions)) if drift.moved or verbose else []
+    """All changes, from which version to which, and why. Empty if nothing moved, unless ``verbose``."""
+    lines = list(_versions(*drift.versions)) if drift.moved or verbose else []
     for missing in drift.failed:
-        found.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
+        lines.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
     for trace in drift.traces:
         if trace.moved:
-            found += ["", *_trace(trace, verbose)]
+            lines += ["", *_trace(trace, verbose)]
     for counter in drift.counters:
         if counter.moved:
-            found += ["", *_counter(counter, drift.convention, verbose)]
+            lines += ["", *_counter(counter, drift.convention, verbose)]
     if drift.moved or verbose:
-        found += ["", *(f"note: {note}" for note in _notes(drift))]
+        lines += ["", *(f"note: {note}" for note in _notes(drift))]
     if drift.moved and drift.renamed and not verbose:
-        found.append(f"note: {_count(drift.renamed, 'node')} renamed (named with --verbose)")
+        lines.append(f"note: {_count(drift.renamed, 'node')} renamed (named with --verbose)")
     if verbose:
         pairs = [p for t in drift.traces for p in t.renamed] + [p for c in drift.counters for p in c.renamed]
-        found += [f"note: renamed: {old} is {new} now" for old, new in dict.fromkeys(pairs)]
-    while found and not found[-1]:
-        found.pop()
-    return [clean(line) for line in found]
+        lines += [f"note: renamed: {old} is {new} now" for old, new in dict.fromkeys(pairs)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return [clean(line) for line in lines]
 
 
-def _count(n: int, what: str) -> str:
-    return f"{number(n)} {what}{'' if n == 1 else 's'}"
+def _count(n: int, noun: str) -> str:
+    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def _layers(drift: Drift) -> list[str]:
-    found = [change.layer for trace in drift.traces for change in trace.changes]
-    found += [change.layer for counter in drift.counters for change in counter.changes]
-    found += [change.layer for counter in drift.counters for change in counter.causes]
-    return list(dict.fromkeys(found))
+    layers = [change.layer for trace in drift.traces for change in trace.changes]
+    layers += [change.layer for counter in drift.counters for change in counter.changes]
+    layers += [change.layer for counter in drift.counters for change in counter.causes]
+    return list(dict.fromkeys(layers))
 
 
 def _versions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
@@ -78,34 +78,34 @@ def _notes(drift: Drift) -> list[str]:
 
 
 def _trace(trace: TraceDrift, verbose: bool) -> list[str]:
-    found = [f"{trace.name}: the work that runs is another one{_by(trace.versions)}"]
+    lines = [f"{trace.name}: the work that runs changed{_by(trace.versions)}"]
     for (layer, op), changes in _grouped(trace.changes).items():
-        found.append(f"  {layer}  {op}: {_moved(changes)}")
-        found += _each(changes, verbose)
-    return found
+        lines.append(f"  {layer}  {op}: {_moved(changes)}")
+        lines += _each(changes, verbose)
+    return lines
 
 
 def _counter(drift: CounterDrift, convention: str, verbose: bool) -> list[str]:
     before, after = drift.units
-    total = f"{number(drift.totals[0])} {before} -> {number(drift.totals[1])} {after}"
+    amounts = f"{number(drift.totals[0])} {before} -> {number(drift.totals[1])} {after}"
     if drift.totals[0] == drift.totals[1] and before == after:
-        total = f"{number(drift.totals[0])} {after} as before"
-    found = [f"{drift.counter}: {total}{_by(drift.versions)}"]
+        amounts = f"{number(drift.totals[0])} {after} as before"
+    lines = [f"{drift.counter}: {amounts}{_by(drift.versions)}"]
     groups = _grouped(drift.changes)
     layers = [*(layer for layer, _ in groups), *(c.layer for c in drift.causes)]
     for layer in dict.fromkeys(layers):
-        mine = {op: changes for (at, op), changes in groups.items() if at == layer}
-        found += [f"  {layer}  {op}: {_moved(changes)}" for op, changes in mine.items()]
-        if not mine:
-            found.append(f"  {layer}: the counter says what it said")
-        found += [f"      {line}" for line in _why(drift, layer, verbose)]
-        found += [line for changes in mine.values() for line in _each(changes, verbose)]
-    return [*found, *_sum(drift, convention)]
+        by_op = {op: changes for (at, op), changes in groups.items() if at == layer}
+        lines += [f"  {layer}  {op}: {_moved(changes)}" for op, changes in by_op.items()]
+        if not by_op:
+            lines.append(f"  {layer}: the counter's entries are unchanged")
+        lines += [f"      {line}" for line in _why(drift, layer, verbose)]
+        lines += [line for changes in by_op.values() for line in _each(changes, verbose)]
+    return [*lines, *_sum(drift, convention)]
 
 
 def _by(versions: tuple[Mapping[str, str], Mapping[str, str]]) -> str:
-    said = ", ".join(_versions(*versions))
-    return f"  ({said})" if said else "  (same versions)"
+    upgrades = ", ".join(_versions(*versions))
+    return f"  ({upgrades})" if upgrades else "  (same versions)"
 
 
 def _why(drift: CounterDrift, layer: str, verbose: bool) -> Iterator[str]:
@@ -138,54 +138,50 @@ def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
     if drift.unknown:
         yield f"  the causes cannot be derived: {drift.unknown}"
         return
-    sums: dict[str, int] = {}
-    for line in drift.lines:
-        sums[line.cause.value] = sums.get(line.cause.value, 0) + line.amount
     if drift.normalised[0] != drift.normalised[1] or drift.residual:
-        steps = "".join(f", {cause} {signed(amount)}" for cause, amount in sums.items() if amount)
+        steps = "".join(f", {cause.value} {signed(amount)}" for cause, amount in drift.by_cause.items() if amount)
         ends = f"{number(drift.normalised[0])} to {number(drift.normalised[1])} FLOPs"
         yield f"  from {ends} (convention {convention}){steps}, unexplained {signed(drift.residual or 0)}"
 
 
 def _grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
-    found: dict[tuple[str, str], list[Change]] = {}
+    groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
-        found.setdefault((change.layer, change.op), []).append(change)
-    return found
+        groups.setdefault((change.layer, change.op), []).append(change)
+    return groups
 
 
 def _moved(changes: list[Change]) -> str:
     if len(changes) == 1:
         change = changes[0]
-        said = f"{_amount(change.before)} -> {_amount(change.after)}"
+        sentence = f"{_amount(change.before)} -> {_amount(change.after)}"
         before, after = change.before, change.after
         if before and after and before.shapes != after.shapes:
-            said += f"; saw {before.shapes} before, {after.shapes} now"
+            sentence += f"; saw {before.shapes} before, {after.shapes} now"
         elif before and after and before.calls != after.calls:
-            said += f"; {number(before.calls)} x before, {number(after.calls)} x now"
-        return said
+            sentence += f"; {number(before.calls)} x before, {number(after.calls)} x now"
+        return sentence
     before_, after_ = [c.before for c in changes if c.before], [c.after for c in changes if c.after]
     return f"{_several(before_)} -> {_several(after_)}"
 
 
-def _several(held: list[Held]) -> str:
-    if not held:
+def _several(entries: list[Compared]) -> str:
+    if not entries:
         return "not there"
-    amounts = [h.amount for h in held]
-    if any(a is None for a in amounts):
-        return f"{len(held)} of unknown work"
-    if isinstance(amounts[0], Work):
-        total = sum((a for a in amounts if isinstance(a, Work)), Work())
-        return f"{len(held)} with {_work(total)}"
-    return f"{number(sum(a for a in amounts if isinstance(a, int)))} in {len(held)}"
+    amount = total(entries)
+    if amount is None:
+        return f"{len(entries)} of unknown work"
+    if isinstance(amount, Work):
+        return f"{len(entries)} with {_work(amount)}"
+    return f"{number(amount)} in {len(entries)}"
 
 
-def _amount(held: Held | None) -> str:
-    if held is None:
+def _amount(entry: Compared | None) -> str:
+    if entry is None:
         return "not there"
-    if held.amount is None:
+    if entry.amount is None:
         return "unknown work"
-    return _work(held.amount) if isinstance(held.amount, Work) else number(held.amount)
+    return _work(entry.amount) if isinstance(entry.amount, Work) else number(entry.amount)
 
 
 def _work(work: Work) -> str:
@@ -195,9 +191,9 @@ def _work(work: Work) -> str:
 def _each(changes: list[Change], verbose: bool) -> list[str]:
     if not verbose:
         return []
-    found = []
+    lines = []
     for change in changes:
-        held = change.after or change.before
-        assert held is not None
-        found.append(f"      {held.id}: {_moved([change])}")
-    return found
+        entry = change.after or change.before
+        assert entry is not None
+        lines.append(f"      {entry.id}: {_moved([change])}")
+    return lines

@@ -1,4 +1,4 @@
-"""Footing: before anything is printed, the books must add up."""
+"""Footing: check that the books add up before anything is printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLANK = frozenset((State.NOT_COMPARABLE, State.FAILED, State.SKIPPED))
 
 
 def check(result: RunResult) -> None:
-    """Raise ValueError, naming whatever does not add up (a defect of the engine, never of a model)."""
+    """Raise ValueError, which names every sum that is wrong (a defect of the engine, never of a model)."""
     faults = [*(f for s in result.statements for f in _statement(s)), *_ledgers(result), *_layers(result)]
     if faults:
         raise ValueError("the books do not add up: " + "; ".join(faults))

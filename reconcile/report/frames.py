@@ -1,4 +1,4 @@
-"""Results as pandas frames. Amounts are Python integers in columns of objects, exact at any size; None is unknown."""
+"""Results as pandas frames. Amounts are Python integers in columns of objects, exact at any size; None means unknown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from ..core.errors import PackageMissing
 from ..core.records import PHASES
 from ..core.results import LayerRow, RunResult, Statement
 from ..core.text import signed
+from ..engine.breakdown import RESIDUAL, to_the_work
 from ..engine.phases import phase_table
-from ..verdict.verdict import RESIDUAL, counters_of
+from ..verdict.verdict import counters_of
 
 if TYPE_CHECKING:
     import pandas
@@ -41,42 +42,40 @@ def layers(result: RunResult) -> pandas.DataFrame:
 
 def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
     work = row.work.get(framework)
-    amounts = {cause.value: amount for cause, amount in row.causes.get(counter, {}).items() if amount}
-    if row.residuals.get(counter):
-        amounts[RESIDUAL] = row.residuals[counter]
+    amounts = to_the_work(row, counter)
     yield work
     yield None if work is None else sum(amounts.values())
     yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
 
 
 def phases(result: RunResult) -> pandas.DataFrame:
-    """A row per framework and layer of what has more phases than the forward one, and one for the whole (layer '')."""
+    """A row per framework and layer for traces with more phases than the forward one, and a row for the whole (layer '')."""
     tables = [t for t in (phase_table(trace, result.convention) for trace in result.traces) if t is not None]
-    there = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
+    present = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
     rows = [
         [
             t.framework,
             row.layer,
-            *(row.flops.get(phase) for phase in there),
+            *(row.flops.get(phase) for phase in present),
             row.backward if row.known else None,
             row.ratio,
         ]
         for t in tables
         for row in (*t.rows, t.total)
     ]
-    return _frame(rows, ["framework", "layer", *there, "backward", "ratio"])
+    return _frame(rows, ["framework", "layer", *present, "backward", "ratio"])
 
 
 def causes(result: RunResult) -> pandas.DataFrame:
     """A row per cause in booking order, and the residual; a column per counter that can be compared."""
-    found = {c.ledger.counter: dict(c.causes) for c in counters_of(result) if c.off is not None}
-    there = [cause.value for cause in ORDER if any(cause.value in amounts for amounts in found.values())]
-    rows = [[cause, *(amounts.get(cause, 0) for amounts in found.values())] for cause in [*there, RESIDUAL]]
-    return _frame(rows, ["cause", *found], index=True)
+    by_counter = {c.ledger.counter: dict(c.causes) for c in counters_of(result) if c.off is not None}
+    present = [cause.value for cause in ORDER if any(cause.value in amounts for amounts in by_counter.values())]
+    rows = [[cause, *(amounts.get(cause, 0) for amounts in by_counter.values())] for cause in [*present, RESIDUAL]]
+    return _frame(rows, ["cause", *by_counter], index=True)
 
 
 def lines(statement: Statement) -> pandas.DataFrame:
-    """The lines of a statement; what stands above the last line adds up to it."""
+    """The lines of a statement; the last line is the sum of those above it."""
     rows: list[list[Any]] = [[statement.from_, "", "", "", statement.from_total]]
     rows += [[a.cause.value, a.layer, a.op, a.counter, a.amount] for a in statement.adjustments]
     rows += [["residual", r.layer, "", "", r.amount] for r in statement.residuals]
@@ -87,7 +86,7 @@ def lines(statement: Statement) -> pandas.DataFrame:
 
 
 def _frame(rows: Iterable[list[Any]], columns: list[str], index: bool = False) -> pandas.DataFrame:
-    """The rows, and the first column for an index where that is wanted."""
+    """The rows as a frame; with ``index``, the first column is the index."""
     try:
         import pandas
     except ImportError as error:

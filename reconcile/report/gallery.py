@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..core.text import markdown, number, ratio
-from ..zoo.gallery import Row
-from ..zoo.rows import Cell, R, reconciled
+from ..zoo.gallery import GalleryRow
+from ..zoo.rows import CounterCell, R, reconciled
 
 FAMILY = "family_"
 PICTURE = "gallery"
 
 
-def cell(found: Cell | None) -> str:
-    """A counter's ratio, and the largest cause of what is missing or too much."""
-    if found is None:
+def cell(entry: CounterCell | None) -> str:
+    """A counter's ratio, and the largest cause of its difference."""
+    if entry is None:
         return ""
-    if found.total is None or found.work is None:
-        return found.state.replace("_", " ")
-    text = f"**{ratio(found.total, found.work)}**" if found.total == found.work else ratio(found.total, found.work)
-    state = "" if found.state in ("equal", "explained") else f"<br>{found.state}"
-    return text + (f"<br>{found.cause}" if found.cause else "") + state
+    if entry.total is None or entry.work is None:
+        return entry.state.replace("_", " ")
+    text = f"**{ratio(entry.total, entry.work)}**" if entry.total == entry.work else ratio(entry.total, entry.work)
+    state = "" if entry.state in ("equal", "explained") else f"<br>{entry.state}"
+    return text + (f"<br>{entry.cause}" if entry.cause else "") + state
 
 
-def work(row: Row) -> str:
-    """FLOPs of the work that ran, once where both frameworks do the same."""
+def work(row: GalleryRow) -> str:
+    """FLOPs of the work that ran, given once if both frameworks do the same."""
     values = list(dict.fromkeys(row.work.values()))
     if len(values) == 1:
         return number(values[0])
     return "<br>".join(f"{name} {number(flops)}" for name, flops in row.work.items()) or "unknown"
 
 
-def parity(row: Row) -> str:
-    """How far the two outputs are apart, or why that is not so."""
+def parity(row: GalleryRow) -> str:
+    """The difference of the two outputs, or why there is none to show."""
     if row.declared:
         return "declared"
     if row.error is None:
@@ -44,11 +44,11 @@ def grouped(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
     """The networks and the layer families, under their titles."""
     families = tuple(row for name, row in sorted(rows.items()) if name.startswith(FAMILY))
     networks = tuple(row for name, row in sorted(rows.items()) if not name.startswith(FAMILY))
-    return [found for found in (("Networks", networks), ("Layer families", families)) if found[1]]
+    return [group for group in (("Networks", networks), ("Layer families", families)) if group[1]]
 
 
-def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
-    """``reports/README.md``; ``missing`` are models that the zoo ought to have, with why it has not."""
+def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> str:
+    """``reports/README.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
     clean = sum(reconciled(row) for row in rows.values())
     lines = [
         "# The gallery",
@@ -75,7 +75,7 @@ def to_markdown(rows: Mapping[str, Row], missing: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_svg(rows: Mapping[str, Row]) -> str | bytes:
+def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
     """``reports/gallery.svg``: the networks' ratios as colours."""
     from . import drawing
 
@@ -97,7 +97,7 @@ def to_svg(rows: Mapping[str, Row]) -> str | bytes:
     return drawing.save(drawing.heat(ratios, texts, "What the counters say of the zoo's networks", about), "svg")
 
 
-def _table(rows: Iterable[Row]) -> Iterable[str]:
+def _table(rows: Iterable[GalleryRow]) -> Iterable[str]:
     rows = list(rows)
     counters = list(dict.fromkeys(name for row in rows for name in row.cells))
     yield "| model | weights | work, FLOP | outputs | " + " | ".join(counters) + " |"
@@ -109,11 +109,11 @@ def _table(rows: Iterable[Row]) -> Iterable[str]:
         yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {markdown(parity(row))} | {cells} |"
 
 
-def _settings(row: Row) -> str:
+def _settings(row: GalleryRow) -> str:
     return markdown(", ".join(f"{name} {value}" for name, value in row.settings.items()))
 
 
-def _declared(rows: Mapping[str, Row]) -> Iterable[str]:
+def _declared(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
     declared = [(name, row.declared) for name, row in sorted(rows.items()) if row.declared]
     if declared:
         yield from ("## Pairs that are meant to differ", "")
@@ -122,7 +122,7 @@ def _declared(rows: Mapping[str, Row]) -> Iterable[str]:
 
 
 def not_closed(rows: Mapping[str, R], missing: Mapping[str, str]) -> Iterable[str]:
-    """What does not reconcile, and models that have no row, with why."""
+    """The models that do not reconcile and the models without a row, with the reasons."""
     open_ = [(name, text) for name, row in sorted(rows.items()) for text in row.open]
     for title, lines in (("What does not reconcile", open_), ("Missing", sorted(missing.items()))):
         if lines:
@@ -131,7 +131,7 @@ def not_closed(rows: Mapping[str, R], missing: Mapping[str, str]) -> Iterable[st
             yield ""
 
 
-def _published(rows: Mapping[str, Row]) -> Iterable[str]:
+def _published(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
     yield "What people print for these models, and the simplest reading of it here (`reconcile decode` gives all of them)."
     yield ""
     yield "| model | figure | said to be | where | what it is here |"
@@ -139,10 +139,10 @@ def _published(rows: Mapping[str, Row]) -> Iterable[str]:
     for name, row in sorted(rows.items()):
         for reading in row.published:
             texts = (name, reading.figure, reading.claim, reading.source)
-            yield "| " + " | ".join(map(markdown, texts)) + f" | {_what(reading.what, reading.numbers)} |"
+            yield "| " + " | ".join(map(markdown, texts)) + f" | {_explanation(reading.what, reading.numbers)} |"
 
 
-def _what(what: str, numbers: int) -> str:
-    if not what:
+def _explanation(sentence: str, numbers: int) -> str:
+    if not sentence:
         return "not explained"
-    return markdown(what) + (f" (ambiguous: {numbers} numbers have these digits)" if numbers > 1 else "")
+    return markdown(sentence) + (f" (ambiguous: {numbers} numbers have these digits)" if numbers > 1 else "")

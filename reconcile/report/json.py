@@ -1,6 +1,6 @@
-"""The JSON report: everything a run found out, for other programs. ``schema.json`` beside this file describes it.
+"""The JSON report: all results of a run, for other programs. ``schema.json`` beside this file describes it.
 
-Integers are exact at any size, key order is fixed, and nothing in it tells when or where the run took place.
+Integers are exact at any size, the order of keys is fixed, and the report names neither the time nor the place of the run.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def _claim(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _verdict(said: Verdict) -> dict[str, Any]:
+def _verdict(run_verdict: Verdict) -> dict[str, Any]:
     return {
-        "counters": [_counter(c) for c in said.counters],
-        "figures": [_figure(f) for f in said.figures],
-        "withheld": [{"framework": w.framework, "reason": w.reason, "remedy": w.remedy} for w in said.withheld],
-        "difference": said.difference,
+        "counters": [_counter(c) for c in run_verdict.counters],
+        "figures": [_figure(f) for f in run_verdict.figures],
+        "withheld": [{"framework": w.framework, "reason": w.reason, "remedy": w.remedy} for w in run_verdict.withheld],
+        "difference": run_verdict.difference,
     }
 
 

@@ -1,4 +1,4 @@
-"""Data as the text of a JSON report: a record per line where it fits, and rows of records written as they are made."""
+"""Data as the text of a JSON report: a record per line if it fits, and rows of records written as they are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _quoted = json.encoder.encode_basestring_ascii
 _encoded = json.JSONEncoder(allow_nan=False).encode
 
 WIDTH = 200
-"""Characters of a line, from which on a value is opened up."""
+"""Longest line in characters; a value that is longer is split into lines."""
 
 T = TypeVar("T")
 Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
@@ -24,7 +24,7 @@ def at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any
     return [make(item) for item in items]
 
 
-class Rows(Generic[T]):
+class LateRows(Generic[T]):
     """A list of records that are made as they are written."""
 
     def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
@@ -36,8 +36,8 @@ class Rows(Generic[T]):
 
 
 def made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
-    """Rows where there are so many that they cannot fit on a line, else a list."""
-    return Rows(make, items) if len(items) > WIDTH else at_once(make, items)
+    """Rows that are made late if they are too many for a line, else a list."""
+    return LateRows(make, items) if len(items) > WIDTH else at_once(make, items)
 
 
 def layout(value: Any) -> str:
@@ -46,7 +46,7 @@ def layout(value: Any) -> str:
 
 
 def plain(value: object) -> Any:
-    """A value as JSON can hold it. JSON has no infinity or NaN, so those become the strings 'inf', '-inf', 'nan'."""
+    """A value in a form that JSON can hold. JSON has no infinity or NaN, so these become the strings 'inf', '-inf', 'nan'."""
     if isinstance(value, Enum):
         return plain(value.value)
     if value is None or isinstance(value, (bool, int, str)):
@@ -61,12 +61,12 @@ def plain(value: object) -> Any:
 
 
 def _pieces(value: Any, depth: int) -> Iterator[str]:
-    """JSON text in parts, a record in one; what does not fit on a line is opened up."""
+    """JSON text in pieces, one per record; a value that does not fit on a line is split into lines."""
     if not _has_rows(value):
         yield _text(value, depth)
         return
     pad = "\n" + " " * (depth + 1)
-    if isinstance(value, Rows):
+    if isinstance(value, LateRows):
         before = "[" + pad
         for row in value:
             yield before + _text(row, depth + 1)
@@ -82,7 +82,7 @@ def _pieces(value: Any, depth: int) -> Iterator[str]:
 
 
 def _text(value: Any, depth: int) -> str:
-    """JSON text of a value without rows; the whole report is opened up, whatever its size."""
+    """JSON text of a value without late rows; the report itself is always split into lines."""
     kind = type(value)
     if kind is str:
         return _quoted(value)
@@ -99,7 +99,7 @@ def _text(value: Any, depth: int) -> str:
 
 
 def _has_rows(value: Any) -> bool:
-    """Whether there are rows that are still to be made."""
+    """Whether the value contains late rows."""
     if type(value) is dict:
         return any(map(_has_rows, value.values()))
-    return any(map(_has_rows, value)) if type(value) is list else type(value) is Rows
+    return any(map(_has_rows, value)) if type(value) is list else type(value) is LateRows

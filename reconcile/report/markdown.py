@@ -1,4 +1,4 @@
-"""The Markdown report, for pull requests. The template holds the words; this file prepares rows that add up."""
+"""The Markdown report, for pull requests. The template holds the words; this file prepares the rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import jinja2
 
 from ..core.conventions import ALL, Convention
 from ..core.records import Tensor
-from ..core.results import RunResult, Statement, TraceResult
+from ..core.results import RunResult, Statement
 from ..core.text import markdown, number, prose, signed
-from ..core.work import COMPONENTS, Work
+from ..engine.breakdown import blocks, differing_components, to_the_work
 from ..engine.phases import PhaseTable
 from ..verdict.verdict import counters_of, verdict
 from . import view
@@ -26,7 +26,7 @@ DIFFER = "How the frameworks differ here"
 
 
 class Raw(str):
-    """Markdown that is ready: the template writes it as it stands; every other string is escaped."""
+    """Finished Markdown: the template writes it unchanged; it escapes every other string."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ def to_markdown(
     pictures: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
-    is what reproduces the run; ``pictures`` are files beside the report to be shown in it, by what they show."""
+    reproduces the run; ``pictures`` maps the subject of a picture to a file beside the report that shows it."""
     headline = view.default_statement(result) if statement is None else statement
     about, differ = _description(result)
     text = _template().render(
@@ -60,7 +60,7 @@ def to_markdown(
         or any(t.no_arithmetic or t.integer_ops for t in result.traces),
         command=command,
         pictures=pictures,
-        blocks=lambda s: view.blocks(s, [row.layer for row in result.layers]),
+        blocks=lambda s: blocks(s, [row.layer for row in result.layers]),
         about=about,
         differ=differ,
         aligned=sentences(result.alignment),
@@ -104,7 +104,7 @@ def _finalize(value: Any) -> Any:
 
 
 def _cell(row: dict[str, Any], counter: str) -> Raw:
-    """A cell of the layer table: the value, then what has to be added to it to arrive at the work that ran."""
+    """A cell of the layer table: the value, then the amounts to add to it to get the work that ran."""
     causes = row["causes"].get(counter, [])
     if counter not in row["counters"] and not causes:
         return Raw("")
@@ -123,9 +123,9 @@ def _size(size: int | None) -> str:
 
 
 def _description(result: RunResult) -> tuple[str, str]:
-    """What the pair's author wrote: what the model is, and what remains to be said on how the frameworks differ.
+    """The author's text on the pair in two parts: the model, and the differences of the frameworks.
 
-    The latter is the pair's notes where there are any, else the part of its text under that title.
+    The second part is '' if the pair has notes, which then replace it.
     """
     about, _, rest = result.description.partition(DIFFER)
     return about.strip(), "" if result.notes else rest.strip(": \n")
@@ -139,10 +139,7 @@ def _layers(result: RunResult) -> dict[str, Any] | None:
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
     rows = []
     for row in result.layers:
-        causes = {c: [(cause.value, n) for cause, n in lines.items() if n] for c, lines in row.causes.items()}
-        for counter, amount in row.residuals.items():
-            if amount:
-                causes.setdefault(counter, []).append((view.RESIDUAL, amount))
+        causes = {counter: list(to_the_work(row, counter).items()) for counter in counters}
         rows.append({"layer": row.layer, "work": row.work, "counters": row.counters, "causes": causes})
     work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
     sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
@@ -162,23 +159,7 @@ def _between(result: RunResult) -> Statement | None:
 
 
 def _components(result: RunResult) -> list[tuple[str, str, list[int]]]:
-    """By layer, the components in which the traces differ, whatever the convention: (layer, component, counts)."""
+    """The components in which two complete traces differ, by layer: (layer, component, counts)."""
     if len(result.traces) < 2 or not all(t.complete for t in result.traces):
         return []
-    sums = [_work_by_layer(trace) for trace in result.traces]
-    layers = dict.fromkeys(layer for s in sums for layer in s)
-    found = []
-    for layer in layers:
-        columns = [s.get(layer, Work()) for s in sums]
-        for index, component in enumerate(COMPONENTS):
-            counts = [tuple(work)[index] for work in columns]
-            if len(set(counts)) > 1:
-                found.append((layer, component, counts))
-    return found
-
-
-def _work_by_layer(trace: TraceResult) -> dict[str, Work]:
-    sums: dict[str, Work] = {}
-    for row in trace.rows:
-        sums[row.layer] = sums.get(row.layer, Work()) + row.work
-    return sums
+    return differing_components(result.traces)

@@ -1,7 +1,7 @@
 """The reports of a matrix: one pair in several environments. Markdown, CSV and JSON, pure functions of a MatrixResult.
 
 A counter is named with its environment, ``tf-1.12: tf.profiler@session``. Per environment the statements are those to
-the work that ran; between neighbours they go from counter to counter. No file names a host, a path or a date.
+the work that ran; between neighbours they go from counter to counter. The files name no host, no path and no date.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ..core.causes import State
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number
 from ..core.work import COMPONENTS
-from ..launch.matrix import Cell, MatrixResult
+from ..engine.breakdown import blocks
+from ..launch.matrix import EnvironmentResult, MatrixResult
 from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
@@ -27,10 +28,10 @@ _ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One counter in one environment; ``verdict`` is None where nothing ran in the environment, see the cell."""
+class CounterRow:
+    """One counter in one environment; ``verdict`` is None if nothing ran in the environment (see the cell)."""
 
-    cell: Cell
+    cell: EnvironmentResult
     verdict: CounterVerdict | None
 
     @property
@@ -40,23 +41,23 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why there is no number, ''  where there is one."""
+        """Why there is no number; '' if there is one."""
         if self.verdict is None:
             return self.cell.reason or "no counter of this environment runs on this model"
         return "" if self.verdict.off is not None else view.reason(self.verdict)
 
 
-def rows(result: MatrixResult) -> list[Row]:
+def rows(result: MatrixResult) -> list[CounterRow]:
     """One row per environment and counter, in the order of the environments; at least one for each environment."""
-    found = []
+    counter_rows = []
     for cell in result.cells:
         verdicts = counters_of(cell.result) if cell.result is not None else ()
-        found += [Row(cell, v) for v in verdicts] or [Row(cell, None)]
-    return found
+        counter_rows += [CounterRow(cell, v) for v in verdicts] or [CounterRow(cell, None)]
+    return counter_rows
 
 
-def versions(cell: Cell) -> dict[str, str]:
-    """What ran there, without this tool itself; empty where nothing ran."""
+def versions(cell: EnvironmentResult) -> dict[str, str]:
+    """The package versions of an environment, without this tool; empty if nothing ran there."""
     if cell.result is None:
         return {}
     return {name: v for name, v in sorted(cell.result.environment.items()) if name != "reconcile"}
@@ -64,25 +65,25 @@ def versions(cell: Cell) -> dict[str, str]:
 
 def work(result: MatrixResult) -> list[str]:
     """``trace@tf 249,809,920 FLOP in tf-1.12, current``: the work that ran, by trace and total."""
-    found: dict[tuple[str, str], list[str]] = {}
+    environments: dict[tuple[str, str], list[str]] = {}
     for cell in result.cells:
         for trace in cell.result.traces if cell.result is not None else ():
             total = trace.totals.get(result.convention.name)
             shown = view.trace_label(trace) if total is None else f"{number(total)} FLOP"
-            found.setdefault((trace.name, shown), []).append(cell.environment.name)
-    return [f"{name} {shown} in {', '.join(names)}" for (name, shown), names in found.items()]
+            environments.setdefault((trace.name, shown), []).append(cell.environment.name)
+    return [f"{name} {shown} in {', '.join(names)}" for (name, shown), names in environments.items()]
 
 
 def borrowed(result: MatrixResult) -> list[str]:
-    """Which environments borrow a trace and why, those with the same words together."""
-    found: dict[str, list[str]] = {}
+    """The environments that borrow a trace, and why; those with the same reason are together."""
+    environments: dict[str, list[str]] = {}
     for cell in result.cells:
         if cell.borrowed:
-            found.setdefault(cell.borrowed, []).append(cell.environment.name)
-    return [f"{', '.join(names)}: {words}" for words, names in found.items()]
+            environments.setdefault(cell.borrowed, []).append(cell.environment.name)
+    return [f"{', '.join(names)}: {words}" for words, names in environments.items()]
 
 
-def to_the_work(cell: Cell) -> tuple[Statement, ...]:
+def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
     """Each counter to the work that ran, then the two traces; the names carry the environment."""
     if cell.result is None:
         return ()
@@ -121,12 +122,12 @@ def _neighbours(result: MatrixResult) -> str:
     return f"{_count(len(result.neighbours), 'pair')} of neighbours, {changed} of them different"
 
 
-def _count(n: int, what: str) -> str:
-    return f"{number(n)} {what}{'' if n == 1 else 's'}"
+def _count(n: int, noun: str) -> str:
+    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def check(result: MatrixResult) -> None:
-    """Raise ValueError, naming whatever does not add up: the cells' own books, and the statements between them."""
+    """Raise ValueError, which names every sum that is wrong in the books of the cells and in the statements between them."""
     for cell in result.cells:
         if cell.result is not None:
             foot.check(cell.result)
@@ -158,7 +159,7 @@ def _books(result: MatrixResult) -> RunResult:
 
 
 def to_markdown(result: MatrixResult, command: str = "") -> str:
-    """The report as Markdown; ``command`` is what reproduces it."""
+    """The report as Markdown; ``command`` reproduces it."""
     text = (
         markdown._template()
         .environment.get_template("matrix.md.j2")
@@ -171,7 +172,7 @@ def to_markdown(result: MatrixResult, command: str = "") -> str:
             borrowed=borrowed(result),
             bridges=[s for cell in result.cells for s in to_the_work(cell)],
             notes=list(_notes(result)),
-            blocks=lambda s: view.blocks(s, layers(result)),
+            blocks=lambda s: blocks(s, layers(result)),
             origin=lambda name, total: origin(result, name, total),
             command=command,
         )
@@ -212,7 +213,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
     }
 
 
-def _environment(cell: Cell) -> dict[str, Any]:
+def _environment(cell: EnvironmentResult) -> dict[str, Any]:
     env, run = cell.environment, cell.result
     return {
         "name": env.name,
@@ -234,12 +235,12 @@ def _trace(trace: TraceResult, run: RunResult) -> dict[str, Any]:
 
 
 def _scrubbed(result: MatrixResult) -> MatrixResult:
-    """Without the absolute paths that a message of another program may hold."""
+    """The result without the absolute paths that messages of other programs may hold."""
     cells = tuple(
         replace(c, reason=_pathless(c.reason), borrowed=_pathless(c.borrowed), result=c.result and _run(c.result))
         for c in result.cells
     )
-    return replace(result, cells=cells, neighbours=tuple(_said(s) for s in result.neighbours))
+    return replace(result, cells=cells, neighbours=tuple(_without_paths(s) for s in result.neighbours))
 
 
 def _run(run: RunResult) -> RunResult:
@@ -247,10 +248,10 @@ def _run(run: RunResult) -> RunResult:
     traces: tuple[TraceResult, ...] = tuple(
         replace(t, reason=_pathless(t.reason), notes=tuple(map(_pathless, t.notes))) for t in run.traces
     )
-    return replace(run, ledgers=ledgers, traces=traces, statements=tuple(_said(s) for s in run.statements))
+    return replace(run, ledgers=ledgers, traces=traces, statements=tuple(_without_paths(s) for s in run.statements))
 
 
-def _said(s: Statement) -> Statement:
+def _without_paths(s: Statement) -> Statement:
     return replace(s, reason=_pathless(s.reason))
 
 

@@ -1,4 +1,4 @@
-"""A matrix on the screen: one table of totals, then what separates neighbours, then where the files went."""
+"""A matrix on the screen: one table of totals, then the statements between neighbours, then the paths of the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import matrix, view
 from .terminal import STYLE, statement_table
 
 HEADER = ("environment, counter", "as reported", "normalised", "off by", "state")
-LAYERS = 6  # of one cause, without --verbose; the files hold them all
+LAYERS = 6  # of one cause, without --verbose; the files hold all of them
 GAP = "  "
 REPORTED = 1
 
@@ -24,7 +24,7 @@ REPORTED = 1
 def show(
     result: MatrixResult, console: Console, files: Sequence[Path] = (), *, quiet: bool = False, verbose: bool = False
 ) -> None:
-    """Print a matrix. ``quiet`` keeps the summary and what went wrong; ``verbose`` adds each counter's statement."""
+    """Print a matrix. ``quiet`` keeps the summary and the problems; ``verbose`` adds each counter's statement."""
     layers = matrix.layers(result)
     limit = len(layers) + LAYERS if verbose else LAYERS
 
@@ -66,9 +66,9 @@ def show(
 
 
 def totals(result: MatrixResult, width: int = 80) -> list[Text]:
-    """The table: an environment's line with its versions, one line per counter below it, a reason where there is none.
+    """The table: an environment's line with its versions, one line per counter below it, or a reason if there is no number.
 
-    Where that is too wide, what was reported stays out.
+    If the table is too wide, the reported totals are left out.
     """
     cells = [_cells(row) for row in matrix.rows(result) if row.verdict is not None]
     widths = [max(len(row[i]) for row in (HEADER, *cells)) for i in range(len(HEADER))]
@@ -91,7 +91,7 @@ def totals(result: MatrixResult, width: int = 80) -> list[Text]:
     return lines
 
 
-def _cells(row: matrix.Row) -> tuple[str, ...]:
+def _cells(row: matrix.CounterRow) -> tuple[str, ...]:
     assert row.verdict is not None
     ledger = row.verdict.ledger
     reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}"
@@ -113,18 +113,18 @@ def _laid(cells: Sequence[str], widths: Sequence[int]) -> str:
     return GAP.join((first, *middle, last.rstrip()))
 
 
-def _environment(row: matrix.Row) -> Text:
+def _environment(row: matrix.CounterRow) -> Text:
     text = Text(clean(row.cell.environment.name), style="bold")
-    found = ", ".join(f"{name} {version}" for name, version in matrix.versions(row.cell).items())
-    return text.append(GAP + clean(found or row.cell.environment.title), style="not bold dim")
+    versions = ", ".join(f"{name} {version}" for name, version in matrix.versions(row.cell).items())
+    return text.append(GAP + clean(versions or row.cell.environment.title), style="not bold dim")
 
 
-def _why(row: matrix.Row, indent: str = GAP) -> Text:
+def _why(row: matrix.CounterRow, indent: str = GAP) -> Text:
     return Text(f"{indent}{row.state.value.replace('_', ' ')}: {clean(row.reason)}", style=STYLE[row.state])
 
 
 def _problems(result: MatrixResult, quiet: bool) -> Iterator[str]:
-    """What broke, environment by environment; what failed is in the table already unless that was not shown."""
+    """The problems of each environment. Failures are in the table already, so they are repeated only if it is not shown."""
     for cell in result.cells:
         name = cell.environment.name
         if cell.result is None:
@@ -132,7 +132,7 @@ def _problems(result: MatrixResult, quiet: bool) -> Iterator[str]:
                 yield f"{name}: {cell.state.value}: {cell.reason}"
             continue
         yield from (f"{name}: {view.broken_sentence(*pair)}" for pair in view.broken(cell.result))
-        yield from (f"{name}: {view.unknown_sentence(*pair)}" for pair in view.unknown(cell.result))
+        yield from (f"{name}: {sentence}" for sentence in view.unknown_sentences(cell.result))
         yield from (f"{name}: {sentence}" for sentence in view.traces_lost(cell.result))
         if quiet:
             failed = (State.FAILED, State.SKIPPED)

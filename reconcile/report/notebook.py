@@ -1,7 +1,7 @@
-"""What a result shows of itself in a notebook: one piece of HTML or Markdown, nothing loaded from anywhere.
+"""A result in a notebook: one piece of HTML or Markdown that loads nothing.
 
-The verdict, every counter as a ratio to the work that ran, and the statement of the counter that is furthest off. Names
-nobody chose for us show as written and do nothing else. Colours follow the notebook's theme, else the system's.
+It has the verdict, every counter as a ratio to the work that ran, and the statement of the counter that is furthest off.
+Foreign names are shown as written and cannot act as HTML. Colours follow the notebook's theme, else the system's.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ import jinja2
 from ..core.causes import State
 from ..core.results import RunResult, Statement
 from ..core.text import clean, markdown, number, ratio, signed
+from ..engine.breakdown import Block, blocks
 from ..verdict.verdict import CounterVerdict, Verdict, verdict
 from . import view
 from .rendering import environment
 
 LAYERS = 12
-"""Layers of a cause that are shown; the rest is one line, so that it still adds up."""
+"""Layers of a cause that are shown; the rest is one line, so the sum stays right."""
 
 
 def to_html(result: RunResult) -> str:
-    """A ``<div>`` with its own style."""
-    said = verdict(result)
-    worst = furthest(said)
-    most = max([1.0, *(c.ratio for c in said.counters if c.ratio is not None)])
+    """The result as a ``<div>`` with its own style."""
+    run_verdict = verdict(result)
+    worst = furthest(run_verdict)
+    most = max([1.0, *(c.ratio for c in run_verdict.counters if c.ratio is not None)])
     return _template().render(
         result=result,
-        said=said,
+        said=run_verdict,
         summary=view.summary(result),
         worst=None if worst is None else worst.statement,
         distance=None if worst is None else view.distance(worst),
@@ -41,16 +42,16 @@ def to_html(result: RunResult) -> str:
 
 
 def to_markdown(result: RunResult) -> str:
-    """The same in brief, for what shows no HTML: the verdict and a table of the counters."""
-    said = verdict(result)
+    """A short form for viewers without HTML: the verdict and a table of the counters."""
+    run_verdict = verdict(result)
     lines = [f"**{markdown(result.model)}**, {result.pass_}, convention {markdown(result.convention.name)}", ""]
-    for figure in said.figures:
+    for figure in run_verdict.figures:
         lines += [f"> **To publish:** {markdown(figure.sentence)}", ""]
-    for sentence in (*said.cautions, said.difference, *(item.sentence for item in said.withheld)):
+    for sentence in (*run_verdict.cautions, run_verdict.difference, *(item.sentence for item in run_verdict.withheld)):
         lines += [f"> {markdown(sentence)}", ""] if sentence else []
-    if said.counters:
+    if run_verdict.counters:
         lines += ["| counter | FLOP | of the work | to the work |", "|:--|--:|--:|:--|"]
-        lines += [f"| {' | '.join(_row(counter))} |" for counter in said.counters]
+        lines += [f"| {' | '.join(_row(counter))} |" for counter in run_verdict.counters]
         lines.append("")
     return "\n".join([*lines, markdown(view.summary(result)), ""])
 
@@ -73,14 +74,14 @@ def _row(counter: CounterVerdict) -> tuple[str, str, str, str]:
     )
 
 
-def furthest(said: Verdict) -> CounterVerdict | None:
-    """The counter that is furthest off the work that ran; None where every one that can be compared is exact."""
-    off = [c for c in said.counters if c.off is not None and not c.exact]
+def furthest(run_verdict: Verdict) -> CounterVerdict | None:
+    """The counter that is furthest off the work that ran; None if every counter that can be compared is exact."""
+    off = [c for c in run_verdict.counters if c.off is not None and not c.exact]
     return max(off, key=lambda c: (abs(c.off or 0), bool(c.causes)), default=None)
 
 
-def _blocks(result: RunResult, statement: Statement | None) -> list[view.Block]:
-    return [] if statement is None else view.blocks(statement, [row.layer for row in result.layers])
+def _blocks(result: RunResult, statement: Statement | None) -> list[Block]:
+    return [] if statement is None else blocks(statement, [row.layer for row in result.layers])
 
 
 def _times(counter: CounterVerdict) -> str:
@@ -89,7 +90,7 @@ def _times(counter: CounterVerdict) -> str:
 
 
 def _tone(counter: CounterVerdict) -> str:
-    """The class of its colour: exact, else its state; the right total by offsetting errors is as off as any other."""
+    """The CSS class of a counter: exact, else its state; a right total by offsetting errors is not exact."""
     return "exact" if counter.exact else counter.state.value if counter.state is not State.EQUAL else "explained"
 
 

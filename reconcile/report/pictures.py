@@ -1,7 +1,7 @@
-"""What the pictures show, as bars that add up; ``drawing`` puts them on paper.
+"""The pictures as bars that add up; ``drawing`` draws them.
 
-A waterfall's bars lead from one total to the other, cause by cause; the bars by layer are each counter's value beside the
-work that ran. Everything is exact integers here, in FLOPs.
+A waterfall's bars lead from one total to the other, cause by cause; the bars by layer show each counter's value and the
+work that ran. All numbers here are exact integers, in FLOPs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from ..core.errors import UsageError
 from ..core.results import RunResult, Statement
-from . import view
+from ..engine.breakdown import RESIDUAL, Block, blocks
 from .bars import Bar, Column, Layers
 
 LAYERS = 24
-"""Rows of a chart by layer; what is smaller stands in one last row, so that each column still adds up."""
+"""Rows of a chart by layer; the smaller layers share one last row, so each column still adds up."""
 NAMED = 4
-"""So many layers of a cause are named below it."""
+"""The most layers that are named below a cause."""
 NEEDED = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
 
 
@@ -28,33 +28,33 @@ def can_draw() -> bool:
 
 
 def require() -> None:
-    """Raises UsageError where the charting library is not installed."""
+    """Raises UsageError if the charting library is not installed."""
     if not can_draw():
         raise UsageError(NEEDED)
 
 
 def waterfall(statement: Statement, layers: Sequence[str] = ()) -> list[Bar]:
-    """The bars of a statement; empty where it has no totals. The residual is a bar, 0 or not."""
+    """The bars of a statement; empty if it has no totals. The residual is always a bar, even if it is 0."""
     if statement.from_total is None or statement.to_total is None:
         return []
     bars = [Bar(statement.from_, "", 0, statement.from_total, "total")]
-    blocks = view.blocks(statement, layers)
+    steps = blocks(statement, layers)
     if not statement.residuals:
-        blocks.append(view.Block(view.RESIDUAL, statement.residual or 0, []))
-    for block in blocks:
-        kind = "residual" if block.cause == view.RESIDUAL else "cause"
+        steps.append(Block(RESIDUAL, statement.residual or 0, []))
+    for block in steps:
+        kind = "residual" if block.cause == RESIDUAL else "cause"
         bars.append(Bar(block.cause, _where(block), bars[-1].end, block.amount, kind))
     bars.append(Bar(statement.to, "", 0, statement.to_total, "total"))
     return bars
 
 
-def _where(block: view.Block) -> str:
+def _where(block: Block) -> str:
     names = [part.layer or "(no layer)" for part in block.parts]
     return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1:,} more layers"
 
 
 def by_layer(result: RunResult, limit: int = LAYERS) -> Layers:
-    """Each counter's value per layer beside the work that ran there. Past ``limit`` the smallest rows are one."""
+    """Each counter's value per layer beside the work that ran there. Beyond ``limit``, the smallest rows share one."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     rows = list(result.layers)
     if not rows or not homes:
@@ -83,27 +83,27 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def draw(result: RunResult, statement: Statement | None, formats: Sequence[str]) -> dict[str, str | bytes]:
-    """The pictures of a run by what follows the model's name in their files: ``waterfall.svg``, ``layers.png``."""
+    """The pictures of a run, by the part of their file names after the model's name: ``waterfall.svg``, ``layers.png``."""
     from . import drawing
 
     layers = [row.layer for row in result.layers]
     title = f"{result.model}, {result.pass_}, convention {result.convention.name}"
     bars = waterfall(statement, layers) if statement is not None else []
     chart = by_layer(result)
-    found: dict[str, str | bytes] = {}
+    drawn: dict[str, str | bytes] = {}
     for kind in formats:
         if bars and statement is not None:
             figure = drawing.waterfall(bars, f"From {statement.from_} to {statement.to}", title)
-            found[f"waterfall.{kind}"] = drawing.save(figure, kind)
+            drawn[f"waterfall.{kind}"] = drawing.save(figure, kind)
         if chart.columns:
             figure = drawing.by_layer(chart, "Each counter, layer by layer", title)
-            found[f"layers.{kind}"] = drawing.save(figure, kind)
-    return found
+            drawn[f"layers.{kind}"] = drawing.save(figure, kind)
+    return drawn
 
 
 def embedded(stem: str, drawn: Iterable[str]) -> dict[str, str]:
-    """The file that a report shows for each picture: the SVG where there is one."""
-    found: dict[str, str] = {}
+    """The file that a report shows for each picture: the SVG if there is one."""
+    files: dict[str, str] = {}
     for name in drawn:
-        found.setdefault(name.partition(".")[0], f"{stem}.{name}")
-    return found
+        files.setdefault(name.partition(".")[0], f"{stem}.{name}")
+    return files

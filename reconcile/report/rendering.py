@@ -1,4 +1,4 @@
-"""How every template of the reports is read: a name that is missing is an error, and a tag's line leaves nothing behind."""
+"""The environment of all report templates: a missing name is an error, and a tag's line leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jinja2
 def environment(
     finalize: Callable[[Any], Any], *, autoescape: bool, package: str = "reconcile.report", folder: str = "templates"
 ) -> jinja2.Environment:
-    """Templates of a folder in the package; ``finalize`` sees every value before it is put in."""
+    """Templates of a folder in the package; ``finalize`` gets every value before it is inserted."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,

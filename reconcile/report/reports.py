@@ -1,4 +1,4 @@
-"""The reports of a run, by format: which there are, which lie in a folder, and their texts. ``core/atomic`` writes them."""
+"""The reports of a run by format: the formats, the reports in a folder, and their texts. ``core/atomic`` writes them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from . import foot
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 PAGE_OPS = 200_000
-"""Ops of traces beyond which there is no HTML page: a browser would take minutes over it and run out of memory."""
+"""The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
 
 def render(
     result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:
-    """The reports by what ends their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
+    """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
 
     A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
-    UsageError where pictures are asked for and cannot be drawn.
+    UsageError if pictures are requested but cannot be drawn.
     """
     foot.check(result)
     if left_out(result, formats):
@@ -38,36 +38,36 @@ def render(
 
 
 def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
-    """A sentence where a page is asked for that no browser could show; '' where all can be written."""
+    """A sentence if a page is requested that no browser could show; else ''."""
     ops = sum(len(trace.rows) for trace in result.traces)
     if "html" not in formats or ops <= PAGE_OPS:
         return ""
     return (
-        f"There is no HTML page of {ops:,} ops: a browser takes up to {PAGE_OPS:,}. Everything is in the other formats "
+        f"There is no HTML page for {ops:,} ops, because a browser can show {PAGE_OPS:,}. The other formats hold everything "
         "(--format md,csv,json)."
     )
 
 
 def lying(folder: Path, stem: str) -> tuple[str, ...]:
-    """The formats of this model's reports that lie in a folder already."""
+    """The formats of this model's reports that a folder already has."""
     ends = {path.name.rpartition(".")[2] for path in folder.glob(f"{safe(stem)}.*")}
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 
 def stem(model: str, *, training: bool) -> str:
-    """What the names of a run's files begin with; a training step does not take the place of a call."""
+    """The beginning of the names of a run's files; a training step does not replace the reports of a call."""
     return f"{model}-training" if training else model
 
 
 def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
-    """``formats`` and the pictures of this report that lie there: old ones would stand beside new numbers.
+    """``formats`` plus the formats of this report's pictures in the folder, because old pictures would not match new numbers.
 
-    Where nothing can draw them they stay, and the Markdown does without.
+    If nothing can draw them, they stay, and the Markdown does not show them.
     """
     from .pictures import can_draw
 
-    there = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
-    return (*formats, *there) if there and can_draw() else formats
+    outdated = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
+    return (*formats, *outdated) if outdated and can_draw() else formats
 
 
 def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:

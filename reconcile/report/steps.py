@@ -1,4 +1,4 @@
-"""The gallery's second page as Markdown: what a training step costs beside the forward pass, exactly."""
+"""The gallery's second page as Markdown: the exact work of a training step, compared with the forward pass."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WE
 from ..core.registry import title
 from ..core.results import RunResult, Statement
 from ..core.text import markdown, multiple, number
-from ..zoo.rows import Cell, reconciled
-from ..zoo.training import Step
+from ..zoo.rows import CounterCell, reconciled
+from ..zoo.training import TrainingRow
 from .gallery import cell, grouped, not_closed
 from .reports import stem
 
@@ -21,7 +21,7 @@ HEADLINE = ("flop_counter", "trace@torch")
 
 
 def command(model: str, at: Mapping[str, str], device: str) -> str:
-    """What writes a model's report of its training step at these settings."""
+    """The command that writes a model's report of its training step at these settings."""
     words = [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items())]
     from_, to = HEADLINE
     return " ".join(
@@ -30,12 +30,12 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
 
 
 def headline(result: RunResult) -> Statement | None:
-    """What a model's report opens with: the counter that looks at gradients best, not thousands of lines of another one."""
+    """The first statement of a model's report: of the counter that sees gradients best, not thousands of lines of another one."""
     return next((s for s in result.statements if (s.from_, s.to) == HEADLINE), None)
 
 
-def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
-    """``reports/training.md``; ``missing`` are models that the zoo ought to have, with why it has not."""
+def to_markdown(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> str:
+    """``reports/training.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
     clean = sum(reconciled(row) for row in rows.values())
     lines = [
         "# Training steps of the gallery",
@@ -61,7 +61,7 @@ def to_markdown(rows: Mapping[str, Step], missing: Mapping[str, str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
+def _table(rows: list[TrainingRow], counters: list[str]) -> Iterable[str]:
     columns = [phase for phase in COLUMNS if any(_has(row, phase) for row in rows)]
     heads = [*columns, "backward / forward", "under `all`", f"{OPTIMIZER}, `all`", *counters]
     yield "| model | in | " + " | ".join(heads) + " |"
@@ -83,26 +83,26 @@ def _table(rows: list[Step], counters: list[str]) -> Iterable[str]:
             yield f"| {first} | unknown | " + " | ".join([*[""] * (len(columns) + 3), *cells]) + " |"
 
 
-def _seeing(rows: Mapping[str, Step]) -> list[str]:
+def _seeing(rows: Mapping[str, TrainingRow]) -> list[str]:
     """Counters that have a number for at least one of the models."""
-    return list(dict.fromkeys(name for row in rows.values() for name, found in row.cells.items() if _sees(found)))
+    return list(dict.fromkeys(name for row in rows.values() for name, entry in row.cells.items() if _sees(entry)))
 
 
-def _sees(found: Cell) -> bool:
-    return found.total is not None or found.state != State.NOT_COMPARABLE.value
+def _sees(entry: CounterCell) -> bool:
+    return entry.total is not None or entry.state != State.NOT_COMPARABLE.value
 
 
-def _unseeing(rows: Mapping[str, Step]) -> Iterable[str]:
-    """A sentence on the counters that are in no column, with their reason."""
+def _unseeing(rows: Mapping[str, TrainingRow]) -> Iterable[str]:
+    """A sentence on the counters without a column, with the reasons."""
     seeing = _seeing(rows)
-    why = {name: found.reason for row in rows.values() for name, found in row.cells.items() if name not in seeing}
+    why = {name: entry.reason for row in rows.values() for name, entry in row.cells.items() if name not in seeing}
     if why:
         yield ""
         yield "Not in the tables: " + "; ".join(markdown(reason) for reason in why.values()) + "."
 
 
-def _sides(row: Step) -> list[list[str]]:
-    """The frameworks, those that do the very same together."""
+def _sides(row: TrainingRow) -> list[list[str]]:
+    """The frameworks in groups; those of a group do exactly the same work."""
     groups: list[list[str]] = []
     for name, work in row.work.items():
         same = next((g for g in groups if row.work[g[0]] == work), None)
@@ -113,10 +113,10 @@ def _sides(row: Step) -> list[list[str]]:
     return groups
 
 
-def _over(row: Step, framework: str, convention: str) -> str:
-    whole = row.whole(framework, convention)
-    return multiple(whole.backward, whole.forward)
+def _over(row: TrainingRow, framework: str, convention: str) -> str:
+    step = row.total(framework, convention)
+    return multiple(step.backward, step.forward)
 
 
-def _has(row: Step, phase: str) -> bool:
+def _has(row: TrainingRow, phase: str) -> bool:
     return phase != RECOMPUTATION or any(work[MATMUL.name].get(phase) for work in row.work.values())

@@ -1,4 +1,4 @@
-"""The terminal view: the answer first, then the statement, then layer by layer where each counter leaves the work."""
+"""The terminal view: the answer first, then the statement, then each counter's differences layer by layer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..core.causes import State
 from ..core.records import CALLED_WITH
 from ..core.results import LayerRow, RunResult, Statement
 from ..core.text import clean, number, si, signed
+from ..engine.breakdown import RESIDUAL, blocks, to_the_work
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.phases import phases as by_phase
 from ..verdict.verdict import CounterVerdict, Verdict, counters_of, verdict
@@ -25,7 +26,7 @@ from .alignment import sentences
 
 LABEL = 44
 NARROW, WIDE = 72, 100
-LAYERS = 40  # shown without --verbose; the files hold them all
+LAYERS = 40  # shown without --verbose; the files hold all of them
 STYLE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
@@ -45,7 +46,7 @@ def show(
     quiet: bool = False,
     verbose: bool = False,
 ) -> None:
-    """Print a run. ``quiet`` keeps the summary and what went wrong; ``verbose`` adds every counter's own statement."""
+    """Print a run. ``quiet`` keeps the summary and the problems; ``verbose`` adds every counter's own statement."""
     chosen = view.default_statement(result) if statement is None else statement
     layers = [row.layer for row in result.layers]
     limit = len(layers) + LAYERS if verbose else LAYERS
@@ -66,10 +67,10 @@ def show(
                 console,
                 *_section("Layer by layer: what to add to arrive at the work that ran", layer_table(result, limit)),
             )
-        said = verdict(result)
-        _print(console, *(_closing(v) for v in said.counters), *_notes(result, said), Text())
-        if said.figures:
-            _print(console, *_verdict(said), Text())
+        run_verdict = verdict(result)
+        _print(console, *(_closing(v) for v in run_verdict.counters), *_notes(result, run_verdict), Text())
+        if run_verdict.figures:
+            _print(console, *_verdict(run_verdict), Text())
     _print(console, *_problems(result), _summary(result))
     if files and not quiet:
         _print(console, Text("wrote " + ", ".join(clean(str(f)) for f in files), style="dim"))
@@ -108,9 +109,9 @@ def _headline(result: RunResult, statement: Statement | None) -> Text:
 
 
 def totals(result: RunResult, width: int = 80) -> Table:
-    """Every counter's total as reported and normalised, and how far it is from the work that ran.
+    """Every counter's total as reported and normalised, and its distance from the work that ran.
 
-    A wide terminal gets the normalised totals in SI units as well; a narrow one does without what was reported.
+    A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals.
     """
     titles = ("counter", "as reported", "normalised", "", "", "")
     aligned = ("whole", "right", "right", "right", "right", "left")
@@ -144,7 +145,7 @@ def _totals(result: RunResult) -> Iterator[tuple[RenderableType, ...]]:
 def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int = LAYERS) -> RenderableType:
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
 
-    Past ``limit`` layers the rest of a cause is one line, so that it still adds up.
+    Beyond ``limit`` layers, the rest of a cause is one line, so the sum stays right.
     """
     if statement.from_total is None or statement.to_total is None:
         return Text(
@@ -153,8 +154,8 @@ def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int
     table = _table(("", "left"), ("of which", "right"), ("FLOP", "right"))
     table.columns[0].min_width = LABEL
     table.add_row(Text(statement.from_, style="bold"), "", Text(number(statement.from_total), style="bold"))
-    for block in view.blocks(statement, layers):
-        style = STYLE[State.UNEXPLAINED] if block.cause == view.RESIDUAL else ""
+    for block in blocks(statement, layers):
+        style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
         table.add_row(Text(block.cause, style=style), "", Text(signed(block.amount), style=style))
         for part in block.parts[:limit]:
             where = Text(clean(part.layer) or "(no layer)")
@@ -163,9 +164,9 @@ def statement_table(statement: Statement, layers: Sequence[str] = (), limit: int
         rest = block.parts[limit:]
         if rest:
             where = Text(f"  {number(len(rest))} more layers, see the files or --verbose", style="dim")
-            table.add_row(where, Text(signed(sum(part.amount for part in rest)), style="dim"), "")
+            table.add_row(where, Text(signed(block.rest(limit)), style="dim"), "")
     if not statement.residuals:
-        table.add_row(view.RESIDUAL, "", signed(statement.residual or 0))
+        table.add_row(RESIDUAL, "", signed(statement.residual or 0))
     table.add_row("", "", Rule(style="dim"))
     table.add_row(Text(statement.to, style="bold"), "", Text(number(statement.to_total), style="bold"))
     return table
@@ -175,7 +176,7 @@ SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "reco
 
 
 def phase_view(table: PhaseTable, limit: int = LAYERS) -> Table:
-    """A trace by layer and phase, in SI units; the files have every digit, and the phases that come to 0 in all."""
+    """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
     phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
     shown = _table(("layer", "left"), *((SHORT.get(phase, phase), "right") for phase in phases), ("ratio", "right"))
 
@@ -212,17 +213,15 @@ def _layer(table: Table, row: LayerRow, homes: dict[str, str]) -> None:
     lines: list[tuple[str, int | None, str, str, str]] = []
     for counter, framework in homes.items():
         value = row.counters.get(counter, 0)
-        causes = [(cause.value, n) for cause, n in row.causes.get(counter, {}).items() if n and framework in row.work]
-        rest = row.residuals.get(counter, 0)
-        if rest:
-            causes.append((view.RESIDUAL, rest))
+        amounts = to_the_work(row, counter).items()
+        causes = [(cause, amount) for cause, amount in amounts if framework in row.work or cause == RESIDUAL]
         if not causes:
             if row.work.get(framework) == value:
                 exact.append(counter)
             else:
                 lines.append((counter, value, "", "not compared", ""))
         for index, (cause, amount) in enumerate(causes):
-            style = STYLE[State.UNEXPLAINED] if cause == view.RESIDUAL else ""
+            style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
             lines.append((counter if not index else "", value if not index else None, signed(amount), cause, style))
     name = clean(row.layer) or "(no layer)"
     note = Text("= " + ", ".join(exact) if exact else "", style="green")
@@ -250,38 +249,39 @@ def _closing(counter: CounterVerdict) -> RenderableType:
     return text
 
 
-def _notes(result: RunResult, said: Verdict) -> list[RenderableType]:
-    """What is to be said of how a trace or ledger was taken: where it ran and why; and what the model was called with,
-    where no number says so. Then, how the layers of two models were aligned."""
-    shown = {framework for figure in said.figures for framework in figure.frameworks}
-    found = [
+def _notes(result: RunResult, run_verdict: Verdict) -> list[RenderableType]:
+    """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, if no figure names
+    them; and the alignment of two models' layers."""
+    shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
+    lines = [
         f"{trace.name}: {note}."
         for trace in result.traces
         for note in trace.notes
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
-    found += [f"{ledger.counter}: {note}." for ledger in result.ledgers for note in ledger.notes]
-    found += [f"Published: {sentence}" for sentence in view.published(result)]
-    return [Text(clean(text), style="dim") for text in [*found, *sentences(result.alignment)]]
+    lines += [f"{ledger.counter}: {note}." for ledger in result.ledgers for note in ledger.notes]
+    lines += [f"Published: {sentence}" for sentence in view.published(result)]
+    return [Text(clean(text), style="dim") for text in [*lines, *sentences(result.alignment)]]
 
 
-def _verdict(said: Verdict) -> list[RenderableType]:
-    """The numbers to publish, each with its sentence to cite."""
-    found: list[RenderableType] = [Text.assemble(("To publish: ", "bold"), clean(f.sentence)) for f in said.figures]
-    found += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in said.cautions]
-    if said.difference:
-        found.append(Text(clean(said.difference)))
-    return found
+def _verdict(run_verdict: Verdict) -> list[RenderableType]:
+    """The numbers to publish, each as a sentence to cite."""
+    lines: list[RenderableType] = [
+        Text.assemble(("To publish: ", "bold"), clean(f.sentence)) for f in run_verdict.figures
+    ]
+    lines += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
+    if run_verdict.difference:
+        lines.append(Text(clean(run_verdict.difference)))
+    return lines
 
 
 def _problems(result: RunResult) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
-    found: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
-    found += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
-    holes = view.unknown(result)
-    found += [Text(clean(view.unknown_sentence(*pair)), style=red) for pair in holes]
-    found += [Text(clean(item.sentence)) for item in verdict(result).withheld]
-    return found
+    lines: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
+    lines += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
+    lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
+    lines += [Text(clean(item.sentence)) for item in verdict(result).withheld]
+    return lines
 
 
 def _summary(result: RunResult) -> Text:

@@ -1,76 +1,28 @@
-"""What the Markdown report and the terminal both show, worked out once: lines, verdicts, findings.
+"""Sentences and selections that the Markdown report, the terminal and the page share.
 
-Everything here is sums, groupings and sentences over what the engine computed.
+The amounts come from the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.results import Adjustment, LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
+from ..core.results import LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
+from ..engine.breakdown import RESIDUAL
 from ..engine.phases import PhaseRow, PhaseTable, phase_table, phases
-from ..verdict.verdict import RESIDUAL as RESIDUAL
 from ..verdict.verdict import CounterVerdict, counters_of
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"
-CAUSES = 3  # in a sentence; the statements have them all
-
-
-@dataclass(slots=True)
-class Part:
-    """One layer's share of a cause: the amount, with the ops and the counters whose accounting it corrects."""
-
-    layer: str
-    amount: int = 0
-    ops: dict[str, None] = field(default_factory=dict)
-    counters: dict[str, None] = field(default_factory=dict)
-    reason: str = ""
-
-
-@dataclass(slots=True)
-class Block:
-    """One cause of a statement (or its residual) with its layers; the parts add up to ``amount``."""
-
-    cause: str
-    amount: int
-    parts: list[Part]
-
-
-def blocks(statement: Statement, layers: Sequence[str] = ()) -> list[Block]:
-    """The lines of a statement by cause, in booking order, then by layer (in the order of ``layers``); a residual that
-    is not 0 comes last."""
-    place = {layer: index for index, layer in enumerate(layers)}
-    by_cause: dict[str, list[Adjustment]] = {cause.value: [] for cause in statement.by_cause()}
-    for line in statement.adjustments:
-        by_cause[line.cause.value].append(line)
-    found = [_block(cause, lines) for cause, lines in by_cause.items()]
-    for block in found:
-        block.parts.sort(key=lambda part: place.get(part.layer, len(place)))
-    if statement.residuals:
-        parts = [Part(r.layer, r.amount, reason=r.reason) for r in statement.residuals]
-        found.append(Block(RESIDUAL, sum(p.amount for p in parts), parts))
-    return found
-
-
-def _block(cause: str, lines: Iterable[Adjustment]) -> Block:
-    parts: dict[str, Part] = {}
-    for line in lines:
-        part = parts.setdefault(line.layer, Part(line.layer))
-        part.amount += line.amount
-        part.ops[line.op] = None
-        if line.counter:
-            part.counters[line.counter] = None
-    return Block(cause, sum(p.amount for p in parts.values()), list(parts.values()))
+CAUSES = 3  # in a sentence; the statements have all of them
 
 
 def distance(counter: CounterVerdict) -> str:
-    """``exact``, ``91.9 % below``, ``1.2 % above``; empty where it cannot be said."""
+    """``exact``, ``91.9 % below``, ``1.2 % above``; empty if it is unknown."""
     if counter.off is None:
         return ""
     if counter.off == 0:
@@ -95,7 +47,7 @@ def closing(counter: CounterVerdict) -> str:
 
 
 def _to_add(counter: CounterVerdict) -> str:
-    """The causes, the largest first: what has to be added to arrive at the work that ran."""
+    """The amounts to add to get the work that ran, by cause, the largest first."""
     causes = [f"{cause} {signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
     more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
     return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
@@ -123,16 +75,16 @@ def _sentence(text: str) -> str:
 
 
 def default_statement(result: RunResult) -> Statement | None:
-    """tf.profiler@frozen to thop when both have totals; else the first counter with one to its trace; else any."""
+    """tf.profiler@frozen to thop if both have totals; else the first counter with a total to its trace; else any statement."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
-    candidates = [first, *(v.statement for v in counters_of(result)), *result.statements]
-    there = [s for s in candidates if s is not None]
-    return next((s for s in there if s.from_total is not None), there[0] if there else None)
+    statements = [first, *(v.statement for v in counters_of(result)), *result.statements]
+    candidates = [s for s in statements if s is not None]
+    return next((s for s in candidates if s.from_total is not None), candidates[0] if candidates else None)
 
 
 def origin(result: RunResult, name: str, total: int | None) -> str:
-    """How one end's normalised total comes about: ``thop 250 FLOP (reported 125 MAC × 2)``."""
+    """The origin of one end's normalised total: ``thop 250 FLOP (reported 125 MAC × 2)``."""
     ledger = next((x for x in result.ledgers if x.counter == name), None)
     if total is None and ledger is not None:
         total = ledger.normalised_total
@@ -148,8 +100,8 @@ def origin(result: RunResult, name: str, total: int | None) -> str:
 
 def summary(result: RunResult) -> str:
     """The whole run in one sentence."""
-    found = counters_of(result)
-    named = {state: [v for v in found if v.state is state] for state in State}
+    verdicts = counters_of(result)
+    named = {state: [v for v in verdicts if v.state is state] for state in State}
     parts = []
     if named[State.EQUAL]:
         parts.append(f"{len(named[State.EQUAL])} exact")
@@ -161,8 +113,8 @@ def summary(result: RunResult) -> str:
     incomplete = [t for t in result.traces if t.unknown]
     if incomplete:
         parts.append(f"{', '.join(t.name for t in incomplete)} incomplete")
-    counters = f"{len(found)} counter{'' if len(found) == 1 else 's'}"
-    if not found:
+    counters = f"{len(verdicts)} counter{'' if len(verdicts) == 1 else 's'}"
+    if not verdicts:
         counters = "no counter was run"
     if result.exit_code == EXIT_FAILED:
         verb = "A counter failed" if named[State.FAILED] else "Not everything could run"
@@ -172,7 +124,7 @@ def summary(result: RunResult) -> str:
 
 
 def lost(result: RunResult) -> list[str]:
-    """One sentence per counter that failed or was skipped: which, and why."""
+    """A sentence on each counter that failed or was skipped: its name and the reason."""
     kinds = (State.FAILED, State.SKIPPED)
     return [f"{v.ledger.counter}: {closing(v)}" for v in counters_of(result) if v.state in kinds]
 
@@ -196,62 +148,80 @@ def unknown(result: RunResult) -> list[tuple[TraceResult, Unknown]]:
 
 
 def unknown_sentence(trace: TraceResult, u: Unknown) -> str:
-    """Which op, and where."""
+    """A sentence that names the op and its place."""
     where = f" ({u.id})" if u.id and u.id != u.layer else ""
     return f"{trace.name} is incomplete: {u.op} at layer {u.layer or '(none)'}{where}: {u.reason}"
 
 
+def unknown_sentences(result: RunResult) -> list[str]:
+    """One sentence per op and reason, by the first place where it is; and of each such trace what of it is known."""
+    found: list[str] = []
+    for trace in (t for t in result.traces if t.unknown):
+        groups: dict[tuple[str, str], list[Unknown]] = {}
+        for u in trace.unknown:
+            groups.setdefault((u.op, u.reason), []).append(u)
+        for first, *others in groups.values():
+            more = f" (and at {number(len(others))} more)" if others else ""
+            found.append(unknown_sentence(trace, first) + more)
+        known = number(sum(result.convention.flops(row.work) for row in trace.rows))
+        unlisted = len(trace.unknown)
+        found.append(
+            f"{trace.name}: {known} FLOP known + {number(unlisted)} {'op' if unlisted == 1 else 'ops'} unknown"
+        )
+    return found
+
+
 def traces_lost(result: RunResult) -> list[str]:
-    """One sentence per trace that could not be had at all."""
-    lost = [t for t in result.traces if not t.complete and not t.unknown]
+    """A sentence on each trace that is missing altogether."""
+    missing = [t for t in result.traces if not t.complete and not t.unknown]
     return [
-        f"{t.name}: {t.state.value.replace('_', ' ')}: {_sentence(t.reason or 'no reason was given')}" for t in lost
+        f"{t.name}: {t.state.value.replace('_', ' ')}: {_sentence(t.reason or 'no reason was given')}" for t in missing
     ]
 
 
 def trace_label(trace: TraceResult) -> str:
-    """What a trace's total is, in a word or three."""
+    """A label of one to three words for a trace's total."""
     if trace.complete:
         return "work that ran"
     return "incomplete" if trace.unknown else trace.state.value.replace("_", " ")
 
 
 def by_phase(trace: TraceResult, convention: Convention) -> str:
-    """``forward 2,000, backward 4,000``; nothing where there is only one phase."""
+    """``forward 2,000, backward 4,000``; empty if there is only one phase."""
     return ", ".join(f"{name} {number(flops)}" for name, flops in phases(trace, convention).items())
 
 
 def phase_tables(result: RunResult, convention: Convention) -> list[tuple[str, PhaseTable]]:
-    """A table by layer and phase for every trace that has more than the forward pass, with the frameworks it is of:
-    those that do the same in every cell have one."""
-    found: list[tuple[str, PhaseTable]] = []
+    """A table by layer and phase for every trace that has more than the forward pass, with the names of its frameworks.
+    Frameworks whose tables are equal in every cell share one."""
+    tables: list[tuple[str, PhaseTable]] = []
     for trace in result.traces:
         table = phase_table(trace, convention)
         if table is None:
             continue
-        same = next((i for i, (_, held) in enumerate(found) if _cells(held) == _cells(table)), None)
+        same = next((i for i, (_, other) in enumerate(tables) if _cells(other) == _cells(table)), None)
         if same is None:
-            found.append((trace.framework, table))
+            tables.append((trace.framework, table))
         else:
-            found[same] = (f"{found[same][0]} and {trace.framework}", found[same][1])
-    return found
+            tables[same] = (f"{tables[same][0]} and {trace.framework}", tables[same][1])
+    return tables
 
 
 def published(result: RunResult) -> list[str]:
-    """What somebody published for the model and what it is; what is said to be a pass beside what that pass takes."""
-    found = []
+    """The published figures of the model and their readings. A figure of a backward pass is compared with the pass that ran."""
+    sentences = []
     for claim in result.published:
-        found.append(
+        sentences.append(
             f"{claim.figure}, said to be {claim.claim} ({claim.source}): {claim.what or 'no reading fits it.'}"
         )
         backward = "backward" in claim.claim and "forward" not in claim.claim
         for framework, table in phase_tables(result, result.convention) if backward and claim.value else ():
             work = table.total.backward
-            found.append(
+            sentences.append(
                 f"The backward pass that ran ({framework}), by the table above: {number(work)} FLOP under {table.convention}, "
                 f"{signed(work - (claim.value or 0))} from {claim.figure}."
             )
-    return found
+    return sentences
 
 
 def _cells(table: PhaseTable) -> tuple[object, ...]:
@@ -259,21 +229,21 @@ def _cells(table: PhaseTable) -> tuple[object, ...]:
 
 
 def phase_cell(row: PhaseRow, phase: str, write: Callable[[int], str] = number) -> str:
-    """A layer's FLOPs in a phase; nothing where nothing runs there. ``≥`` where some op's work is not known."""
+    """A layer's FLOPs in a phase; empty if nothing runs there. ``≥`` if the work of some op is unknown."""
     if phase not in row.flops:
         return "" if row.known else "unknown"
     return write(row.flops[phase]) if row.known else f"≥ {write(row.flops[phase])}"
 
 
 def phase_ratio(row: PhaseRow) -> str:
-    """``1.9694``; nothing where nothing is done forward."""
+    """``1.9694``; empty if the forward pass does no work."""
     if row.ratio is None:
         return "" if row.known else "unknown"
     return multiple(row.backward, row.forward)
 
 
 def ratio_sentence(row: PhaseRow) -> str:
-    """The whole trace's ratio with what it is made of; '' where there is none."""
+    """The ratio of the whole trace with both its terms; '' if there is no ratio."""
     if row.ratio is None:
         return ""
     return (

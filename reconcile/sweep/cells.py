@@ -22,7 +22,8 @@ from ..core.atomic import safe
 from ..core.errors import UsageError
 from ..core.registry import frameworks
 from ..launch.cache import source_digest
-from ..launch.environments import CURRENT, Environment, folder_of
+from ..launch.environments import CURRENT, Environment
+from ..launch.provision import folder_of
 from ..launch.request import Kind, by_parameter
 from ..model_zoo.pair import Input, pair_path, zoo_names
 
@@ -98,7 +99,7 @@ def in_environments(cell: Cell, environments: Sequence[Environment]) -> list[Cel
             raise UsageError(
                 f"{cell.name}: the environment {environment.name} has none of {', '.join(cell.factories)}."
             )
-        fields = {name: value for name, value in asdict(environment).items() if name != "theirs"}
+        fields = {name: value for name, value in asdict(environment).items() if name != "interpreter"}
         fields |= {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
         named = f"{cell.name}@{environment.name}"
         found.append(replace(cell, name=named, factories=factories, environment=fields))

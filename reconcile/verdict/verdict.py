@@ -17,9 +17,9 @@ from ..core.records import CALLED_WITH
 from ..core.registry import title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
+from ..engine.breakdown import RESIDUAL
 from . import citation
 
-RESIDUAL = "residual"
 REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
 
 _SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")

@@ -17,6 +17,17 @@ def _product(op: Op) -> Work:
     return dots(n_out(op), shape(op)[-1])
 
 
+@formula("aten._grouped_mm", source=_BLAS + "; the rows of every group with its own matrix: native/GroupedMMUtils.h")
+def _grouped(op: Op) -> Work:
+    # (S, K) x (G, K, N) -> (S, N); (G, M, K) x (K, S) -> (M, S); (G, M, K) x (G, K, N) -> (G, M, N);
+    # (M, S) x (S, N) -> (G, M, N), where S is cut into the groups: every output element sums its group's part
+    first, second = shape(op), shape(op, 1)
+    bias = Work(add=n_out(op) if op.given("bias") else 0)
+    if len(first) == len(second) == 2:
+        return Work(mac=first[0] * prod(second), accumulators=n_out(op)) + bias
+    return dots(n_out(op), first[-1]) + bias
+
+
 @formula("aten.linear", source=_BLAS + ", native/Linear.cpp; one add per output element for the bias")
 def _linear(op: Op) -> Work:
     # (..., K) x (N, K) -> (..., N)

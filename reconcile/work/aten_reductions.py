@@ -19,6 +19,15 @@ def _prod(op: Op) -> Work:
     return elementwise.reduction(n_in(op), n_out(op), MUL)
 
 
+@formula("aten.histc", source="by linear interpolation: ATen native/cpu/HistogramKernel.cpp")
+def _histc(op: Op) -> Work:
+    # each element: against both edges cmp 2; (x - left) * bins / (right - left): add, mul, div; its bin + 1: add
+    # both edges are the extrema where none is given
+    n = n_in(op)
+    edges = 2 * max(n - 1, 0) if op.attrs.get("min", 0) == op.attrs.get("max", 0) else 0
+    return Work(cmp=2 * n + edges, add=2 * n, mul=n, div=n)
+
+
 @formula(
     "aten.amax",
     "aten.amin",

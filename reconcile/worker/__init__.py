@@ -1,1 +1,1 @@
-"""What runs beside a framework. Python 3.6."""
+"""The code that runs beside a framework. Python 3.6."""

@@ -1,7 +1,7 @@
-"""What runs first in a worker: ``python reconcile.pyz REQUEST``, where that file is this package and this its main.
+"""The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
 
-The package goes by a name of its own there: beside a user's code, ``reconcile`` may be a module of theirs, or another version of
-this one.  Python 3.6 and standard library only.
+The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
+this package.  Python 3.6 and standard library only.
 """
 
 import importlib

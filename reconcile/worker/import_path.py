@@ -1,7 +1,8 @@
-"""Where the modules of a user's own folder come from, and where in them an error was.
+"""Finders for the modules in a user's folder, and the location of an error in them.
 
-Their folder is to their own files what it is to ``python -c``: its modules come first.  To everything else, the frameworks and
-the counters, it comes last, so that a file of theirs named like a package is no package.  Nothing is written beside them.
+For imports from the user's own files, their folder comes first, as with ``python -c``.  For all other imports, those of the
+frameworks and the counters, it comes last, so that a file of theirs cannot hide a package.  Nothing is written beside
+their files.
 
 Python 3.6 and standard library only.
 """
@@ -17,19 +18,19 @@ from typing import Any, List, Mapping, Sequence
 from ..core.framework import ROOT
 
 NEVER = ("keras", "numpy")
-"""Packages that every model means by their names, whatever lies beside it; the frameworks are others."""
+"""Packages that no file of the user's may hide; the frameworks are more of them."""
 
 LENT = "not installed in that environment; lent, as it is here, by the one that reconcile runs in"
 """Note of a ledger whose counter came from another environment."""
 
 INSTALLED = ("site-packages", "dist-packages")
-"""Folders that hold what somebody has installed."""
+"""Folders of installed packages."""
 
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
-class Theirs(object):
-    """Finder of the modules of a user's folder, for imports from that folder; for those of the counters it is not there."""
+class UserModules(object):
+    """Finder of the modules in a user's folder, for imports from that folder; the imports of the counters do not see them."""
 
     def __init__(self, folder, asked, lent, never):
         # type: (str, str, List[str], Sequence[str]) -> None
@@ -40,7 +41,7 @@ class Theirs(object):
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
-        """The spec of a module that the folder has: this one for their own files, another one for this package's."""
+        """The spec of a module in the folder: this one for the user's own files, an installed one for this package's."""
         if path is not None or name in self.never or (name == "reconcile" and not self.asked):
             return None
         find = importlib.machinery.PathFinder.find_spec
@@ -48,7 +49,7 @@ class Theirs(object):
         if spec is None:
             return None
         file = _importer()
-        if name == self.asked or is_theirs(file, self.folder):
+        if name == self.asked or is_user_file(file, self.folder):
             return spec if spec.loader is not None and spec.origin is not None else None
         if not file.startswith(tuple([OURS] + self.lent)) or name in sys.builtin_module_names:
             return None
@@ -59,7 +60,7 @@ class Theirs(object):
 
 
 class Lent(object):
-    """Finder of the counters that another environment lends, for imports from this package and from what is lent itself."""
+    """Finder of the counters that another environment lends, for imports from this package and from the lent packages."""
 
     def __init__(self, folder):
         # type: (str) -> None
@@ -67,7 +68,7 @@ class Lent(object):
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
-        """The spec of a lent package or module, None for all others and for everybody else."""
+        """The spec of a lent package or module; None for all others, and for imports from elsewhere."""
         if path is not None or not _importer().startswith((OURS, self.folder)):
             return None
         return importlib.machinery.PathFinder.find_spec(name, [self.folder])
@@ -82,9 +83,9 @@ class Lent(object):
 
 
 class Brought(object):
-    """Finder of one package that an outside adapter lies in, and of this package for the imports that stand in that one.
+    """Finder of the package of an outside adapter, and of this package for the imports in that adapter.
 
-    The adapter says ``reconcile`` and gets the modules that serve it, whatever those are called here.
+    The adapter imports ``reconcile`` and gets the modules of this worker, whatever their private name is.
     """
 
     def __init__(self, package, folder):
@@ -105,7 +106,7 @@ class Brought(object):
 
 
 class _Same(importlib.abc.Loader):
-    """Loader that hands out a module which is loaded already."""
+    """Loader that returns a module which is already loaded."""
 
     def __init__(self, module):
         # type: (Any) -> None
@@ -119,19 +120,19 @@ class _Same(importlib.abc.Loader):
 
     def exec_module(self, module):
         # type: (Any) -> None
-        """Nothing runs again; the import system has written a new spec into the module, whose own comes back."""
+        """Run nothing again, but restore the module's own spec, which the import system has overwritten."""
         module.__spec__ = self.spec
 
 
 def bring(package, folder):
     # type: (str, str) -> None
-    """Make the package of an outside adapter importable, out of the folder that holds it."""
+    """Make the package of an outside adapter importable from its folder."""
     sys.meta_path.insert(0, Brought(package, folder))
 
 
 def borrow(folder):
     # type: (str) -> None
-    """Let the counters in that folder stand in for those that are not installed."""
+    """Use the counters in that folder for those that are not installed."""
     sys.meta_path.append(Lent(folder))
 
 
@@ -144,7 +145,7 @@ def is_lent(module):
 
 def _importer():
     # type: () -> str
-    """The file in which the import stands that is looking for a module; '' if there is none."""
+    """The file with the import statement that is looking for a module; '' if there is none."""
     frame = sys._getframe(2)  # type: Any
     while frame is not None and _is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
@@ -156,9 +157,9 @@ def _is_machinery(file):
     return file.startswith("<frozen importlib") or os.path.dirname(file).endswith("importlib")
 
 
-def is_theirs(file, folder):
+def is_user_file(file, folder):
     # type: (str, str) -> bool
-    """Whether a source file belongs to the code in that folder; an environment inside it does not."""
+    """Whether a source file belongs to the code in that folder; an environment inside the folder does not."""
     path = os.path.abspath(file)
     inside = path.startswith(os.path.join(folder, "")) and not file.startswith("<")
     return inside and not any(part in path for part in INSTALLED + (OURS,))
@@ -166,24 +167,24 @@ def is_theirs(file, folder):
 
 def welcome(folder, paths, module, known):
     # type: (str, Sequence[str], str, Mapping[str, str]) -> None
-    """Make the modules of that folder importable, and those of ``paths`` behind it; ``module`` is the one asked for,
+    """Make the modules of that folder importable, followed by those of ``paths``. ``module`` is the one asked for,
     and ``known`` are the frameworks' packages, which the folder cannot hide.
 
-    This package gives its own name to whatever they have by it; where they have nothing, it is there as well. To a pair file,
-    for which no module is asked, the name means this package.
+    If the user has a module of this package's name, the name means their module, otherwise this package. In a pair file, for
+    which no module is asked, the name always means this package.
     """
     behind = [folder] + list(paths)
     if module and sys.path and sys.path[0].endswith(".pyz"):
         behind.append(sys.path.pop(0))
     sys.path.extend(path for path in behind if path not in sys.path)
     lent = [finder.folder for finder in sys.meta_path if isinstance(finder, Lent)]
-    sys.meta_path.insert(0, Theirs(folder, module.partition(".")[0], lent, NEVER + tuple(known.values())))
+    sys.meta_path.insert(0, UserModules(folder, module.partition(".")[0], lent, NEVER + tuple(known.values())))
     sys.dont_write_bytecode = True
 
 
-def place(error, folder):
+def location(error, folder):
     # type: (BaseException, str) -> str
-    """File and line of the innermost call in their files, such as ``net.py, line 12``; '' if there is none."""
+    """File and line of the innermost call in the user's files, such as ``net.py, line 12``; '' if there is none."""
     frames = [(f[0], f[1]) for f in traceback.extract_tb(error.__traceback__)]  # type: List[Any]
-    mine = [(os.path.abspath(f[0]), f[1]) for f in frames if is_theirs(f[0], folder)]
-    return "%s, line %d" % (os.path.relpath(mine[-1][0], folder), mine[-1][1]) if mine else ""
+    calls = [(os.path.abspath(f[0]), f[1]) for f in frames if is_user_file(f[0], folder)]
+    return "%s, line %d" % (os.path.relpath(calls[-1][0], folder), calls[-1][1]) if calls else ""

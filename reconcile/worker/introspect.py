@@ -1,5 +1,5 @@
-"""What a model and its factory say themselves, so that nobody has to: a Keras model its inputs, for a batch of one, and a
-factory of an installed package how it is called if it is to load no weights.
+"""Facts that a model and its factory state, so that the user need not: the inputs of a Keras model, for a batch of one, and
+the arguments with which a factory of an installed package loads no weights.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
@@ -19,16 +19,16 @@ from . import import_path
 _SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
 
 
-def documentation(thing):
+def documentation(documented_object):
     # type: (Any) -> str
     """The docstring of a module, class or function, '' if it has none; from its source where Python drops them (-OO)."""
-    if getattr(thing, "__doc__", None):
-        return str(thing.__doc__)
+    if getattr(documented_object, "__doc__", None):
+        return str(documented_object.__doc__)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
-        found = tree if inspect.ismodule(thing) else tree.body[0]  # type: Any
-        return ast.get_docstring(found, clean=False) or ""
-    except Exception:  # there is no source, or nothing in it has a docstring
+        tree = ast.parse(textwrap.dedent(inspect.getsource(documented_object)))
+        node = tree if inspect.ismodule(documented_object) else tree.body[0]  # type: Any
+        return ast.get_docstring(node, clean=False) or ""
+    except Exception:  # there is no source, or it has no docstring
         return ""
 
 
@@ -36,22 +36,22 @@ def inputs_of(model, doc):
     # type: (Any, str) -> Optional[Tuple[Any, ...]]
     """Positional arguments of one call of a functional or sequential Keras model; None for any other model.
 
-    A size that the model leaves open is that of the first shape in ``doc``, its factory's documentation, that fits; where
-    none does, the answer is None as well.
+    Sizes that the model leaves open come from the first shape in ``doc``, its factory's documentation, that fits. If none
+    fits, the result is None as well.
     """
     if not keras_model.keras_of(model):
         return None
     try:
-        tensors, held = list(model.inputs or ()), getattr(model, "input", None)
+        tensors, structure = list(model.inputs or ()), getattr(model, "input", None)
     except (AttributeError, TypeError, ValueError):
         return None
-    by_name = held if isinstance(held, dict) and len(held) == len(tensors) else None
-    found = [_input(tensor, doc) for tensor in (tensors if by_name is None else by_name.values())]
-    if not found or None in found:
+    by_name = structure if isinstance(structure, dict) and len(structure) == len(tensors) else None
+    inputs = [_input(tensor, doc) for tensor in (tensors if by_name is None else by_name.values())]
+    if not inputs or None in inputs:
         return None
     if by_name is not None:
-        return (dict(zip(by_name, found)),)
-    return (found[0],) if len(found) == 1 else (found,)
+        return (dict(zip(by_name, inputs)),)
+    return (inputs[0],) if len(inputs) == 1 else (inputs,)
 
 
 def _input(tensor, doc):
@@ -66,7 +66,7 @@ def _input(tensor, doc):
 
 def documented(sizes, doc):
     # type: (Sequence[Optional[int]], str) -> Optional[List[int]]
-    """The first shape in that text, such as ``(224, 224, 3)``, that has as many sizes and agrees with those known."""
+    """The first shape in that text, such as ``(224, 224, 3)``, that has as many sizes and agrees with the known ones."""
     for text in _SHAPE.findall(doc):
         shape = [int(size) for size in re.findall(r"\d+", text)]
         if len(shape) == len(sizes) and all(size in (None, known) for size, known in zip(sizes, shape)):
@@ -76,10 +76,10 @@ def documented(sizes, doc):
 
 def weightless(factory):
     # type: (Any) -> Dict[str, Any]
-    """The parameters by which an installed package's factory loads weights if it is told nothing, with their defaults.
+    """The parameters by which an installed package's factory loads weights by default, with their defaults.
 
-    Those are names or members of an enumeration (Keras' ``weights="imagenet"``, torchvision's ``weights_backbone``).  What is
-    the user's own is called as it is.
+    Those are names or members of an enumeration (Keras' ``weights="imagenet"``, torchvision's ``weights_backbone``).  A factory
+    of the user's own is called unchanged.
     """
     try:
         file = inspect.getfile(inspect.unwrap(factory))

@@ -1,16 +1,16 @@
-"""The worker: runs beside a framework, one process per environment, and writes what it learns as JSON files.
+"""The worker: runs beside a framework, one process per environment, and writes its results as JSON files.
 
 Home starts it with a file that holds a request (core/protocol.py).  For every task it appends {"task", "phase"} to
 ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or ``<task>.error.json``.  Before any framework is loaded it
-leaves ``meta.json`` with what the pair says of itself, or why it cannot be used; a factory is called only then, and what is
-wrong with it goes to ``refused.json``.  {"theirs"} among the events says what of the user's own code runs from here on.
+leaves ``meta.json`` with the pair's description of itself, or the reason why it cannot be used. A factory is called only
+after that, and an error in it goes to ``refused.json``.  An event {"theirs"} says which of the user's own code runs from then on.
 
 Python 3.6 and standard library, plus the framework it serves.
 """
 
 import importlib
 import sys
-from io import open  # as it is now: what their code makes of these later is their business
+from io import open  # as it is now: the user's code may replace these later
 from json import dumps
 from os import getcwd, getpid, replace
 from os import path as paths
@@ -21,15 +21,15 @@ from ..core.framework import absolute, adapter_of
 from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
-from . import factory, import_path, introspect, process_guard
+from . import factory, import_path, introspect, process_guard, user_code
 
 EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
-"""What a pair file says of itself and a factory does not."""
+"""The part of a pair file's description that a factory does not have."""
 
 
 def write(path, text):
     # type: (str, str) -> None
-    """Write a whole file or none."""
+    """Write the file completely or not at all."""
     with open(path + ".part", "w") as file:
         file.write(text)
     replace(path + ".part", path)
@@ -49,18 +49,18 @@ class Worker(object):
 
     def event(self, task, phase):
         # type: (str, str) -> None
-        """Tell the runner where we are."""
+        """Tell the runner which phase a task is in."""
         self._tell({"task": task, "phase": phase})
 
-    def theirs(self, what):
+    def user_code(self, action):
         # type: (str) -> None
-        """Tell the runner what of the user's own code runs now; '' if it is none any more."""
-        self._tell({"theirs": what})
+        """Tell the runner which of the user's own code runs now; '' when it has ended."""
+        self._tell({"theirs": action})
 
-    def _tell(self, said):
+    def _tell(self, event):
         # type: (Dict[str, str]) -> None
         with open(paths.join(self.request.out, "events.jsonl"), "a") as file:
-            file.write(dumps(said) + "\n")
+            file.write(dumps(event) + "\n")
 
     def _leave(self, name, data):
         # type: (str, Dict[str, Any]) -> None
@@ -68,7 +68,7 @@ class Worker(object):
 
     def run(self):
         # type: () -> int
-        """Serve the request. Returns the exit status: 0, also where single tasks failed."""
+        """Serve the request. Returns the exit status: 0, even if single tasks failed."""
         if self.request.lent:
             import_path.borrow(self.request.lent)
         for package, folder in self.request.brought.items():
@@ -84,20 +84,20 @@ class Worker(object):
             for task in self.request.tasks:
                 self._task(task, meta["params"])
         except FactoryError as error:
-            self._refuse(str(error), isinstance(error, factory.Declined))
+            self._refuse(str(error), isinstance(error, user_code.Declined))
         return 0
 
     def _prepare(self, params):
         # type: (Dict[str, Any]) -> None
-        """What comes before any counter where the model is the user's own. Raises FactoryError."""
-        self.pair.ready(self.request.lacking, self.theirs)
+        """Prepare a user's own model before any counter runs. Raises FactoryError."""
+        self.pair.ready(self.request.lacking, self.user_code)
         if self.request.trial:
             call, called_with = self._capture().plain_call(pairs.Params(params))
             self.pair.tried(call, lambda: called_with)
 
     def _adapter(self):
         # type: () -> Any
-        """Raises FactoryError where it cannot be imported, which the framework's absence is the usual reason for."""
+        """The framework's adapter. Raises FactoryError if it cannot be imported, usually because the framework is missing."""
         if self.adapter is None:
             try:
                 self.adapter = adapter_of(self.framework)
@@ -110,7 +110,7 @@ class Worker(object):
 
     def _capture(self):
         # type: () -> Any
-        if self.capture is None:  # only now is it known what pair it is
+        if self.capture is None:  # the pair is known only now
             self.capture = self._adapter().capture(self.request, self.pair)
         return self.capture
 
@@ -127,7 +127,7 @@ class Worker(object):
 
     def _task(self, task, params):
         # type: (str, Dict[str, Any]) -> None
-        """One task. Raises FactoryError if nothing was done before it: what is wrong then is wrong for all."""
+        """Run one task. Raises FactoryError if no task was done before it, because the error then concerns all tasks."""
         self.event(task, "started")
         process = getpid()
         try:
@@ -136,7 +136,7 @@ class Worker(object):
             if not self.done:
                 raise
             self._failed(task, error)
-        except BaseException as error:  # sys.exit as well: what is left can do without
+        except BaseException as error:  # sys.exit as well: the other tasks do not depend on this one
             process_guard.only(process)
             self._failed(task, error)
         else:
@@ -164,9 +164,8 @@ class Worker(object):
         if missing:
             reason = "the package %s is not installed in this environment" % missing
             package = missing.partition(".")[0]
-            missing = (
-                missing if sys.modules.get(package) is not None else package
-            )  # a part of one that is there, or all of it
+            # either a part of a package that is installed, or the whole package
+            missing = missing if sys.modules.get(package) is not None else package
         self._leave(task + ".error.json", {"reason": reason, "missing": missing})
         self.event(task, "failed")
 
@@ -174,7 +173,7 @@ class Worker(object):
         # type: () -> Dict[str, Any]
         model = self.request.model
         if model is not None:
-            self.pair = self._given()
+            self.pair = self._user_pair()
             return dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(model.frameworks))
         path = self.request.pair
         if self.request.paths:
@@ -203,11 +202,11 @@ class Worker(object):
             "frameworks": list(self.pair.frameworks(tuple(self.request.known))),
         }
 
-    def _given(self):
+    def _user_pair(self):
         # type: () -> Any
-        """The user's own model, in the place of a pair."""
+        """The user's own model as a pair."""
         if self.request.file is None:
-            return factory.Given(self.request, self._adapter())
+            return factory.FactoryPair(self.request, self._adapter())
         from . import model_file
 
         return model_file.FromFile(self.request, self._adapter())
@@ -215,7 +214,7 @@ class Worker(object):
 
 def _inputs(pair, params):
     # type: (Any, Dict[str, Any]) -> List[Any]
-    """The pair's inputs as [name, shape, dtype]; none if it cannot say, which shows when its models are called."""
+    """The pair's inputs as [name, shape, dtype]; none if it cannot state them, which shows when its models are called."""
     try:
         return [[i.name, list(i.shape), i.dtype] for i in pair.inputs(pairs.Params(params))]
     except Exception as error:

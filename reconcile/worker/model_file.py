@@ -1,8 +1,8 @@
-"""A model that somebody gives as a file: it stands where a factory stands, and is loaded afresh wherever one would be called.
+"""A user's model that is given as a file: it replaces a factory, and is loaded again whenever a factory would be called.
 
-What the file is, and that its archive or folder may be opened, home has seen already (files/). Here it is read beside its
-framework, with guards around: nothing is unpickled, no process is started, no connection made, and memory is limited, so
-that a file that means harm fails rather than the machine. ``--trust-file`` takes the guards away.
+Home has already checked the type of the file, and that its archive or folder may be opened (files/). Here the file is loaded
+beside its framework, with guards: nothing is unpickled, no process is started, no connection is made, and memory is limited,
+so that a malicious file fails instead of harming the machine. ``--trust-file`` removes the guards.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from ..adapters.shared.model_file import LONGEST_RUN, FileError
 from ..adapters.shared.refusal import FactoryError
 from ..core.framework import absolute
 from ..core.protocol import ModelFile, WorkerRequest
-from .factory import Given, said
+from .factory import FactoryPair
+from .user_code import described
 
 MEMORY = 4 << 30
-"""Bytes that the worker may allocate beyond what its framework took to start, and beside ``COPIES`` of the file."""
+"""Bytes that the worker may allocate, in addition to those that its framework took at the start and ``COPIES`` of the file."""
 NO_MEMORY = ("OOM when allocating", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
-"""How TensorFlow, C++, PyTorch and the system say that there is none left."""
-OUT_OF_MEMORY = "it asks for more memory than it may; --trust-file lets it"
+"""Words in the errors of TensorFlow, C++, PyTorch and the system that mean a lack of memory."""
+OUT_OF_MEMORY = "it asks for more memory than it is allowed; --trust-file lets it"
 THREAD = 64 << 20
 """Bytes per core for the stacks and heaps of the threads that a framework keeps for it."""
 COPIES = 8
@@ -38,10 +39,10 @@ RUNNING = ("tf.profiler@runmeta",)
 STATIC = ("tf.profiler@function", "tf.profiler@frozen")
 
 PATIENCE = 120
-"""Seconds for loading a file and tracing it: what runs for longer may never end."""
+"""Seconds for loading and tracing a file; longer runs might never end."""
 
 
-class FromFile(Given):
+class FromFile(FactoryPair):
     """One framework's model file and the inputs given on the command line."""
 
     def __init__(self, request: WorkerRequest, adapter: Any) -> None:
@@ -51,8 +52,8 @@ class FromFile(Given):
         self.tasks = request.tasks
 
     def ready(self, lacking: str, doing: Callable[[str], None]) -> None:
-        """Import the framework; the file is loaded when a model is wanted. Raises FactoryError without the framework."""
-        self.doing = doing
+        """Import the framework; the file is loaded when a model is needed. Raises FactoryError without the framework."""
+        self.code.doing = doing
         self._imported_framework(lacking)
 
     def _build(self, _params: Any) -> Any:
@@ -60,7 +61,7 @@ class FromFile(Given):
         loader.ready()
         with guarded(self.file):
             try:
-                model, self._arguments = loader.load(self.file, self.given)
+                model, self._arguments = loader.load(self.file, self.given_inputs)
             except FileError as error:
                 raise FactoryError(str(error)) from error
             except FactoryError:
@@ -69,27 +70,27 @@ class FromFile(Given):
                 raise FactoryError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
             except Exception as error:
                 traceback.print_exc()
-                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _without_place(error)
+                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _shortened(error)
                 raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
-        """Call the model with no counter near. Raises FactoryError if that fails, too."""
+        """Call the model without any counter. Raises FactoryError if that fails as well."""
         try:
             call()
         except Exception as error:
             traceback.print_exc()
-            text = f"{self.where}, called with ({inputs()}), {_without_place(error)}."
+            text = f"{self.where}, called with ({inputs()}), {_shortened(error)}."
             raise FactoryError(text) from error
 
     @contextlib.contextmanager
     def impatiently(self, refuse: Callable[[str], None]) -> Iterator[None]:
-        """Meanwhile end this process with a refusal when it takes too long, whatever it is at."""
+        """Meanwhile, end this process with a refusal if it takes too long, whatever it is doing."""
 
         def give_up() -> None:
             refuse(
-                f"{self.where} was not loaded and traced after {PATIENCE} seconds; --trust-file lets it take as long as "
-                "--timeout says."
+                f"{self.where} was not loaded and traced within {PATIENCE} seconds; --trust-file lets it take as long as "
+                "--timeout allows."
             )
             os._exit(0)
 
@@ -103,25 +104,25 @@ class FromFile(Given):
             timer.cancel()
 
     def may_run(self, trace: Any) -> None:
-        """Raise FactoryError where a counter that runs the model was asked for, and that would take forever."""
+        """Raise FactoryError if a counter that runs the model was asked for, and the run would take forever."""
         longest = max(trace.ops, key=lambda op: op.calls, default=None)
         running = [name for name in self.tasks if name in RUNNING]
         if longest is not None and running and longest.calls > LONGEST_RUN:
             raise FactoryError(
-                f"a loop in {self.where} runs {longest.calls:,} times, and {running[0]} runs the model: ask for counters "
-                f"that do not, with {' '.join('--counter ' + name for name in STATIC)}."
+                f"a loop in {self.where} runs {longest.calls:,} times, and {running[0]} runs the model: choose counters "
+                f"that do not run it, with {' '.join('--counter ' + name for name in STATIC)}."
             )
 
 
-def _without_place(error: BaseException) -> str:
-    """What an error says of itself; where in our own code it was is of no use to anybody."""
-    text = said(error)
+def _shortened(error: BaseException) -> str:
+    """An error as a predicate, of at most 300 characters."""
+    text = described(error)
     return text if len(text) < 300 else text[:300] + "..."
 
 
 @contextlib.contextmanager
 def guarded(file: ModelFile) -> Iterator[None]:
-    """While a file is loaded: no pickle finds a class, nothing is started or connected to; memory is limited from then on."""
+    """While a file is loaded, forbid pickles, processes and connections. From then on, limit memory."""
     if file.trusted:
         yield
         return
@@ -143,17 +144,17 @@ FORBIDDEN = {
     "os.fork": "starts a process",
     "os.forkpty": "starts a process",
     "subprocess.Popen": "starts a process",
-    "socket.connect": "connects to somewhere",
+    "socket.connect": "opens a connection",
     "ctypes.dlopen": "loads a library",
 }
-"""Audit events (docs.python.org/3/library/audit_events.html), and what they are."""
+"""Audit events (docs.python.org/3/library/audit_events.html), and what a file does that causes them."""
 
 
 class _Audit:
-    """Refuses what no file has to do, by the interpreter's audit events (PEP 578).
+    """Refuses actions that no file needs, by the interpreter's audit events (PEP 578).
 
-    It is an aid and no boundary: code that a file got to run could switch it off. What keeps such code from running is
-    that each loader hands its framework only what it has looked at.
+    This is an aid, not a boundary: if a file could run code, that code could switch it off. Such code does not run because each
+    loader gives its framework only parts that it has checked.
     """
 
     watching = 0
@@ -168,14 +169,14 @@ class _Audit:
     @classmethod
     def hear(cls, event: str, _arguments: Sequence[Any]) -> None:
         if cls.watching and event in FORBIDDEN:
-            raise FactoryError(f"the file {FORBIDDEN[event]} as it is loaded; --trust-file lets it.")
+            raise FactoryError(f"the file {FORBIDDEN[event]} while it is loaded; --trust-file lets it.")
 
 
 _limited = False
 
 
 def limit_memory(size: int) -> None:
-    """Let this process allocate so much more than it has by now, once; the kernel refuses what goes beyond (Linux)."""
+    """Limit, once, how much more memory this process may allocate; the kernel refuses requests beyond that (Linux)."""
     global _limited
     if _limited or not sys.platform.startswith("linux"):
         return

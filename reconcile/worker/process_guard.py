@@ -1,4 +1,4 @@
-"""What keeps a worker whole beside anybody's code: a log and a death watch of its own, and a state to come back to.
+"""Protects a worker from the user's code: its own log, its own watch over its parent, and a state to restore.
 
 Python 3.6 and standard library only, plus the framework that is loaded already.
 """
@@ -10,19 +10,19 @@ import random
 import sys
 import threading
 import traceback
-from io import open  # as they are now: what their code makes of these later is its business
+from io import open  # as they are now: the user's code may replace these later
 from os import getpid
 from typing import Any
 
 LOG = sys.stderr
-"""Where tracebacks go; ``stand_alone`` puts a file in its place that nobody else closes or redirects."""
+"""The stream for tracebacks; ``stand_alone`` replaces it by a file that no other code closes or redirects."""
 
 
 def stand_alone():
     # type: () -> None
-    """Take what is needed before any code of the user's runs: the way to the log, and word of the parent's end.
+    """Before any of the user's code runs, secure the log and the signal that the parent has ended.
 
-    Their code reads nothing on standard input; a crash leaves its Python stack in the log and no core file anywhere.
+    The user's code reads nothing on standard input. A crash writes its Python stack to the log and leaves no core file.
     """
     global LOG
     LOG = open(os.dup(2), "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
@@ -40,7 +40,7 @@ def stand_alone():
 
 def _end_with_parent(parent, me):
     # type: (int, int) -> None
-    """End this process when whoever started it is gone: its end of our standard input closes."""
+    """End this process when the process that started it has ended, which closes its end of our standard input."""
     while os.read(parent, 1024):
         pass
     if getpid() == me:
@@ -49,31 +49,31 @@ def _end_with_parent(parent, me):
 
 def leave(code):
     # type: (int) -> None
-    """End now: threads that the user's code left behind are not waited for, and processes are the reaper's."""
+    """End now, without waiting for threads that the user's code left behind; the reaper ends its processes."""
     for stream in (sys.stdout, sys.stderr, LOG):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # theirs to close or to replace
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # the user's code may have closed or replaced it
             stream.flush()
     os._exit(code)
 
 
 def only(process):
     # type: (int) -> None
-    """A fork's child that comes back from the user's code ends here: there is one worker, the process of this id."""
+    """End a forked child that returns from the user's code: only the process with this id is the worker."""
     if getpid() != process:
         os._exit(0)
 
 
 def note(error):
     # type: (BaseException) -> None
-    """Write an error's traceback to the log, unless their code has closed that, too."""
+    """Write an error's traceback to the log, unless the user's code has closed even that."""
     with contextlib.suppress(OSError, ValueError):
         LOG.write("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
 class Surroundings(object):
-    """What a factory may change of the process, as it is now: every call of it starts from there.
+    """The state of the process that a factory may change, as it is now: every call of the factory starts from this state.
 
-    What a call changes stays for as long as its model is used: a default dtype belongs to the model.
+    Changes that a call makes last as long as its model is used: a default dtype belongs to the model.
     """
 
     def __init__(self, adapter):
@@ -87,7 +87,7 @@ class Surroundings(object):
 
     def restore(self):
         # type: () -> None
-        """Come back to it, with random numbers from their start."""
+        """Restore the state, and restart the random numbers."""
         os.chdir(self.folder)
         sys.path[:] = self.path
         if dict(os.environ) != self.variables:
@@ -102,7 +102,7 @@ class Surroundings(object):
 
 def mend():
     # type: () -> None
-    """Give the rest of the work what it needs where their code has taken it away: depth to call, somewhere to print."""
+    """Restore what the worker needs if the user's code has removed it: recursion depth, and streams to print to."""
     sys.setrecursionlimit(max(1000, sys.getrecursionlimit()))
     for number in (0, 1, 2):
         try:

@@ -1,1 +1,1 @@
-"""The zoo as a whole: its gallery, its training steps, its proofs."""
+"""The gallery of the zoo: its pairs, their training steps, their proofs."""

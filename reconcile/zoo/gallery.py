@@ -1,7 +1,7 @@
 """The gallery: every pair of the zoo at its own size, every counter as a ratio to the work that ran.
 
-A row is measured once and kept in ``model_zoo/gallery.json``, beside the hash of the pair's source; ``reports/README.md``
-and ``reconcile list models`` are made from there.
+A row is measured once and kept in ``model_zoo/gallery.json`` with the hash of the pair's source; ``reports/README.md``
+and ``reconcile list models`` are made from that file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..launch.request import run_request
 from ..launch.runner import collect
 from ..model_zoo import pair as pairs
 from ..worker.introspect import documentation
-from .rows import Cell, cell, open_, source_of
+from .rows import CounterCell, cell, open_, source_of
 from .rows import read as read_rows
 
 FILE = Path(pairs.HERE) / "gallery.json"
@@ -33,16 +33,16 @@ PROVE = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
     "from reconcile.zoo.parity import main; main(sys.argv[2])"
 )
-"""Takes this very package, and nothing from the working directory."""
+"""Imports this copy of the package, and nothing from the working directory."""
 APART = 1e-4
-"""Difference, relative to the largest output, from which on two outputs are not the same."""
+"""Two outputs are equal if their difference, relative to the largest output, is smaller than this."""
 PROOF_LIMIT = 1800.0
-"""Seconds that both models may take to compute one output each."""
+"""Time limit in seconds for both models to compute one output each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A published figure and what it is for this pair: ``numbers`` distinct numbers have its digits, 0 is unexplained."""
+class PublishedReading:
+    """A published figure and its reading for this pair: ``numbers`` distinct numbers have its digits; 0 means unexplained."""
 
     figure: str
     claim: str
@@ -52,10 +52,10 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GalleryRow:
     """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown;
-    ``proven_at`` are the settings it was measured at where these are not its own.
-    ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two are not equal.
+    ``proven_at`` holds the settings of that measurement if they are not the pair's own.
+    ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two models differ.
     """
 
     model: str
@@ -67,31 +67,33 @@ class Row:
     proven_at: Mapping[str, str]
     declared: str
     work: Mapping[str, int]
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, CounterCell]
     states: Mapping[str, int]
     open: tuple[str, ...] = ()
-    published: tuple[Reading, ...] = field(default=())
+    published: tuple[PublishedReading, ...] = field(default=())
 
 
-def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
-    """Run a pair of the zoo with every counter that runs unasked and both its models on one input; the result under
-    ``matmul`` goes along, with the other conventions' as its ``others``.
+def measure(model: str, baselines: Path) -> tuple[GalleryRow, RunResult | None]:
+    """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
+    returned with the row; its ``others`` are the results under the other conventions.
 
-    What cannot be run is a row that says so. Raises UsageError for a model that is not there.
+    If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
     """
     pair = pairs.load_pair(pairs.pair_path(model))
     about = documentation(pair.module).partition("\n")[0]
     declared = pair.not_equivalent
     both = _proof(model)
     try:
-        found = collect(run_request(model=model))
+        collected = collect(run_request(model=model))
     except UsageError as error:
-        row = Row(model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),))
+        row = GalleryRow(
+            model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),)
+        )
         return row, None
-    results = {name: settle(found, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
+    results = {name: settle(collected, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
     shown = replace(results[MATMUL.name], others=others)
-    row = Row(
+    row = GalleryRow(
         model=model,
         about=about,
         source=source_of(model),
@@ -104,13 +106,13 @@ def measure(model: str, baselines: Path) -> tuple[Row, RunResult | None]:
         cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
         states={name: result.exit_code for name, result in results.items()},
         open=(*_doubts(both, declared), *open_(results)),
-        published=tuple(_readings(model, found, baselines)),
+        published=tuple(_readings(model, collected, baselines)),
     )
     return row, shown
 
 
 def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
-    """Why the two models may not be the same one, in a sentence."""
+    """Reasons to doubt that the two models are the same, a sentence each."""
     if "reason" in both:
         yield f"the outputs could not be compared: {both['reason']}"
     elif not both["varies"]:
@@ -119,20 +121,22 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
         yield f"the outputs differ by {both['error']:g} of the largest one, and the pair does not say that they should"
 
 
-def _readings(model: str, found: Collected, baselines: Path) -> Iterable[Reading]:
-    sources = [Source("current", found), *saved(run_request(model=model), baselines)]
-    for text, claim, where in found.meta["published"]:
+def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
+    sources = [Source("current", collected), *saved(run_request(model=model), baselines)]
+    for text, claim, where in collected.meta["published"]:
         try:
             wanted = figure(text)
         except UsageError:
-            yield Reading(text, claim, where, "", 0)
+            yield PublishedReading(text, claim, where, "", 0)
             continue
         decoded = search(model, wanted, sources)
-        yield Reading(text, claim, where, decoded.matches[0].what if decoded.matches else "", len(decoded.values))
+        yield PublishedReading(
+            text, claim, where, decoded.matches[0].what if decoded.matches else "", len(decoded.values)
+        )
 
 
 def _proof(model: str) -> dict[str, Any]:
-    """What parity.py says of both models, run in a process of its own."""
+    """The output of parity.py on both models, run in a separate process."""
     command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[2]), model]
     try:
         done = subprocess.run(
@@ -147,12 +151,12 @@ def _proof(model: str) -> dict[str, Any]:
     return data
 
 
-def read(path: Path = FILE) -> dict[str, Row]:
-    """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
+def read(path: Path = FILE) -> dict[str, GalleryRow]:
+    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     return read_rows(path, _row)
 
 
-def _row(fields: dict[str, Any]) -> Row:
-    cells = {name: Cell(**cell) for name, cell in fields["cells"].items()}
-    published = tuple(Reading(**reading) for reading in fields["published"])
-    return Row(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})
+def _row(fields: dict[str, Any]) -> GalleryRow:
+    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
+    published = tuple(PublishedReading(**reading) for reading in fields["published"])
+    return GalleryRow(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})

@@ -2,7 +2,7 @@
 
 ``main`` prints one line of JSON: ``error`` (largest difference relative to the largest output), whether the output
 ``varies``, ``weights`` (parameters of the PyTorch side) and the settings it is ``at``. It needs both frameworks, so it runs
-in a process of its own.
+in a separate process.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ..adapters.tensorflow.model import quiet
 from ..model_zoo import pair as pairs
 
 VARIES, ROUNDING = 1e-3, 1e-9
-"""Largest minus smallest output below which equality says nothing (a constant is equal whatever the weights); and a
-difference below what rounding makes of a sum of products: the output is saturated, or has nothing to round."""
+"""Two limits. If the largest minus the smallest output is below VARIES, equality says nothing: a constant is equal for any
+weights. A difference below ROUNDING is smaller than rounding errors of a sum of products: the output is saturated or exact."""
 
 
 def proof(model: str) -> dict[str, Any]:
-    """Compare the outputs of a pair's two models; raises whatever building and running them raises.
+    """Compare the outputs of a pair's two models. Raises the errors of building and running them.
 
-    Where the output of the model at its own size does not vary or is saturated, which shows as no difference at all, at
-    its settings for proofs: ``at`` says which.
+    If the output at the pair's own size does not vary or is saturated (no difference at all), the models are compared at
+    the pair's settings for proofs; ``at`` holds these.
     """
     quiet()
     from ..model_zoo.parity import Both
@@ -34,15 +34,20 @@ def proof(model: str) -> dict[str, Any]:
         both.enliven()
         return both, both.compare()
 
-    both, found = compared({})
+    both, comparison = compared({})
     weights = sum(parameter.numel() for parameter in both.torch_model.parameters())
     at: dict[str, str] = {}
-    if (found.spread < VARIES or found.error < ROUNDING) and pair.proof:
+    if (comparison.spread < VARIES or comparison.error < ROUNDING) and pair.proof:
         at = dict(pair.proof)
-        _, found = compared(at)
-    return {"error": float(f"{found.error:.1g}"), "varies": found.spread >= VARIES, "weights": weights, "at": at}
+        _, comparison = compared(at)
+    return {
+        "error": float(f"{comparison.error:.1g}"),
+        "varies": comparison.spread >= VARIES,
+        "weights": weights,
+        "at": at,
+    }
 
 
 def main(model: str) -> None:
-    """What a process that is started for this runs."""
+    """The entry point of the separate process."""
     print(json.dumps(proof(model)))

@@ -1,4 +1,4 @@
-"""Rows of the gallery's pages: one per pair of the zoo, measured once and kept in a JSON file beside the hash of the
+"""Rows of the gallery's pages: one per pair of the zoo, measured once and kept in a JSON file with the hash of the
 pair's source.
 """
 
@@ -28,10 +28,10 @@ CLEAN = (State.EQUAL, State.EXPLAINED)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CounterCell:
     """One counter on one model: its normalised total and the work that ran there, in FLOPs under ``matmul``.
 
-    ``cause`` is the largest of what separates them; ``reason`` says why there is no number, or what is unexplained.
+    ``cause`` is the largest cause of their difference; ``reason`` says why there is no number, or describes what is unexplained.
     """
 
     state: str
@@ -41,8 +41,8 @@ class Cell:
     reason: str
 
 
-class Row(Protocol):
-    """What every row has: the model, the hash of its source, the exit code by convention, and what is open, a sentence each."""
+class ZooRow(Protocol):
+    """The fields of every row: the model, the hash of its source, the exit code by convention, a sentence on each open point."""
 
     @property
     def model(self) -> str: ...
@@ -54,10 +54,10 @@ class Row(Protocol):
     def open(self) -> tuple[str, ...]: ...
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=ZooRow)
 
 
-def reconciled(row: Row) -> bool:
+def reconciled(row: ZooRow) -> bool:
     """Whether every statement under every built-in convention has residual 0, and nothing failed."""
     return not any(row.states.values())
 
@@ -82,16 +82,16 @@ def source_of(model: str) -> str:
     return digest.hexdigest()
 
 
-def cell(result: RunResult, counter: str, framework: str) -> Cell:
+def cell(result: RunResult, counter: str, framework: str) -> CounterCell:
     """A counter beside the work that ran in its framework."""
     ledger = next(x for x in result.ledgers if x.counter == counter)
     statement = next((s for s in result.statements if (s.from_, s.to) == (counter, f"trace@{framework}")), None)
     if statement is None:
-        return Cell(ledger.state.value, ledger.normalised_total, None, "", ledger.reason)
+        return CounterCell(ledger.state.value, ledger.normalised_total, None, "", ledger.reason)
     causes = statement.by_cause()
     largest = max(causes, key=lambda cause: abs(causes[cause]), default=None)
     total, work = statement.from_total, statement.to_total
-    return Cell(statement.state.value, total, work, largest.value if largest else "", _why(statement))
+    return CounterCell(statement.state.value, total, work, largest.value if largest else "", _why(statement))
 
 
 def _why(statement: Statement) -> str:
@@ -99,7 +99,7 @@ def _why(statement: Statement) -> str:
 
 
 def open_(results: Mapping[str, RunResult]) -> Iterable[str]:
-    """What stands in the way of a clean reconciliation, a sentence each."""
+    """The obstacles to a clean reconciliation, a sentence each."""
     for name, result in results.items():
         for trace in result.traces:
             if not trace.complete:
@@ -121,9 +121,9 @@ def build(
     each: Callable[[str, R, RunResult | None], None],
     begun: Callable[[str], None] = lambda model: None,
 ) -> list[R]:
-    """Measure these models, ``jobs`` at a time; ``begun`` hears of every one as it starts, ``each`` as it is done.
+    """Measure these models, ``jobs`` at a time. ``begun`` is called when a model starts, ``each`` when it is done.
 
-    Rows come in the order given.
+    The rows are in the order of the models.
     """
     load()
     rows: dict[str, R] = {}
@@ -152,13 +152,13 @@ def dump(rows: Iterable[Any]) -> str:
 
 
 def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
-    """The rows kept there; none where there is no such file. Raises UsageError for one that cannot be read."""
+    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     if not exists(path):
         return {}
     data = read_json(path, "the file", AGAIN)
     try:
         if data["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {data['schema']}, this version reads {SCHEMA}")
+            raise ValueError(f"its schema is {data['schema']}; this version reads {SCHEMA}")
         return {name: row(fields) for name, fields in data["rows"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path.name} cannot be read: {error}. {AGAIN}") from error

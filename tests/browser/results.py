@@ -23,7 +23,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 def gru_demo() -> RunResult:
     """The run that ``reports/gru_demo.*`` shows, with the other conventions, from the records saved beside it."""
     load()
-    found = baselines.load(REPORTS / "baselines/gru_demo/current.json").found
+    found = baselines.load(REPORTS / "baselines/gru_demo/current.json").collected
     result = settle_each(found, BUILT_IN["matmul"], BUILT_IN)
     said = json.loads((REPORTS / "gru_demo.json").read_text())
     told = {"description": said["description"], "notes": tuple(said["notes"]), "inputs": said["inputs"]}

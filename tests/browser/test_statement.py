@@ -8,15 +8,49 @@ from itertools import permutations
 
 import pytest
 
-from reconcile.core.results import RunResult, Statement
+from reconcile.core.causes import State
+from reconcile.core.results import Residual, RunResult, Statement
 from reconcile.core.text import clean
-from reconcile.engine.statements import statement_between
+from reconcile.engine.statements import statement_between, turn
+from reconcile.report import foot
 from tests.browser.page import Page, integer
 from tests.browser.results import gru_demo
 from tests.report import samples
 
 Show = Callable[..., Page]
-RUNS = {sample.__name__: sample for sample in samples.PAIRED} | {"everything": samples.everything, "gru_demo": gru_demo}
+EXCESS = 2 * samples.WRONG
+
+
+def cancelling() -> RunResult:
+    """thop and flop_counter report the same excess at `loop`: their residuals cancel on the way from one to the other."""
+    result = samples.unexplained()
+    rest = Residual("loop", -EXCESS, "the rule of aten.gru does not hold here")
+
+    def off(s: Statement) -> Statement:
+        if s.to == "flop_counter":
+            return turn(off(turn(s)))
+        if s.from_ != "flop_counter":
+            return s
+        assert s.from_total is not None
+        total = s.from_total + EXCESS
+        return replace(s, state=State.UNEXPLAINED, from_total=total, residual=-EXCESS, residuals=(rest,))
+
+    ledgers = []
+    for x in result.ledgers:
+        if x.counter == "flop_counter":
+            entries = tuple(replace(e, value=e.value + EXCESS) if e.layer == "loop" else e for e in x.entries)
+            total = sum(e.value for e in entries)
+            x = replace(x, state=State.UNEXPLAINED, total=total, normalised_total=total, entries=entries)
+        ledgers.append(x)
+    dense, loop = result.layers
+    counters = {**loop.counters, "flop_counter": loop.counters["flop_counter"] + EXCESS}
+    loop = replace(loop, counters=counters, residuals={**loop.residuals, "flop_counter": -EXCESS})
+    statements = tuple(off(s) for s in result.statements)
+    return replace(result, ledgers=tuple(ledgers), layers=(dense, loop), statements=statements)
+
+
+RUNS = {sample.__name__: sample for sample in samples.PAIRED}
+RUNS |= {"everything": samples.everything, "cancelling": cancelling, "gru_demo": gru_demo}
 
 
 def names(result: RunResult) -> list[str]:
@@ -35,7 +69,10 @@ def sums(statement: Statement) -> dict[tuple[str, str], int]:
 
 
 def read(page: Page) -> tuple[int, int, dict[tuple[str, str], int]]:
-    """Both totals and the amounts by cause and layer, after adding up everything that is shown."""
+    """Both totals and the amounts by cause and layer, after adding up everything that is shown.
+
+    Residuals of a layer that cancel are shown, as lines of a part that is 0; the engine drops such a part.
+    """
     first, *steps, last = page.waterfall()
     found: dict[tuple[str, str], int] = {}
     for step in steps:
@@ -44,7 +81,9 @@ def read(page: Page) -> tuple[int, int, dict[tuple[str, str], int]]:
         for part in parts:
             if part["lines"]:
                 assert integer(part["amount"]) == sum(integer(line["amount"]) for line in part["lines"])
-            found[step["name"], part["name"]] = integer(part["amount"])
+            amount = integer(part["amount"])
+            if amount or step["name"] != "residual":
+                found[step["name"], part["name"]] = amount
     start, end = integer(first["amount"]), integer(last["amount"])
     assert start + sum(integer(step["amount"]) for step in steps) == end
     assert steps[-1]["name"] == "residual"
@@ -70,6 +109,16 @@ def test_between_any_two_ends_it_is_the_statement_of_the_reports(show: Show, run
             assert page.text("#reading .chip") == said.state.value
             joined += 1
     assert joined
+
+
+def test_residuals_that_cancel_are_still_shown(show: Show) -> None:
+    result = cancelling()
+    foot.check(result)
+    page = show(result, anchor="#from=thop&to=flop_counter")
+    assert page.text("#reading .chip") == "unexplained"
+    (part,) = page.waterfall()[-2]["parts"]
+    assert (part["name"], part["amount"]) == ("loop", "0")
+    assert sorted(integer(line["amount"]) for line in part["lines"]) == [-EXCESS, EXCESS]
 
 
 def test_choosing_another_pair_changes_the_waterfall_and_the_address_remembers(show: Show) -> None:

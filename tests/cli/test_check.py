@@ -17,7 +17,8 @@ from reconcile.drift import check as checking
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch import in_environment
-from reconcile.launch.environments import Environment, EnvironmentError_
+from reconcile.launch.environments import Environment
+from reconcile.launch.interpreters import EnvironmentError_
 from reconcile.launch.request import RunRequest
 from tests.drift import takes
 from tests.drift.takes import GRU, NEW, OLD, take
@@ -161,8 +162,8 @@ def test_an_environment_too_old_for_a_tracer_borrows_the_current_trace(
     monkeypatch.setattr(in_environment, "collect", collect)
     assert bench.check("--environment", OLD_TORCH, "--update").exit_code == 0
     old = bench.path.with_name(f"{OLD_TORCH}.json")
-    assert baselines.load(old).found.traces[0].ops == takes.trace().ops  # type: ignore[union-attr]
-    assert baselines.load(old).found.ledgers == take(OLD).ledgers
+    assert baselines.load(old).collected.traces[0].ops == takes.trace().ops  # type: ignore[union-attr]
+    assert baselines.load(old).collected.ledgers == take(OLD).ledgers
     moved = bench.check("--against", str(old))
     assert moved.exit_code == 1
     assert "op-not-counted" in moved.stdout

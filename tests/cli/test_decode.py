@@ -61,7 +61,7 @@ def test_cut_off() -> None:
 
 def test_bad_usage() -> None:
     for args, said in (
-        (("--model", "gru_demo", "many"), "is no number"),
+        (("--model", "gru_demo", "many"), "is not a number"),
         (("--model", "gru_dem", "5"), "unknown model"),
         (("--model", "gru_demo", "5", "--environment", "x"), "unknown environment"),
         (("--model", "conv1x1", "2"), "there is no data on conv1x1"),

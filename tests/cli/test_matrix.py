@@ -110,7 +110,7 @@ def test_with_makes_one_more(stub: Stub) -> None:
     [
         (("--environment", "tf-1.13"), "unknown environment 'tf-1.13'. Did you mean tf-1.12"),
         (("--python", "3.11"), "--python needs at least one --with"),
-        (("--with", "tensor flow"), "is no requirement"),
+        (("--with", "tensor flow"), "is not a requirement"),
         (("--with", "torch==2.5.0", "--python", "three"), "--python must be a version"),
         (("--environments", "nowhere.toml"), "cannot read the environment file nowhere.toml"),
         (("--convention", "matmull"), "Did you mean matmul"),

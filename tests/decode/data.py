@@ -54,7 +54,7 @@ def source(*records: Trace | Ledger, name: str = "old", **params: Any) -> Source
 
 def saved(model: str) -> tuple[Source, ...]:
     """The committed baselines of a model."""
-    return tuple(Source(p.stem, baselines.load(p).found, "saved") for p in sorted((SAVED / model).glob("*.json")))
+    return tuple(Source(p.stem, baselines.load(p).collected, "saved") for p in sorted((SAVED / model).glob("*.json")))
 
 
 def request(model: str = "gru_demo", **overrides: str) -> RunRequest:

@@ -114,7 +114,7 @@ class Stub:
 
 
 def fresh() -> Collected:
-    return baselines.load(data.SAVED / "gru_demo/current.json").found
+    return baselines.load(data.SAVED / "gru_demo/current.json").collected
 
 
 def test_a_run_and_everything_saved() -> None:
@@ -133,7 +133,7 @@ def test_the_session_recipe_runs_where_nothing_saved_has_it(tmp_path: Path) -> N
     sources, notes = gather(data.request(), tmp_path, take=stub)
     assert [r.counters for r in stub.asked] == [(), ("tf.profiler@session",)]
     assert len(sources) == 1
-    assert notes == ("current: tf.profiler@session cannot be asked here, the model does not build into a v1 graph.",)
+    assert notes == ("current: tf.profiler@session cannot run here: the model does not build into a v1 graph.",)
 
 
 def test_named_environments_only() -> None:

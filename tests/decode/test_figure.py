@@ -41,13 +41,13 @@ def test_read(text: str, digits: int, unit: int) -> None:
     "text", ["", "x", "3,86e9", "1,23", "12,34,567", "1,234_567", "-5", "1e", "e9", "1.e9", "0x10", "nan", "1e100"]
 )
 def test_no_number(text: str) -> None:
-    with pytest.raises(UsageError, match="is no number"):
+    with pytest.raises(UsageError, match="is not a number"):
         figure(text)
 
 
 @pytest.mark.parametrize("text", ["2.5", "1.2345k", "0.1"])
 def test_half_an_operation_is_none(text: str) -> None:
-    with pytest.raises(UsageError, match="no whole number"):
+    with pytest.raises(UsageError, match="not a whole number"):
         figure(text)
 
 

@@ -104,7 +104,7 @@ def test_one_step_and_per_sample() -> None:
     assert found["one step: the loop bodies, once, in MACs (half of matmul)"] == {body}
     assert found["the work that ran, every loop body once, in MACs (half of matmul)"] == {body + rest}
     assert found["the work that ran, in MACs (half of matmul), per sample"] == {(STEPS * body + rest) // BATCH}
-    one = table(replace(looped(), found=replace(looped().found, meta={**data.META, "params": {}})))
+    one = table(replace(looped(), collected=replace(looped().collected, meta={**data.META, "params": {}})))
     assert not [what for what in one if "per sample" in what]
 
 

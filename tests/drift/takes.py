@@ -94,4 +94,4 @@ def with_ledger(found: Collected, changed: Ledger) -> Collected:
 
 def committed() -> Collected:
     """gru_demo as it is committed: both frameworks, all counters."""
-    return baselines.load(COMMITTED).found
+    return baselines.load(COMMITTED).collected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Callable
@@ -32,16 +33,16 @@ def test_what_is_saved_is_what_was_found(path: Path) -> None:
     assert baselines.save(path, take()) is None
     held = baselines.load(path)
     assert (held.model, held.environment, held.counters) == ("toy", "current", ("thop",))
-    assert held.found.traces == take().traces
-    assert held.found.ledgers == take().ledgers
+    assert held.collected.traces == take().traces
+    assert held.collected.ledgers == take().ledgers
     assert held.versions == {"thop": NEW, "torch": "2.0.0"}
-    assert not compare(held.found, take()).moved
+    assert not compare(held.collected, take()).moved
 
 
 def test_the_same_take_is_the_same_file(path: Path) -> None:
     text = baselines.dumps(take())
     baselines.save(path, take())
-    assert path.read_text() == text == baselines.dumps(baselines.load(path).found)
+    assert path.read_text() == text == baselines.dumps(baselines.load(path).collected)
     assert json.loads(text)["versions"] == {"thop": NEW, "torch": "2.0.0"}
     assert max(map(len, text.splitlines())) < 1000  # an op or entry per line: a change is one line of a diff
     assert [p.name for p in path.parent.iterdir()] == ["current.json"]
@@ -66,7 +67,7 @@ def test_the_order_of_attributes_is_nobodys_news() -> None:
 def test_the_committed_one_reads_back_as_it_lies() -> None:
     held = baselines.load(takes.COMMITTED)
     assert (held.model, held.environment) == ("gru_demo", "current")
-    assert baselines.dumps(held.found) == takes.COMMITTED.read_text()
+    assert baselines.dumps(held.collected) == takes.COMMITTED.read_text()
     assert len(held.counters) == 6
 
 
@@ -75,7 +76,7 @@ def test_a_missing_counter_is_held_as_missing_without_its_reason(path: Path) -> 
     baselines.save(path, replace(take(), ledgers=(*take().ledgers, gone)))
     assert "somebody" not in path.read_text()
     held = baselines.load(path)
-    assert [x.name for x in held.found.ledgers if isinstance(x, Missing)] == ["fvcore"]
+    assert [x.name for x in held.collected.ledgers if isinstance(x, Missing)] == ["fvcore"]
     assert held.counters == ("thop",)
 
 
@@ -83,7 +84,7 @@ def test_other_versions_are_kept_the_same_ones_replaced(path: Path) -> None:
     baselines.save(path, take(OLD))
     kept = baselines.save(path, take(NEW))
     assert kept == path.with_name(f"current@thop-{OLD}+torch-2.0.0.json")
-    assert baselines.load(kept).found.ledgers == take(OLD).ledgers
+    assert baselines.load(kept).collected.ledgers == take(OLD).ledgers
     assert baselines.save(path, take(NEW, gru=1)) is None
     assert sorted(p.name for p in path.parent.iterdir()) == sorted([kept.name, "current.json"])
 
@@ -116,14 +117,14 @@ REFUSED = {
     "binary": ("\0\1", "not valid JSON"),
     "a list": ("[]", "not a baseline"),
     "other JSON": ("{}", "not a baseline"),
-    "a ledger": (to_json(takes.ledger()), "is a ledger by itself"),
+    "a ledger": (to_json(takes.ledger()), "is a single ledger"),
     "a report": ('{"statements": []}', "is a report"),
     "newer": (edited(_put("schema", value=2)), "newer reconcile (format 2; this one reads 1). Upgrade reconcile"),
     "newer records": (edited(_put("ledgers", 0, "schema", value=99)), "newer reconcile (record format 99"),
     "no format": (edited(_put("schema", value="1")), "schema is not a whole number"),
-    "zero format": (edited(_put("schema", value=0)), "no such format"),
+    "zero format": (edited(_put("schema", value=0)), "no such format exists"),
     "field gone": (edited(lambda d: d["ledgers"][0]["entries"][0].pop("value")), "entries[0].value is missing"),
-    "field too many": (edited(_put("host", value="x")), "a field 'host', which is none of its own"),
+    "field too many": (edited(_put("host", value="x")), "a field 'host', which does not belong there"),
     "value as text": (edited(_put("ledgers", 0, "entries", 0, "value", value="12")), "value is not a whole number"),
     "value a fraction": (edited(_put("ledgers", 0, "entries", 0, "value", value=1.5)), "value is not a whole number"),
     "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),
@@ -131,7 +132,7 @@ REFUSED = {
     "unit": (edited(_put("ledgers", 0, "unit", value="GFLOP")), "neither MAC nor FLOP"),
     "shape": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"])), "is not a whole number"),
     "tensor": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=3)), "not a shape with a dtype"),
-    "layers": (edited(_put("layers", 0, value=["conv"])), "layers[0] is not a name with a path on either side"),
+    "layers": (edited(_put("layers", 0, value=["conv"])), "layers[0] is not a name with a path for each framework"),
     "state": (edited(_put("missing", value=[{"name": "a", "framework": "tf", "state": "odd"}])), "state is 'odd'"),
     "a trace among ledgers": (edited(lambda d: d.update(ledgers=d["traces"])), "ledgers[0] is not a ledger"),
 }  # fmt: skip
@@ -186,5 +187,20 @@ def test_another_models_or_other_parameters_are_refused(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match=r"cannot write .*Choose another folder"):
         baselines.save(tmp_path / "file" / "x.json", take())
+
+
+def test_a_baseline_that_cannot_be_written_leaves_the_old_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    baselines.save(path, take(OLD))
+    before = path.read_bytes()
+
+    def full(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("reconcile.core.atomic.os.fsync", full)
+    for newer in (take(OLD, gru=1), take(NEW)):
+        with pytest.raises(UsageError, match=r"cannot write .*: No space left on device\. Choose another folder\."):
+            baselines.save(path, newer)
+    assert [file.name for file in path.parent.iterdir()] == ["current.json"]
+    assert path.read_bytes() == before

@@ -126,14 +126,14 @@ def put(*place: Any, value: Any) -> str:
 
 CONV = ("ledgers", 0, "sightings", 0, "op", "attrs")
 READ = {
-    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "the rules for thop go by the version of thop, and 'odd'"),
+    "no version": (put("ledgers", 0, "versions", "thop", value="odd"), "depend on the version of thop, and 'odd' is not"),
     "an attribute that is gone": (put(*CONV, value={}), "does not fit torch.nn.modules.conv.Conv2d 'conv#0' as it is recorded"),
     "an attribute of another kind": (put(*CONV, "groups", value=0), "as it is recorded: ZeroDivisionError"),
     "an attribute beyond print": (put(*CONV, "weight", value=[1] + [10**50] * 90), "must be at least 0 and have at most 1,000"),
 }  # fmt: skip
 """What is of the right form, and what a rule of a counter cannot read."""
 REFUSED = {
-    "a framework that is none": (put("ledgers", 0, "framework", value="jax"), "ledgers[0].framework is 'jax', none of tf,"),
+    "a framework that is none": (put("ledgers", 0, "framework", value="jax"), "ledgers[0].framework is 'jax', which is not"),
     "a size below 0": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=-1), "is not a whole number of at least 0"),
     "a size beyond all": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=2**63), "is larger than any tensor"),
     "more elements than there are": (put("traces", 0, "ops", 0, "inputs", 0, 0, value=[2**62] * 9), "is larger than any tensor"),

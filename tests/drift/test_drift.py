@@ -138,7 +138,7 @@ def test_a_framework_that_is_gone_is_no_zero() -> None:
     gone = Missing("thop", "torch", State.FAILED, "it crashed", "MAC", "cpu")
     drift = compare(take(), replace(take(), ledgers=(gone,)))
     assert (drift.moved, drift.failed) == (False, (gone,))
-    assert "thop (torch) could not be had" in verdict(drift, "x")
+    assert "thop (torch) is missing" in verdict(drift, "x")
     no_trace = Missing("trace", "torch", State.SKIPPED, "not installed")
     assert compare(take(), replace(take(), traces=(no_trace,))).failed == (no_trace,)
 

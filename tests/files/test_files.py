@@ -30,7 +30,7 @@ MACS = 17 * 7 * 3 * 16 + 17 * 3 * 5 * (21 + 5) + 17 * 5 * 4
 TF = ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
 
 SAID_TF = {
-    "reads.pb": "reads.pb holds the op ReadFile, which may touch files, processes or other machines; --trust-file lets it.",
+    "reads.pb": "reads.pb holds the op ReadFile, which may touch files, processes or other machines; pass --trust-file to allow",
     "writes.pb": "writes.pb holds the op WriteFile, which may touch files",
     "prints.pb": "prints.pb holds the op PrintV2, which may touch files",
     "python.pb": "python.pb holds the op PyFunc, which may touch files",
@@ -38,42 +38,42 @@ SAID_TF = {
     "custom.pb": "custom.pb holds the op ReadFire, which this TensorFlow does not have",
     "damaged.pb": "damaged.pb is cut short or damaged: TensorFlow cannot parse it.",
     "variable.pb": "variable.pb is not frozen: it holds variables without their values.",
-    "asks.pb": "the input a/b of asks.pb is float32 (?, 3): say how large it is. Such as: --input a_b=1,3 --input c=1,3,224,224",
-    "asks.pb|1,3": "asks.pb takes a_b=float32 (?, 3), c=float32 of any rank; 1 were given.",
+    "asks.pb": "the input a/b of asks.pb is float32 (?, 3): give its size. For example: --input a_b=1,3 --input c=1,3,224,224",
+    "asks.pb|1,3": "asks.pb takes a_b=float32 (?, 3), c=float32 of any rank; you gave 1.",
     "asks.pb|d=1,3": "asks.pb has no input 'd'; it takes a_b=float32 (?, 3), c=float32 of any rank.",
     "asks.pb|1,4 1,3": "the input a/b of asks.pb is float32 (?, 3), not (1, 4).",
     "asks.pb|1,3:int32 1,3": "the input a/b of asks.pb is float32 (?, 3), not int32 (1, 3).",
     "asks.pb|c=5,3 a_b=2,3": "asks.pb cannot be loaded: raised ValueError: Dimensions must be equal, but are 2 and 5",
     "asks.pb|c=2,3 a_b=2,3": "0 FLOP",
-    "loop.pb": "a loop in loop.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model: ask for counters that do "
-    "not, with --counter tf.profiler@function --counter tf.profiler@frozen.",
+    "loop.pb": "a loop in loop.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model: choose counters that do "
+    "not run it, with --counter tf.profiler@function --counter tf.profiler@frozen.",
     "loop_v1.pb": "a loop in loop_v1.pb runs 1,000,000,001 times, and tf.profiler@runmeta runs the model",
     # (2, 3) by (3, 3), 10^9 times: a multiplication, where nothing has to run them
     "loop.pb!": f"{2 * 2 * 3 * 3 * 10**9} FLOP",
     "two_saved@one": f"{2 * 2 * 3 * 3} FLOP",
     "two_saved@two": f"{2 * 2 * (2 * 3 * 3)} FLOP",
     "two_saved@three": "two_saved has no signature 'three'; it has one, two.",
-    "two_saved": "two_saved has one, two for signatures: choose one with --signature.",
+    "two_saved": "two_saved has the signatures one, two: choose one with --signature.",
     "writes_saved": "writes_saved holds the op WriteFile, which may touch files",
-    "v1_saved": "the input x of v1_saved is float32 (?, 8): say how large it is. Such as: --input x=1,8",
+    "v1_saved": "the input x of v1_saved is float32 (?, 8): give its size. For example: --input x=1,8",
     "v1_saved|3,8": f"{2 * 3 * 8 * 4} FLOP",
     "words_saved": f"{2 * 5 * 8 * 2} FLOP",
     "damaged_saved": "damaged_saved cannot be loaded: raised ",
     "cut_saved": "cut_saved/saved_model.pb: it is cut short: a part of ",
-    "lambda.keras": "lambda.keras holds a Lambda, which runs code that the file brings along; --trust-file lets it.",
-    "lambda.h5": "lambda.h5 holds a Lambda, which runs code that the file brings along; --trust-file lets it.",
-    "custom.keras": "custom.keras needs the class mine>Mine, which is not Keras' own. Write a factory that imports it",
-    "only.weights.h5": "only.weights.h5 holds weights without a model. Write a factory that builds it and loads them.",
-    "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it may; --trust-file lets it.",
+    "lambda.keras": "lambda.keras holds a Lambda, which runs code from the file; pass --trust-file to allow it.",
+    "lambda.h5": "lambda.h5 holds a Lambda, which runs code from the file; pass --trust-file to allow it.",
+    "custom.keras": "custom.keras needs the class mine>Mine, which is not part of Keras. Write a factory that imports it",
+    "only.weights.h5": "only.weights.h5 holds weights but no model. Write a factory that builds the model and loads them.",
+    "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it is allowed; --trust-file lets it.",
     "cut.h5": "cut.h5 is cut short or damaged: truncated file: ",
-    "huge.h5": "the tensors of huge.h5 are said to be 4,398,046,511,104 bytes, more than the file can hold",
-    "link.h5": "link.h5 holds a link, //w, instead of what is there.",
+    "huge.h5": "huge.h5 declares tensors of 4,398,046,511,104 bytes, more than the file can hold",
+    "link.h5": "link.h5 holds a link, //w, in place of a tensor or a group.",
     "elsewhere.h5": "elsewhere.h5 keeps the tensor /w in another file.",
     "plain.keras": f"{2 * 2 * 3 * 4} FLOP",
 }  # fmt: skip
 
 SAID_TORCH = {
-    "wide.pt2": "the input x of wide.pt2 is float32 (?, 8): say how large it is. Such as: --input x=1,8 --input mask=1,4",
+    "wide.pt2": "the input x of wide.pt2 is float32 (?, 8): give its size. For example: --input x=1,8 --input mask=1,4",
     "wide.pt2|mask=3,4 x=3,8": f"{2 * 3 * 8 * 4} FLOP",
     "wide.pt2|99,8 99,4": "wide.pt2, called with (float32 (99, 8), float32 (99, 4)), raised RuntimeError: Expected input at ",
     "sizes.pt2": "sizes.pt2 has a size that is no arithmetic; --trust-file lets it.",
@@ -84,7 +84,7 @@ SAID_TORCH = {
     "json.pt2": "json.pt2 cannot be loaded: its models/model.json is no JSON.",
     "cut.pt2": "cut.pt2: it is a zip archive that is cut short",
     "loop.pt|2,8": "a loop in loop.pt runs 1,000,000,000 times, and PyTorch's counters run the model; --trust-file lets them.",
-    "few.pt": "the input x of few.pt is a tensor of any rank: say how large it is. Such as: --input x=1,3,224,224",
+    "few.pt": "the input x of few.pt is a tensor of any rank: give its size. For example: --input x=1,3,224,224",
     "few.pt|2,8": f"{2 * 5 * 2 * 8 * 8} FLOP",
     "loads.pt|2,8": "loads.pt holds a __setstate__, which runs as the file is loaded; --trust-file lets it.",
     "saves.pt|2,8": "saves.pt calls the operator aten::save, which is not in the list of those that do nothing but compute; "
@@ -173,7 +173,7 @@ def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any
         return {"refused": done.stderr}
     assert list(temporary.iterdir()) == []  # TensorFlow alone leaves a file there for every function it traces
     if sys.platform.startswith("linux"):
-        held = confine.said(dict.fromkeys((confine.FILES, confine.CALLS), ""))
+        held = confine.sentence(dict.fromkeys((confine.FILES, confine.CALLS), ""))
         assert done.stderr.count(held) == sum(map(args.count, ("--tf", "--torch", "--onnx")))
     (path,) = tmp_path.glob("*.json")
     found: dict[str, Any] = json.loads(path.read_text())

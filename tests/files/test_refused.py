@@ -174,7 +174,7 @@ def test_trust_opens_what_is_large_and_nothing_that_leads_out(tmp_path: Path) ->
 
 def test_a_factory_is_no_file() -> None:
     assert user_models.given("torch", "package.module:make") == "package.module:make"
-    with pytest.raises(UsageError, match=r"names no factory. Write MODULE:FUNCTION, such as net:make_model"):
+    with pytest.raises(UsageError, match=r"does not name a factory. Write MODULE:FUNCTION, such as net:make_model"):
         user_models.given("torch", "net.py")
 
 

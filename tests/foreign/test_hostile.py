@@ -100,7 +100,7 @@ DEADLY = """
         (
             "deadly:hangs",
             "the factory deadly:hangs: its process ran into the time limit of 2 s (deadly.py, line 18); "
-            "--timeout SECONDS gives it longer.",
+            "--timeout SECONDS gives it more time.",
         ),
         ("ends:make", "importing ends: its process ended with status 0 before it was done."),
         (

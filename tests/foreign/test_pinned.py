@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import ensure, load
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
 from tests.foreign.conftest import Repository
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -77,17 +78,17 @@ def test_an_old_environment_of_the_users(models: Repository) -> None:
     result = models.run("--torch", "only_there:make", "--counter", "thop", *there)
     assert result.exit_code == 1, result.output
     said = " ".join(result.stdout.split())
-    assert "nor could the current environment lend its trace: importing only_there raised AssertionError" in said
+    assert "and the current environment could not lend its trace: importing only_there raised AssertionError" in said
 
 
 def test_what_an_environment_is_not_for(models: Repository) -> None:
     torch, keras = ("--torch", "torch_net:make"), ("--tf", "keras_net:make")
     assert models.refusal(*torch, "--environment", "tf-2.3.1") == (
-        "the environment tf-2.3.1 has no PyTorch to make the model with."
+        "the environment tf-2.3.1 has no PyTorch, which the model needs."
     )
     assert models.refusal(*keras, "--environment", "tf-1.12") == (
-        "TensorFlow 1.12.0 has no tf.function to run a model by itself: write a pair file (see `reconcile new`) and run it "
-        "with --counter tf.profiler@session."
+        "TensorFlow 1.12.0 has no tf.function, which a model without a pair file needs: write a pair file (see `reconcile new`) "
+        "and run it with --counter tf.profiler@session."
     )
 
 

@@ -151,13 +151,13 @@ def test_an_environment_without_the_framework_is_refused(repository: Repository,
     repository.write(net="def make():\n    pass\n", torch=TRAP)
     python = environment(without=("torch",))
     assert repository.refusal("--torch", "net:make", "--python", str(python)) == (
-        f"PyTorch is not installed for {python}; install it there, or name another with --python."
+        f"PyTorch is not installed for {python}; install it there, or choose another Python with --python."
     )
     assert not list(repository.logs.iterdir())
 
 
 def test_what_is_missing_there_is_named_with_what_to_do() -> None:
-    request = RunRequest("", {}, python="/venv/bin/python", theirs="3.11")
+    request = RunRequest("", {}, python="/venv/bin/python", user_python="3.11")
     fvcore = _missing("fvcore", "torch", Outcome(None, "", "fvcore"), request)
     assert (fvcore.state.value, fvcore.reason) == (
         "skipped",
@@ -215,15 +215,15 @@ def test_what_is_no_interpreter_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     cases = {
-        str(tmp_path / "nothing"): "nothing is not there. Give an interpreter, such as .venv/bin/python.",
-        str(tmp_path / "gone"): "gone is a link to a file that is gone.",
-        str(tmp_path): "bin/python is not there.",
+        str(tmp_path / "nothing"): "nothing does not exist. Give an interpreter, such as .venv/bin/python.",
+        str(tmp_path / "gone"): "gone is a link to a file that does not exist.",
+        str(tmp_path): "bin/python does not exist.",
         str(tmp_path / "plain"): "plain cannot be started: Permission denied.",
-        script("ls", "echo hello"): "ls is no Python that runs.",
+        script("ls", "echo hello"): "ls is not a working Python interpreter.",
         script("shim", "echo 'pyenv: command not found' >&2; exit 127"): "(pyenv: command not found).",
         script("old", "echo noise; echo '2.7 /usr/bin/python2'"): "this is Python 2.7; a worker needs 3.6 or later.",
         script("older", "echo '3.5 /usr/bin/python3.5'"): "this is Python 3.5; a worker needs 3.6 or later.",
-        "no-such-command": "no-such-command is not there.",
+        "no-such-command": "no-such-command does not exist.",
     }
     for python, why in cases.items():
         with pytest.raises(UsageError) as refused:
@@ -239,11 +239,11 @@ def test_an_interpreter_is_taken_by_its_path_its_folder_or_its_name(
 ) -> None:
     python = environment("my venv", without={p.name for p in Path(sys.prefix).glob("lib/python*/site-packages/*")})
     monkeypatch.chdir(python.parents[1].parent)
-    assert {at(text).theirs for text in (str(python), "my venv", "my venv/bin/python")} == {python}
+    assert {at(text).interpreter for text in (str(python), "my venv", "my venv/bin/python")} == {python}
     assert at(str(python)).name == "python-my-venv"
     shutil.copy(python, python.with_name("my-python"), follow_symlinks=False)
     monkeypatch.setenv("PATH", str(python.parent))
-    assert at("my-python").theirs == python.with_name("my-python")
+    assert at("my-python").interpreter == python.with_name("my-python")
 
 
 FORK = "ultralytics-thop 9.8.7"
@@ -273,8 +273,8 @@ def test_a_fork_of_a_counter_is_named_and_not_explained_by_its_rules(repository:
     assert totals == {"thop": None, "fvcore": 2 * 3 * 5 * 4}
     (reason,) = [ledger["reason"] for ledger in data["ledgers"] if ledger["counter"] == "thop"]
     assert reason == (
-        f"OtherPackage: the module thop here is that of {FORK}, which counts by rules of its own, not by those of thop: no "
-        "total of it is explained; install thop where ultralytics-thop is not, or leave this counter out"
+        f"OtherPackage: the module thop here belongs to {FORK}, which counts by its own rules, not by those of thop, so its "
+        "totals cannot be explained; install thop in an environment without ultralytics-thop, or leave this counter out"
     )
 
 
@@ -296,9 +296,7 @@ def test_the_file_decides_where_two_distributions_claim_it(tmp_path: Path, monke
     fork_record.write_text(other)
     assert version_of("thop", table) == "0.1"
     record.write_text(other)
-    with pytest.raises(
-        OtherPackage, match=f"claimed by thop 0.1 and {FORK}, and its file is as none of them installed it"
-    ):
+    with pytest.raises(OtherPackage, match=f"claimed by thop 0.1 and {FORK}, but its file matches none of them"):
         version_of("thop", table)
     fork_record.unlink()
     assert version_of("thop", table) == "0.1"  # mended by hand, and no other's

@@ -96,7 +96,7 @@ def without_workers() -> Iterator[None]:
 
     def collect(request: Any, _progress: Any = None) -> Any:
         runner._counters(request)
-        found = baselines.load(BASELINE).found
+        found = baselines.load(BASELINE).collected
         found.meta["training"] = ""
         if not request.formulas:
             return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch import environments
+from reconcile.launch import provision
 
 UV = """#!/bin/sh
 echo "$@" >> {log}
@@ -51,8 +51,8 @@ def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     def made(install: str = "true") -> Path:
         text = UV.format(log=log, python=os.path.realpath(sys.executable), install=install)
         command = script(tmp_path / "bin" / "uv", text)
-        monkeypatch.setattr(environments, "uv_command", lambda: (str(command),))
-        monkeypatch.setattr(environments, "find", lambda _version: Path(sys.executable))
+        monkeypatch.setattr(provision, "uv_command", lambda: (str(command),))
+        monkeypatch.setattr(provision, "find", lambda _version: Path(sys.executable))
         return log
 
     return made

@@ -8,7 +8,7 @@ from reconcile.core.causes import State
 from reconcile.core.records import MAC, Entry, Ledger
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch import cache as kept
+from reconcile.launch import cache as cached
 from reconcile.launch.environments import load
 from reconcile.launch.request import RunRequest
 
@@ -25,10 +25,10 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_what_is_kept_comes_back_as_it_was():
-    path = kept.place(REQUEST, OLD)
-    assert kept.find(path) is None
-    kept.keep(path, FOUND)
-    assert kept.find(path) == FOUND
+    path = cached.path_of(REQUEST, OLD)
+    assert cached.find(path) is None
+    cached.keep(path, FOUND)
+    assert cached.find(path) == FOUND
 
 
 def test_every_setting_has_a_place_of_its_own():
@@ -38,39 +38,41 @@ def test_every_setting_has_a_place_of_its_own():
         RunRequest("gru_demo", {"units": "3"}, counters=("thop",), device="meta"),
         RunRequest("conv_only", {"units": "3"}, counters=("thop",)),
     )
-    places = [kept.place(r, OLD) for r in (REQUEST, *others)] + [kept.place(REQUEST, load()["torch-1.10.1-thop-2001"])]
+    places = [cached.path_of(r, OLD) for r in (REQUEST, *others)] + [
+        cached.path_of(REQUEST, load()["torch-1.10.1-thop-2001"])
+    ]
     assert len(set(places)) == len(places)
 
 
 def test_the_tools_own_source_is_part_of_the_place(monkeypatch):
-    before = kept.place(REQUEST, OLD)
-    monkeypatch.setattr(kept, "source_digest", lambda: "edited")
-    assert kept.place(REQUEST, OLD) != before
+    before = cached.path_of(REQUEST, OLD)
+    monkeypatch.setattr(cached, "source_digest", lambda: "edited")
+    assert cached.path_of(REQUEST, OLD) != before
 
 
 def test_the_current_environment_and_foreign_pairs_are_never_kept():
-    assert kept.place(REQUEST, load()["current"]) is None
-    assert kept.place(RunRequest("./gru_demo.py", {}), OLD) is None
-    kept.keep(None, FOUND)
-    assert kept.find(None) is None
+    assert cached.path_of(REQUEST, load()["current"]) is None
+    assert cached.path_of(RunRequest("./gru_demo.py", {}), OLD) is None
+    cached.keep(None, FOUND)
+    assert cached.find(None) is None
 
 
 def test_a_failed_counter_is_run_again():
-    path = kept.place(REQUEST, OLD)
-    kept.keep(path, Collected(FOUND.meta, FOUND.traces, (Missing("thop", "torch", State.FAILED, "killed"),)))
-    assert kept.find(path) is None
+    path = cached.path_of(REQUEST, OLD)
+    cached.keep(path, Collected(FOUND.meta, FOUND.traces, (Missing("thop", "torch", State.FAILED, "killed"),)))
+    assert cached.find(path) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"meta": {}, "traces": ["{}"], "ledgers": []}', '{"meta": {}}'])
 def test_a_damaged_file_is_as_good_as_none(text):
-    path = kept.place(REQUEST, OLD)
-    kept.keep(path, FOUND)
+    path = cached.path_of(REQUEST, OLD)
+    cached.keep(path, FOUND)
     path.write_text(text)
-    assert kept.find(path) is None
+    assert cached.find(path) is None
 
 
 def test_real_runs_can_be_asked_for(monkeypatch):
-    path = kept.place(REQUEST, OLD)
-    kept.keep(path, FOUND)
+    path = cached.path_of(REQUEST, OLD)
+    cached.keep(path, FOUND)
     monkeypatch.setenv("RECONCILE_FRESH", "1")
-    assert kept.find(path) is None
+    assert cached.find(path) is None

@@ -101,11 +101,11 @@ def test_a_worker_that_loads_an_untrusted_file_is_confined(
     )
     supervisor.run()
     assert supervisor.meta is not None
-    filtered, said = ("2", ["confined"]) if confined else ("0", [])
+    filtered, phases = ("2", ["confined"]) if confined else ("0", [])
     assert supervisor.meta["status"]["Seccomp"] == filtered
     assert supervisor.meta["status"]["NoNewPrivs"] == str(int(confined))
-    assert [event.phase for event in events] == said
-    assert [event.task for event in events] == [confine.said(HOLDS)] * confined
+    assert [event.phase for event in events] == phases
+    assert [event.task for event in events] == [confine.sentence(HOLDS)] * confined
 
 
 def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +116,12 @@ def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.Monkey
     monkeypatch.setattr(confine, "_calls", lambda: None)
     assert confine.confine("", False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert set(confine.confine("", False).values()) == {"only Linux has it"}
+    assert set(confine.confine("", False).values()) == {"only Linux can prevent it"}
 
 
 def test_what_does_not_hold_is_said() -> None:
-    assert confine.said(HOLDS) == "it writes only to its own folder; it reaches no network and no other process"
-    held = {confine.FILES: "Function not implemented", confine.CALLS: ""}
-    assert confine.said(held).startswith("it writes only to its own folder does not hold: Function not implemented; it")
+    assert (
+        confine.sentence(HOLDS) == "it can write only to its own folder; it cannot reach the network or other processes"
+    )
+    reasons = {confine.FILES: "Function not implemented", confine.CALLS: ""}
+    assert confine.sentence(reasons).startswith("it can write to any folder (Function not implemented); it cannot")

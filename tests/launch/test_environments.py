@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.launch.environments import Environment, adhoc, folder_of, load
+from reconcile.launch.environments import Environment, adhoc, load
+from reconcile.launch.provision import folder_of
 
 GOOD = """
 ["tf-2.15.1"]
@@ -53,7 +54,7 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
     [
         ("[x", "is not valid TOML"),
         ("x = 1", r"table \[x\]: expected a table"),
-        (GOOD.replace('"tf-2.15.1"', "tf-2.15.1", 1), r"table \[tf-2\]: unknown key '15'.*quoted"),
+        (GOOD.replace('"tf-2.15.1"', "tf-2.15.1", 1), r"table \[tf-2\]: unknown key '15'.*Quote a name with dots"),
         (GOOD + "pyton = 1", "unknown key 'pyton'; the keys are title, python, frameworks, requirements"),
         (GOOD.replace('title = "TensorFlow 2.15.1"', ""), "the key title is missing"),
         (GOOD.replace('python = "3.11"', "python = 3.11"), "python must be text, not 3.11"),
@@ -64,10 +65,13 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
         (GOOD.replace('["tf"]', '"tf"'), "frameworks must be a list of texts"),
         (GOOD.replace('["tf"]', '["jax"]'), "frameworks must be some of tf, torch"),
         (GOOD.replace('["tf"]', "[]"), "frameworks must be some of tf, torch"),
-        (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is no requirement"),
-        (GOOD + 'over = "current"', 'over is "current" or left out, and python is "current" as well'),
-        (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over is "current" or left out'),
-        (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has letters"),
+        (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is not a requirement"),
+        (
+            GOOD + 'over = "current"',
+            'over must be "current" or left out, and python must be "current" if you give over',
+        ),
+        (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over must be "current" or left out'),
+        (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has only letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
     ],
 )
@@ -115,7 +119,7 @@ def test_adhoc(
 
 
 def test_adhoc_refuses_what_it_cannot_make() -> None:
-    with pytest.raises(UsageError, match="--with: 'torch 1' is no requirement"):
+    with pytest.raises(UsageError, match="--with: 'torch 1' is not a requirement"):
         adhoc(("torch 1",), "3.11")
     with pytest.raises(UsageError, match=r"--python must be a version such as 3\.11"):
         adhoc(("torch",), "three")

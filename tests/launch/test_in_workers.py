@@ -68,7 +68,7 @@ def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_
     assert (request.convention, request.counters, request.timeout) == ("all", ("thop",), 7)
     assert (request.convention_files, request.formulas) == ((tmp_path / "c.toml",), (tmp_path / "f.py",))
     assert request.paths == in_workers.paths()
-    with pytest.raises(UsageError, match=r"python is not there\. Give an interpreter"):
+    with pytest.raises(UsageError, match=r"python does not exist\. Give an interpreter"):
         reconcile.run(torch="net:Net", inputs="1,3", python=tmp_path / "python")
     assert events == [Event("torch", "thop", "done")]
 
@@ -106,16 +106,16 @@ def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:
 
     stranger = functools.wraps(json.dumps)(lambda: Model())
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"torch": Model(), "isolated": True}, "torch= is an object of the class Model, and a model at hand does not travel"),
+        ({"torch": Model(), "isolated": True}, "torch= is an object of the class Model, and a model object cannot be sent"),
         ({"tf": functools.partial(inner), "isolated": True}, "tf= is an object of the class partial, .* makes the TensorFlow"),
         ({"torch": Net().make, "isolated": True}, "torch= is an object of the class method, "),
         ({"torch": inner, "isolated": True}, "inner, which is defined inside another function, where a worker process cannot"),
         ({"torch": lambda: Model(), "isolated": True}, "<lambda>, which is defined inside another function, "),
-        ({"torch": stranger, "isolated": True}, "torch= is dumps, which is not what json:dumps is"),
-        ({"torch": "net:Net", "inputs": Model()}, "inputs= are values at hand, which do not travel to a worker process: "),
-        ({"torch": "net:Net", "inputs": [1, 2]}, "inputs= are values at hand"),
+        ({"torch": stranger, "isolated": True}, "torch= is dumps, but json:dumps is another object"),
+        ({"torch": "net:Net", "inputs": Model()}, "inputs= holds tensors or other values, which cannot be sent to a worker "),
+        ({"torch": "net:Net", "inputs": [1, 2]}, "inputs= holds tensors or other values"),
         ({"torch": "net:Net", "inputs": "1,x"}, "--input '1,x' cannot be read"),
-        ({"torch": "net", "isolated": True}, "--torch 'net' names no factory"),
+        ({"torch": "net", "isolated": True}, "--torch 'net' does not name a factory"),
         ({"torch": "net:Net", "tf": Model()}, "tf= is an object of the class Model"),
         ({"torch": "net:Net", "isolated": False}, "torch='net:Net' is a name, which is for a worker process: leave iso"),
         ({"torch": Model(), "timeout": 3}, "timeout= and python= are for worker processes: give isolated=True."),
@@ -123,7 +123,7 @@ def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:
         ({}, "give a model"),
         ({"torhc": Model()}, "unknown argument of reconcile.run 'torhc'. Did you mean torch"),
         ({"torch": "net:Net", "numpy": None}, "unknown argument of reconcile.run 'numpy'"),
-        ({"torch": "n:m", "tf": "n:m", "onnx": "n.onnx"}, "models in tf, torch, onnx are compared two at a time: leave one"),
+        ({"torch": "n:m", "tf": "n:m", "onnx": "n.onnx"}, "and you gave models in tf, torch, onnx: leave one"),
         ({"torch": "n:m", "onnx": "n.onnx", "mapping": "m.csv"}, "mapping= is for two models: give both torch= and tf="),
     ]  # fmt: skip
     for given, sentence in cases:

@@ -15,8 +15,10 @@ from pathlib import Path
 import click
 import pytest
 
-from reconcile.launch import environments
-from reconcile.launch.environments import STAMP, Environment, EnvironmentError_, ensure, folder_of, load
+from reconcile.launch import provision
+from reconcile.launch.environments import Environment, load
+from reconcile.launch.interpreters import EnvironmentError_
+from reconcile.launch.provision import STAMP, ensure, folder_of
 
 ENV = Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protobuf<3.20"))
 Uv = Callable[..., Path]
@@ -118,18 +120,18 @@ def test_a_failed_install_gives_uvs_reason_and_leaves_nothing(uv: Uv, stderr: st
 def test_a_missing_interpreter_and_a_missing_uv_are_reasons(uv: Uv, monkeypatch: pytest.MonkeyPatch) -> None:
     uv()
     with monkeypatch.context() as patch:
-        patch.setattr(environments, "uv_command", lambda: ("/nowhere/uv",))
+        patch.setattr(provision, "uv_command", lambda: ("/nowhere/uv",))
         with pytest.raises(EnvironmentError_, match="uv cannot be started: No such file"):
             ensure(ENV)
     monkeypatch.undo()  # the real search for interpreters, whether or not uv is here
-    monkeypatch.setattr(environments, "uv_command", lambda: ("uv",))
+    monkeypatch.setattr(provision, "uv_command", lambda: ("uv",))
     with pytest.raises(EnvironmentError_, match=r"no Python 3\.1 "):
         ensure(Environment("old", "Old", "3.1", ("tf",), ()))
 
 
 def test_an_install_that_hangs_is_ended(uv: Uv, monkeypatch: pytest.MonkeyPatch) -> None:
     uv("exec sleep 60")
-    monkeypatch.setattr(environments, "INSTALL_LIMIT", 0.3)
+    monkeypatch.setattr(provision, "INSTALL_LIMIT", 0.3)
     with pytest.raises(EnvironmentError_, match=r"uv did not finish within 0\.3 s"):
         ensure(ENV)
     assert not folder_of(ENV).exists()
@@ -145,7 +147,7 @@ def test_a_cache_that_cannot_be_used_is_a_reason(uv: Uv, tmp_path: Path) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from reconcile.launch import environments as e
+from reconcile.launch import provision as e
 e.uv_command = lambda: (sys.argv[1],)
 e.find = lambda version: Path(sys.executable)
 e.ensure(e.Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protobuf<3.20")))
@@ -161,7 +163,7 @@ def child(tmp_path: Path) -> Callable[[], subprocess.Popen[bytes]]:
             [sys.executable, "-c", CHILD, str(tmp_path / "bin" / "uv")],
             start_new_session=True,
             stderr=subprocess.DEVNULL,
-            cwd=Path(environments.__file__).parents[2],
+            cwd=Path(provision.__file__).parents[2],
         )
 
     return started

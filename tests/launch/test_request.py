@@ -22,7 +22,7 @@ from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHERS = {"python", "theirs", "trace", "arguments", "paths"}
+LAUNCHERS = {"python", "user_python", "trace", "arguments", "paths"}
 """Fields of a request that no option decides: launch/ sets them, and sweeps and Python add what only they have."""
 
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_said() -> None:
         run_request(timeout=0)
     with pytest.raises(UsageError, match="--input 'x' cannot be read"):
         run_request(inputs=["x"])
-    with pytest.raises(UsageError, match="--torch 'net' names no factory"):
+    with pytest.raises(UsageError, match="--torch 'net' does not name a factory"):
         run_request(torch="net")
     with pytest.raises(UsageError, match="unknown pass 'backward'"):
         run_request(pass_="backward")
@@ -174,11 +174,13 @@ def test_a_registered_framework_has_an_option_after_the_others(monkeypatch: pyte
 @pytest.mark.parametrize("name", ["timeout", "file", "over-flow", "quiet"])
 def test_a_framework_whose_name_is_no_option_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(registry.frameworks(), name, NUMPY._replace(name=name))
-    with pytest.raises(UsageError, match=f"the framework NumPy is registered as '{name}', and no option --{name}"):
+    with pytest.raises(
+        UsageError, match=f"the framework NumPy is registered as '{name}', which cannot be the option --{name}"
+    ):
         run_request()
 
 
 def test_two_models_are_compared_at_a_time() -> None:
     at_most_two(["tf", "torch"])
-    with pytest.raises(UsageError, match="models in tf, torch, numpy are compared two at a time: leave one out"):
+    with pytest.raises(UsageError, match="and you gave models in tf, torch, numpy: leave one out"):
         at_most_two(["tf", "torch", "numpy"])

@@ -35,15 +35,15 @@ def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("1,x,3", "'x' is no size"),
-        ("1,-3", "'-3' is no size"),
-        ("1,,3", "'' is no size"),
-        ("1x3x4", "'1x3x4' is no size"),
-        ("1,3:float", "'float' is none of float32, float64"),
-        ("1,3:", "'' is none of"),
+        ("1,x,3", "'x' is not a size"),
+        ("1,-3", "'-3' is not a size"),
+        ("1,,3", "'' is not a size"),
+        ("1x3x4", "'1x3x4' is not a size"),
+        ("1,3:float", "'float' is not one of float32, float64"),
+        ("1,3:", "'' is not one of"),
         ("", "it has no shape"),
         ("ids=", "it has no shape"),
-        ("two words=1", "'two words' is no argument's name"),
+        ("two words=1", "'two words' is not an argument name"),
     ],
 )
 def test_an_input_that_cannot_be_read_is_said_with_the_form(text: str, why: str) -> None:
@@ -62,12 +62,13 @@ def test_a_name_cannot_be_given_twice() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("net", "--torch 'net' names no factory. Write MODULE:FUNCTION, such as net:make_model."),
-        ("./models/net.py", "--torch './models/net.py' names no factory. Write MODULE:FUNCTION, such as models.net:make_model."),
-        ("models/net.py:make", "'models/net.py' is no module's name. Write it with dots, such as models.net:make."),
-        ("net:", "'' is no function's name. Write MODULE:FUNCTION, such as net:make."),
-        (":make", "'' is no module's name."),
-        ("net:make()", "'make()' is no function's name."),
+        ("net", "--torch 'net' does not name a factory. Write MODULE:FUNCTION, such as net:make_model."),
+        ("./models/net.py",
+         "--torch './models/net.py' does not name a factory. Write MODULE:FUNCTION, such as models.net:make_model."),
+        ("models/net.py:make", "'models/net.py' is not a module name. Write it with dots, such as models.net:make."),
+        ("net:", "'' is not a function name. Write MODULE:FUNCTION, such as net:make."),
+        (":make", "'' is not a module name."),
+        ("net:make()", "'make()' is not a function name."),
     ],
 )  # fmt: skip
 def test_a_factory_that_is_not_one_is_said(text: str, said: str) -> None:
@@ -94,14 +95,14 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
         ((), "name a model: --model NAME"),
         (
             ("--model", "gru_demo", "--torch", "net:make"),
-            "--model names a pair and --torch and --tf a model of your own",
+            "--model names a pair, and --torch and --tf name your own model",
         ),
         (("--model", "gru_demo", "--input", "1"), "--input is for --torch and --tf"),
         (("--torch", "net:make", "--set", "a=1"), "--set is for the parameters of a pair"),
         (("--torch", "net:make", "--input", "x"), "--input 'x' cannot be read"),
         (("--torch", "net:make", "--counter", "tohp"), "unknown counter 'tohp'"),
         (("--torch", "net:make", "--counter", "tf.profiler@frozen"), "give one with --tf MODULE:FUNCTION"),
-        (("--tf", "net:make", "--counter", "tf.profiler@session"), "which takes a pair file"),
+        (("--tf", "net:make", "--counter", "tf.profiler@session"), "which needs a pair file"),
         (("--torch", "net:make", "--to", "tf.profiler@frozen"), "unknown counter for --to 'tf.profiler@frozen'"),
     ],
 )

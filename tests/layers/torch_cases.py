@@ -176,10 +176,6 @@ CASES = {
     "einsum2": (lambda: Fn(lambda x: torch.einsum("bij,bjk,bkl->bil", x, x, x)), ((2, 3, 3),)),
     "einsum_one": (lambda: Fn(lambda x: torch.einsum("bid,bjd->bij", x[..., :1], x[..., :1])), ((2, 3, 3),)),
     "einsum_all": (lambda: Fn(lambda x: torch.einsum("bi,bj,bk->ijk", x, x, x)), ((4, 3),)),
-    "dot_branch": (lambda: Fn(lambda x: x @ x if torch.dot(x[0], x[0]) > -1 else x), ((3, 3),)),
-    "matmul_branch": (lambda: Fn(lambda x: x @ x if x[0] @ x[0] > -1 else x), ((3, 3),)),
-    "einsum_branch": (lambda: Fn(lambda x: x @ x if torch.einsum("i,i->", x[0], x[0]) > -1 else x), ((3, 3),)),
-    "linear_branch": (lambda: Fn(lambda x: x @ x if (x @ x[0]).max() > -1 else x), ((3, 3),)),
     "sdpa": (lambda: Fn(lambda x: F.scaled_dot_product_attention(x, x, x)), ((2, 2, 5, 4),)),
     "sdpac": (lambda: Fn(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), ((2, 2, 5, 4),)),
     "sdpam": (

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments import Environment, EnvironmentError_, ensure, load
-from reconcile.launch.interpreters import clean_environ
+from reconcile.launch.environments import Environment, load
+from reconcile.launch.interpreters import EnvironmentError_, clean_environ
+from reconcile.launch.provision import ensure
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 

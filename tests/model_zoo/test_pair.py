@@ -163,13 +163,13 @@ def test_either_runs_beside_its_framework(tmp_path: Path, text: str, layer: str)
 
 
 MISSPELT = {
-    "def build_touch(p):": "build_touch, which is no method of a pair. Did you mean build_torch?",
-    "def build_pytorch(p):": "build_pytorch, which is no method of a pair. Did you mean build_torch?",
-    "def build_tensorflow(p):": "build_tensorflow, which is no method of a pair. Did you mean build_tf?",
-    "def build_tf_sesion(p):": "build_tf_sesion, which is no method of a pair. Did you mean build_tf_session?",
-    "def layer_for(p):": "layer_for, which is no method of a pair. Did you mean layers_for?",
-    "def input(p):": "input, which is no method of a pair. Did you mean inputs?",
-    "def copy_weight(a, b):": "copy_weight, which is no method of a pair. Did you mean copy_weights?",
+    "def build_touch(p):": "build_touch, which is not a method of a pair. Did you mean build_torch?",
+    "def build_pytorch(p):": "build_pytorch, which is not a method of a pair. Did you mean build_torch?",
+    "def build_tensorflow(p):": "build_tensorflow, which is not a method of a pair. Did you mean build_tf?",
+    "def build_tf_sesion(p):": "build_tf_sesion, which is not a method of a pair. Did you mean build_tf_session?",
+    "def layer_for(p):": "layer_for, which is not a method of a pair. Did you mean layers_for?",
+    "def input(p):": "input, which is not a method of a pair. Did you mean inputs?",
+    "def copy_weight(a, b):": "copy_weight, which is not a method of a pair. Did you mean copy_weights?",
 }
 BARE = "from reconcile.model_zoo.pair import Pair\n"
 
@@ -217,7 +217,7 @@ def test_no_pair_of_the_zoo_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it states no PAIR"),
+        ("", "it defines no PAIR"),
         ("PAIR = 3\n", "its PAIR is of type int"),
         (f"{BARE}PAIR = Pair\n", "its PAIR is of type type"),
         ("class Pair: name = 'mine'\nPAIR = Pair()\n", "its PAIR is of type Pair"),
@@ -248,10 +248,10 @@ def test_the_worker_refuses_a_misspelt_pair(tmp_path: Path) -> None:
 
 
 def test_a_user_s_model_is_a_pair_of_its_framework() -> None:
-    from reconcile.worker.factory import Given
+    from reconcile.worker.factory import FactoryPair
 
     asked = request("torch", model=user_model("net:make"))
-    given = Given(asked, adapter_of(asked.framework))
+    given = FactoryPair(asked, adapter_of(asked.framework))
     assert isinstance(given, Pair)
     assert (given.name, given.user_model, given.frameworks(tuple(PACKAGES))) == ("net.make", True, ("torch",))
     assert given.called_notes(lambda: "x float32 (1,)")[0].endswith("x float32 (1,)")

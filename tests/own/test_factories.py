@@ -56,7 +56,7 @@ BAD = """
             return x @ y
 """
 
-LOOKED = "it is looked for among the installed packages and in the working directory."
+LOOKED = "among the installed packages or in the working directory."
 
 CASES = [
     ("bad:raises", "the factory bad:raises raised ValueError: no weights here (bad.py, line 12)."),
@@ -77,19 +77,19 @@ CASES = [
     ),
     (
         "bad:wrong_inputs",
-        "the factory bad:wrong_inputs returned (model, an int, an int); after the model come a tuple of positional inputs "
-        "and a dict of named ones.",
+        "the factory bad:wrong_inputs returned (model, an int, an int); after the model, return a tuple of positional "
+        "inputs and a dict of named inputs.",
     ),
     ("bad:takes", "the factory bad:takes raised TypeError: takes() missing 1 required positional argument: 'width'."),
     (
         "bad:model",
-        "bad:model is a model, not a function that makes one; every counter gets a fresh one: write a function that "
-        "returns it, and name that.",
+        "bad:model is a model, not a function that makes one; every counter gets a fresh model: write a function that "
+        "returns it, and name that function.",
     ),
     ("bad:number", "bad:number is an int, not a function that returns a model."),
     ("bad:riases", "bad has no 'riases' (bad:riases). Did you mean raises?"),
-    ("bda:raises", f"there is no module bda (bda:raises): {LOOKED}"),
-    ("bad.deep:raises", f"there is no module bad.deep (bad.deep:raises): {LOOKED}"),
+    ("bda:raises", f"there is no module bda (bda:raises) {LOOKED}"),
+    ("bad.deep:raises", f"there is no module bad.deep (bad.deep:raises) {LOOKED}"),
     (
         "lacking:make",
         "importing lacking needs the package not_there_either, which is not installed in this environment "
@@ -118,12 +118,13 @@ def test_a_package_is_run_from_the_folder_that_holds_it(
     )
     repository.write(src__of__hidden__of____init__="")
     assert repository.refusal("--torch", "hidden.net:make").endswith(
-        "and in the working directory. Set PYTHONPATH=src, where hidden is."
+        "or in the working directory. Set PYTHONPATH=src, which contains hidden."
     )
     monkeypatch.chdir(repository.folder / "package")
     for module in ("net", "other"):
         assert repository.refusal("--torch", f"{module}:make").endswith(
-            f" This folder is inside the package package: run from the one that holds it, with package.{module}:make."
+            " This folder is inside the package package: run from the folder that contains the package, with "
+            f"package.{module}:make."
         )
 
 

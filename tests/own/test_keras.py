@@ -113,6 +113,6 @@ def test_what_keras_makes_only_when_it_is_called(repository: Repository) -> None
 def test_a_model_on_another_backend_is_refused(repository: Repository) -> None:
     repository.write(other=OTHER)
     assert repository.refusal("--torch", "other:net", "--counter", "flop_counter") == (
-        "the factory other:net made a Keras model on the backend tensorflow, not on torch: leave KERAS_BACKEND as it is "
-        "where Keras is imported, and it runs on the framework that is asked for."
+        "the factory other:net made a Keras model on the backend tensorflow, not on torch: do not change KERAS_BACKEND "
+        "before you import Keras, so that the model runs on the framework that you asked for."
     )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.records import Ledger, Trace
+from reconcile.engine.reconcile import reconcile
+from reconcile.model_zoo.pair import Input, Pair
 from reconcile.work import UnknownWork, work_of
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's and thop's own
@@ -17,12 +22,22 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 
+class Built(Pair):
+    """A pair of one model, which this function builds, called with float32 tensors of these shapes."""
+
+    def __init__(self, build: Callable[[], Any], shapes: tuple[tuple[int, ...], ...]) -> None:
+        super().__init__("built")
+        self.build_torch = lambda _params: build()
+        self.shapes = shapes
+
+    def inputs(self, p: object) -> list[Input]:
+        return [Input(f"x{i}", shape) for i, shape in enumerate(self.shapes)]
+
+
 def model_of(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Any:
-    """A model that is called with float32 tensors of these shapes."""
     from reconcile.adapters.pytorch.model import TorchModel
 
-    inputs = [SimpleNamespace(shape=shape, dtype="float32") for shape in shapes]
-    return TorchModel(SimpleNamespace(build_torch=lambda _params: build(), inputs=lambda _params: inputs), None)
+    return TorchModel(Built(build, shapes), None)
 
 
 def traced(build: Callable[[], Any], *shapes: tuple[int, ...]) -> Trace:
@@ -218,3 +233,96 @@ def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> N
 
     with pytest.raises(UnknownWork, match=r"no work formula for higher_order.map_impl"):
         products(traced(Scans, (2, 8)))
+
+
+class Experts(nn.Module):  # type: ignore[name-defined, misc]
+    """Four experts, each on its rows: PyTorch's kernel for meta takes bfloat16 alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(4, 8, 24))
+
+    def forward(self, x: Any) -> Any:
+        ends = torch.tensor([4, 8, 8, 16], dtype=torch.int32, device=x.device)
+        return torch.nn.functional.grouped_mm(x, self.weight, offs=ends)
+
+
+@pytest.mark.skipif(not hasattr(torch.nn.functional, "grouped_mm"), reason="PyTorch 2.10")
+def test_products_of_groups_run_on_meta_in_any_precision() -> None:
+    trace = traced(Experts, (16, 8))
+    assert trace.device == "meta"
+    assert products(trace) == 16 * 8 * 24
+    assert [op.outputs for op in trace.ops if op.op == "aten._grouped_mm"] == [(((16, 24), "float32"),)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((8, 4), (2, 4, 12)), ((2, 4, 4), (4, 8)), ((2, 4, 4), (2, 4, 12)), ((4, 8), (8, 12))]
+)
+def test_the_stand_in_has_the_shape_that_the_cpu_gives(first: Any, second: Any) -> None:
+    from reconcile.adapters.pytorch.meta_kernels import grouped_mm
+
+    a, b = torch.zeros(first), torch.zeros(second)
+    ends = torch.tensor([4, 8], dtype=torch.int32) if len(first) + len(second) != 6 else None
+    assert grouped_mm(a, b, ends).shape == torch._grouped_mm(a, b, offs=ends).shape
+
+
+class Pooled(nn.Module):  # type: ignore[name-defined, misc]
+    """Three layers, each on a thread of a pool: of its call's own, or of one that ran before."""
+
+    def __init__(self, early: bool) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(64, 8) for _ in range(3))
+        self.pool = ThreadPoolExecutor(3) if early else None
+        if self.pool:
+            list(self.pool.map(time.sleep, [0.2] * 3))
+
+    def forward(self, x: Any) -> Any:
+        if self.pool:
+            return sum(self.pool.map(lambda part: part(x), self.parts))
+        with ThreadPoolExecutor(3) as pool:
+            return sum(pool.map(lambda part: part(x), self.parts))
+
+
+def test_what_runs_on_threads_of_the_models_own_is_traced_in_its_layers() -> None:
+    trace = traced(lambda: Pooled(early=False), (4, 64))
+    assert trace.problems == ()
+    assert products(trace) == 3 * (4 * 64 * 8)
+    layers = sorted(op.layer for op in trace.ops if op.op == "aten.addmm" or op.op == "aten.linear")
+    assert layers == ["parts.0", "parts.1", "parts.2"]
+
+
+def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:
+    trace = traced(lambda: Pooled(early=True), (4, 64))
+    assert sorted(problem.layer for problem in trace.problems) == ["parts.0", "parts.1", "parts.2"]
+    assert {problem.reason for problem in trace.problems} == {
+        "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+    }
+
+
+PREDICATES: dict[str, Callable[[Any], Any]] = {
+    "dot": lambda x: torch.dot(x[0], x[0]),
+    "vectors": lambda x: x[0] @ x[0],
+    "einsum": lambda x: torch.einsum("i,i->", x[0], x[0]),
+    "matrix": lambda x: (x @ x[0]).max(),
+}
+
+
+class Decides(nn.Module):  # type: ignore[name-defined, misc]
+    """A product of its input, if a product that no output depends on says so."""
+
+    def __init__(self, predicate: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.predicate = predicate
+
+    def forward(self, x: Any) -> Any:
+        return x @ x if self.predicate(x) > -1 else x
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_fvcore_is_explained_where_a_product_only_decides_a_branch(name: str) -> None:
+    trace = traced(lambda: Decides(PREDICATES[name]), (3, 3))
+    ledger = counted("fvcore", lambda: Decides(PREDICATES[name]), (3, 3))
+    assert ledger.total == 3 * 3 * 3
+    assert products(trace) - ledger.total == (9 if name == "matrix" else 3)
+    books = reconcile([trace], [ledger], Alignment([]), MATMUL, BUILT_IN)
+    assert [(s.residual, s.residuals) for s in books.statements] == [(0, ())]

@@ -72,7 +72,7 @@ def test_taken_then_held(inner: Inner) -> None:
     taken.assert_outcomes(passed=1)
     assert "FLOP baselines accepted" in text(taken)
     assert f"test_model.flops/pair+units=96.json: thop {NEW}, torch 2.0.0" in text(taken)
-    assert baselines.load(inner.baseline).found.ledgers == take().ledgers
+    assert baselines.load(inner.baseline).collected.ledgers == take().ledgers
     held = inner.test(CHECK)
     held.assert_outcomes(passed=1)
     assert "accepted" not in text(held)

@@ -8,7 +8,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.results import Residual, RunResult, Statement
 from reconcile.launch.environments import Environment
-from reconcile.launch.matrix import Cell, MatrixResult
+from reconcile.launch.matrix import EnvironmentResult, MatrixResult
 from tests.report import samples
 
 OLD, NEW, GONE = (
@@ -20,8 +20,8 @@ WHY = "there is no Python 3.5 under /opt/secret/pyenv; install it (`pyenv instal
 LENT = "borrows the current environment's trace: ImportError: no tracer in /opt/secret/torch.py"
 
 
-def cell(environment: Environment, result: RunResult, **more: object) -> Cell:
-    made = Cell(environment, State.EXPLAINED, "", result)
+def cell(environment: Environment, result: RunResult, **more: object) -> EnvironmentResult:
+    made = EnvironmentResult(environment, State.EXPLAINED, "", result)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -60,7 +60,11 @@ def clean() -> MatrixResult:
 
 def failed() -> MatrixResult:
     """As clean, one environment that cannot be made, and a counter of another that was killed."""
-    cells = (Cell(GONE, State.FAILED, WHY, None), cell(OLD, samples.full(), state=State.FAILED), clean().cells[1])
+    cells = (
+        EnvironmentResult(GONE, State.FAILED, WHY, None),
+        cell(OLD, samples.full(), state=State.FAILED),
+        clean().cells[1],
+    )
     return replace(clean(), cells=cells, exit_code=3)
 
 

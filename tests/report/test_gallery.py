@@ -14,11 +14,11 @@ from reconcile.report import gallery as page
 from reconcile.report import pictures
 from reconcile.report.gallery import cell, ratio, to_markdown
 from reconcile.zoo import gallery, rows
-from reconcile.zoo.gallery import Reading, Row, read
-from reconcile.zoo.rows import Cell, dump
+from reconcile.zoo.gallery import GalleryRow, PublishedReading, read
+from reconcile.zoo.rows import CounterCell, dump
 
-EXACT, LOW = Cell("equal", 10, 10, "", ""), Cell("explained", 4, 10, "op-not-counted", "")
-ROW = Row(
+EXACT, LOW = CounterCell("equal", 10, 10, "", ""), CounterCell("explained", 4, 10, "op-not-counted", "")
+ROW = GalleryRow(
     model="toy",
     about="A toy.",
     source="0",
@@ -30,7 +30,10 @@ ROW = Row(
     work={"tf": 10, "torch": 10},
     cells={"thop": EXACT, "fvcore": LOW},
     states={"matmul": 0, "all": 0},
-    published=(Reading("1e1", "FLOPs", "a post", "thop, as reported", 1), Reading("77", "MACs", "a post", "", 0)),
+    published=(
+        PublishedReading("1e1", "FLOPs", "a post", "thop, as reported", 1),
+        PublishedReading("77", "MACs", "a post", "", 0),
+    ),
 )
 
 
@@ -56,8 +59,8 @@ def test_a_ratio_is_never_rounded_to_what_it_is_not(total: int, work: int, text:
 def test_a_cell_names_the_largest_cause_or_why_there_is_no_number() -> None:
     assert cell(EXACT) == "**1**"
     assert cell(LOW) == "0.400<br>op-not-counted"
-    assert cell(Cell("not_comparable", None, None, "", "why")) == "not comparable"
-    assert cell(Cell("unexplained", 4, 10, "dead-op", "why")) == "0.400<br>dead-op<br>unexplained"
+    assert cell(CounterCell("not_comparable", None, None, "", "why")) == "not comparable"
+    assert cell(CounterCell("unexplained", 4, 10, "dead-op", "why")) == "0.400<br>dead-op<br>unexplained"
     assert cell(None) == ""
 
 

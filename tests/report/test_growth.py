@@ -68,7 +68,7 @@ def test_a_page_that_no_browser_shows_is_left_out_aloud(monkeypatch: pytest.Monk
     assert ops == 9
     assert not reports.left_out(result, ("html",))
     monkeypatch.setattr(reports, "PAGE_OPS", ops - 1)
-    assert reports.left_out(result, ("md", "html")).startswith(f"There is no HTML page of {ops:,} ops")
+    assert reports.left_out(result, ("md", "html")).startswith(f"There is no HTML page for {ops:,} ops")
     assert set(reports.render(result, ("md", "html"))) == {"md"}
     assert not reports.left_out(result, ("md",))
 

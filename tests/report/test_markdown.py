@@ -93,7 +93,7 @@ def test_unknown_work_is_named_with_the_way_out() -> None:
 
 def test_a_framework_that_is_not_there_is_said_and_the_other_stands() -> None:
     page = read(to_markdown(samples.without_tf()))
-    assert page.headings[1:3] == ["Traces that could not be had", "From thop to trace@torch"]
+    assert page.headings[1:3] == ["Missing traces", "From thop to trace@torch"]
     assert "trace@tf: skipped: TensorFlow is not installed." in page.text
     assert under(page, "Layers").header[:2] == ["layer", "work (torch)"]
 

@@ -17,22 +17,25 @@ from reconcile.model_zoo import pair as pairs
 from reconcile.report import pictures
 from reconcile.report.steps import command, to_markdown
 from reconcile.zoo import training
-from reconcile.zoo.rows import Cell, dump, open_
-from reconcile.zoo.training import Step, read
+from reconcile.zoo.rows import CounterCell, dump, open_
+from reconcile.zoo.training import TrainingRow, read
 from tests.report import samples
 
 WORK = {
     "matmul": {"forward": 10, "loss": 0, "input-gradient": 9, "weight-gradient": 10, "optimizer": 0},
     "all": {"forward": 12, "loss": 3, "input-gradient": 12, "weight-gradient": 12, "optimizer": 1_234},
 }
-ROW = Step(
+ROW = TrainingRow(
     model="toy",
     source="0",
     settings={"batch": 1},
     at={},
     device="cpu",
     work={"tf": WORK, "torch": WORK},
-    cells={"thop": Cell("not_comparable", None, None, "", "thop: why"), "flop_counter": Cell("equal", 29, 29, "", "")},
+    cells={
+        "thop": CounterCell("not_comparable", None, None, "", "thop: why"),
+        "flop_counter": CounterCell("equal", 29, 29, "", ""),
+    },
     states={"matmul": 0, "all": 0},
 )
 

@@ -11,7 +11,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from reconcile.core.results import RunResult
+from reconcile.core.results import RunResult, Unknown
+from reconcile.core.work import Work
 from reconcile.report import terminal
 from tests.report import samples
 
@@ -151,6 +152,18 @@ def test_an_incomplete_trace_names_the_op_and_the_way_out(quiet: bool) -> None:
     text = joined(samples.incomplete(), quiet=quiet)
     assert "trace@torch is incomplete: aten.linalg_solve at layer loop (net.loop/solve:0): no work formula" in text
     assert "--formulas FILE.py" in text
+
+
+def test_an_op_without_a_formula_is_named_once_wherever_it_is() -> None:
+    result = samples.incomplete()
+    tf, torch = result.traces
+    holes = [Unknown(f"layers.{i}", "aten.bucketize", f"op{i}", "no work formula") for i in range(96)]
+    row = replace(tf.rows[0], work=Work(mac=50))
+    torch = replace(torch, unknown=(*torch.unknown, *holes), rows=(row,))
+    text = joined(replace(result, traces=(tf, torch)), quiet=True)
+    assert text.count("aten.bucketize") == 1
+    assert "aten.bucketize at layer layers.0 (op0): no work formula (and at 95 more)" in text
+    assert "trace@torch: 100 FLOP known + 97 ops unknown" in text
 
 
 @pytest.mark.parametrize("quiet", [False, True])

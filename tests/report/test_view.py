@@ -8,6 +8,7 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.results import RunResult, Statement
+from reconcile.engine.breakdown import blocks
 from reconcile.report import view
 from reconcile.verdict.verdict import counters_of
 from tests.report import samples
@@ -27,14 +28,14 @@ DEAD, OUT = Cause.DEAD_OP, Cause.OUTSIDE_CONVENTION
 
 def test_lines_of_one_cause_and_layer_are_one_part_with_all_their_ops() -> None:
     result = frozen_with(("loop", "Mul", DEAD, -3), ("dense", "Add", OUT, -7), ("loop", "Add", DEAD, -4))
-    dead, outside = view.blocks(result.statements[0])
+    dead, outside = blocks(result.statements[0])
     assert (dead.cause, dead.amount, outside.amount) == ("dead-op", -7, -7)
     assert [(p.layer, p.amount, list(p.ops)) for p in dead.parts] == [("loop", -7, ["Mul", "Add"])]
 
 
 def test_causes_stand_in_booking_order_and_layers_in_the_models() -> None:
     result = frozen_with(("loop", "Add", OUT, -1), ("dense", "Add", OUT, -2), ("loop", "Mul", DEAD, -3))
-    found = view.blocks(result.statements[0], ["dense", "loop"])
+    found = blocks(result.statements[0], ["dense", "loop"])
     assert [b.cause for b in found] == ["dead-op", "outside-convention"]
     assert [p.layer for p in found[1].parts] == ["dense", "loop"]
 

@@ -72,8 +72,8 @@ def test_factories_pairs_and_the_zoo(folder: Path) -> None:
         ("nets.gone", "nets.gone cannot be listed: there is no module nets.gone."),
         ("nope.gone", "nope.gone cannot be listed: there is no module nope."),
         ("breaks", "breaks cannot be listed: ValueError: not today."),
-        ("os.path:", "the factory 'os.path:': '' is no function's name."),
-        ("a b:make", "the factory 'a b:make': 'a b' is no module's name."),
+        ("os.path:", "the factory 'os.path:': '' is not a function name."),
+        ("a b:make", "the factory 'a b:make': 'a b' is not a module name."),
         ("jax=net:make", "'jax=net:make' cannot be read: before = comes tf or torch"),
         ("gone.py", "unknown model 'gone.py'"),
         ("antigravity=1", "cannot be read"),
@@ -98,7 +98,10 @@ def test_a_registered_framework_has_a_word_and_a_kind(folder: Path, monkeypatch:
         listing.cells_of("jax=net:make")
     with pytest.raises(UsageError, match="frameworks are one or two of tf, torch, numpy, not"):
         listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['onnx']")
-    with pytest.raises(UsageError, match=r"models in numpy, tf, torch are compared two at a time: leave one out\."):
+    with pytest.raises(
+        UsageError,
+        match=r"reconcile compares two models at a time, and you gave models in numpy, tf, torch: leave one out\.",
+    ):
         listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['numpy', 'tf', 'torch']")
 
 
@@ -180,7 +183,7 @@ def test_a_list_of_everything(folder: Path) -> None:
         ("[[model]]\nfactory = 'a:b'\nset = { a = 1 }", "'set' does not go with factory; what does is frameworks"),
         ("[[model]]\nfactory = 'a:b'\ninputs = '1,2'", "inputs must be a list of texts, not '1,2'."),
         ("[[model]]\nfactory = 'a:b'\ninputs = ['x']", "number 1: --input 'x' cannot be read"),
-        ("[[model]]\nfactory = 'a'", "names no factory. Write MODULE:FUNCTION"),
+        ("[[model]]\nfactory = 'a'", "does not name a factory. Write MODULE:FUNCTION"),
         ("[[model]]\nfactory = 'a:b'\nframeworks = ['jax']", "frameworks are one or both of tf, torch"),
         ("[[model]]\nfactory = 'a:b'\nenvironments = ['tf-1']", "unknown environment 'tf-1'"),
         ("[[model]]\ntorch = 'a:b'\nenvironments = ['tf-2.3.1']", "a.b: the environment tf-2.3.1 has none of torch."),

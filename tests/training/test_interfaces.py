@@ -68,7 +68,7 @@ def test_files_of_either_pass(found, tmp_path):
     [
         ({"pass_": "backward"}, "unknown pass 'backward'"),
         ({"pass_": "training", "optimizer": "adamw"}, "unknown optimizer 'adamw'"),
-        ({"optimizer": "adam"}, "an optimizer is that of a training step"),
+        ({"optimizer": "adam"}, "an optimizer applies only to a training step"),
     ],
 )
 def test_what_is_no_pass(asked, said, tmp_path):
@@ -105,7 +105,7 @@ def test_a_baseline_is_of_one_pass_and_optimizer(tmp_path):
         assert check(request, tmp_path).exit_code == 0
         for other, path in paths.items():
             if other != name:
-                with pytest.raises(UsageError, match="Give the one of the same pass and optimizer"):
+                with pytest.raises(UsageError, match="Give the baseline of the same pass and optimizer"):
                     check(request, tmp_path, path=path)
                 with pytest.raises(UsageError, match="two different amounts of work"):
                     checking.between(paths[name], path, RunRequest())

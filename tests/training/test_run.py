@@ -83,7 +83,7 @@ def test_what_is_not_covered_says_so(ask):
     result = ask("Waves", "3,2,4", "all", training="sgd")
     assert result.exit_code == EXIT_UNEXPLAINED
     assert "fft" in result.traces[0].reason
-    with pytest.raises(UsageError, match="builds the model another way"):
+    with pytest.raises(UsageError, match="builds the model in another way"):
         runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
     with pytest.raises(UsageError, match="a model that code makes"):
         runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": {}}, training="sgd"))

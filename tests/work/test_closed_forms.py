@@ -11,6 +11,14 @@ X = (2, 3)
 N = 6
 CLOSED = {
     # op, inputs, outputs, attrs, expected
+    "histc": ("aten.histc", [X], [(4,)], {"min": 0, "max": 3}, Work(cmp=2 * N, add=2 * N, mul=N, div=N)),
+    "histc, edges of its own": (
+        "aten.histc", [X], [(4,)], {"min": 0, "max": 0}, Work(cmp=4 * N - 2, add=2 * N, mul=N, div=N),
+    ),
+    "groups, rows": ("aten._grouped_mm", [(6, 3), (2, 3, 5)], [(6, 5)], {"bias": None}, Work(mac=90, accumulators=30)),
+    "groups, columns": ("aten._grouped_mm", [(2, 4, 3), (3, 6)], [(4, 6)], {"bias": None}, Work(mac=72, accumulators=24)),
+    "groups, sums": ("aten._grouped_mm", [(4, 6), (6, 5)], [(2, 4, 5)], {"bias": None}, Work(mac=120, accumulators=40)),
+    "groups, batches": ("aten._grouped_mm", [(2, 4, 3), (2, 3, 5)], [(2, 4, 5)], {"bias": None}, Work(120, 40)),
     "add, alpha": ("aten.add", [X, X], [X], {"alpha": 2}, Work(add=N, mul=N)),
     "addcmul, value": ("aten.addcmul", [X, X, X], [X], {"value": 2}, Work(add=N, mul=2 * N)),
     "div, floor": ("aten.div", [X, X], [X], {"rounding_mode": "floor"}, Work(div=N, special=N)),

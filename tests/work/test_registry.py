@@ -18,7 +18,7 @@ def test_every_formula_has_a_source_and_an_exact_name():
     for name, entry in FORMULAS.items():
         assert entry.op == name
         assert len(entry.source) > 10, name
-        assert name.startswith(("aten.", "onnx.")) or name.isidentifier(), name
+        assert name.startswith(("aten.", "onnx.", "higher_order.")) or name.isidentifier(), name
         assert not name.startswith("aten.") or not name.endswith("_") or name.endswith("__"), name
 
 
@@ -31,9 +31,10 @@ def test_torch_and_tensorflow_know_the_names():
     whole = ("gru", "lstm", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention")
     known |= {f"{name}_backward" for name in whole if name in known}
     unknown = sorted(n for n in FORMULAS if n.startswith("aten.") and n[5:].rstrip("_") not in known)
+    unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
-    missing = {n for n in FORMULAS if not n.startswith(("aten.", "onnx.")) and n not in defs}
+    missing = {n for n in FORMULAS if not n.startswith(("aten.", "onnx.", "higher_order.")) and n not in defs}
     assert [name for name in sorted(missing) if not _op_def(name)] == []
 
 
@@ -59,7 +60,7 @@ def test_unknown_shapes_are_unknown_for_every_formula():
         "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "train": True, "p": 0.5, "training": False,
         "is_training": False, "use_input_stats": True, "transposed": False, "num_head": 1, "num_heads": 1,
         "embed_dim": 4, "use_gelu": True, "expand1": [1, 3], "expand2": [0], "expand3": [1, 2], "sumdim": [2, 3],
-        "is_result": False, "output_mask": [True, True, True],
+        "is_result": False, "output_mask": [True, True, True], "score_mod": "identity",
     }  # fmt: skip
     attrs_dropout = {"aten.feature_dropout", "aten.alpha_dropout"}
     for shape in (None, (None, None, None)):

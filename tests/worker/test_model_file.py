@@ -39,7 +39,7 @@ CALLS = {
     "memory": lambda: bytearray(5 << 30) and None,
 }
 """
-REFUSED = "the file {} as it is loaded; --trust-file lets it."
+REFUSED = "the file {} while it is loaded; --trust-file lets it."
 
 
 def python(code: str) -> str:
@@ -93,7 +93,7 @@ with file.impatiently(print):
     time.sleep(30)
 """
     start = time.monotonic()
-    assert python(code).startswith("slow.pt was not loaded and traced after 0.2 seconds; --trust-file lets it take")
+    assert python(code).startswith("slow.pt was not loaded and traced within 0.2 seconds; --trust-file lets it take")
     assert time.monotonic() - start < 20
 
 

@@ -126,11 +126,11 @@ def capture(counter, model):
         # type: (str, Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
         def handled(*values_of):
             # type: (*Any) -> Any
-            found = handle(*values_of)
-            for name, amount in ({entry_op(kind): found} if isinstance(found, Number) else found).items():
+            counts = handle(*values_of)
+            for name, amount in ({entry_op(kind): counts} if isinstance(counts, Number) else counts).items():
                 key = (layer_of(walked[-1].at.scopeName()), name)
                 values[key] = values.get(key, 0) + _whole(amount)
-            return found
+            return counts
 
         return handled
 
@@ -162,12 +162,21 @@ def capture(counter, model):
     ]
     if sum(e.value for e in entries) != total:
         raise RuntimeError("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
-    found = versions(module)
-    found["fvcore"] = number
+    package_versions = versions(module)
+    package_versions["fvcore"] = number
     unsupported = dict(analysis.unsupported_ops())
     notes = (HIDDEN,) if scopes.hidden else ()
     return Ledger(
-        COUNTER, "torch", MAC, model.device, found, total, tuple(entries), tuple(sightings), unsupported, notes
+        COUNTER,
+        "torch",
+        MAC,
+        model.device,
+        package_versions,
+        total,
+        tuple(entries),
+        tuple(sightings),
+        unsupported,
+        notes,
     )
 
 

@@ -55,16 +55,15 @@ def constant(value):
     """A graph value as a plain argument: constants, lists of them and sizes of tensors whose shape is known, else None."""
     node = value.node()
     if node.kind() == "prim::Constant":
-        found = value.toIValue()
-        return plain(found)
+        return plain(value.toIValue())
     if node.kind() == "prim::ListConstruct":
         return [constant(v) for v in node.inputs()]
     if node.kind() in ("aten::Int", "prim::NumToTensor"):  # what a size goes through on its way into an argument
         return constant(next(node.inputs()))
     if node.kind() == "aten::size":
         tensor, axis = node.inputs()
-        sizes, place = tensor.type().sizes(), constant(axis)
-        return sizes[place] if sizes is not None and place is not None else None
+        sizes, index = tensor.type().sizes(), constant(axis)
+        return sizes[index] if sizes is not None and index is not None else None
     return None
 
 
@@ -91,9 +90,9 @@ def node_record(node, id, layer):
     if kind in RECURRENT:
         return _recurrent(kind, values, node, id, layer)
     for position, value in enumerate(values):
-        found = elements(value)
-        if found:
-            inputs.extend(value_record(v) for v in found)
+        tensors = elements(value)
+        if tensors:
+            inputs.extend(value_record(v) for v in tensors)
         else:
             name = names[position] if position < len(names) else "arg%d" % position
             attrs[name] = constant(value)

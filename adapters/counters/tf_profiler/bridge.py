@@ -1,7 +1,7 @@
 """From a tf.profiler ledger to the TensorFlow trace: node by node, matched by name.
 
-Two nodes of a name are one node only if they do the same work in one run, as far as the counter's graph has shapes, and
-a run count is one: that of a static graph, or that of the trace.
+Two nodes with the same name are the same node only if they do the same work in one run, as far as the counter's graph has
+shapes, and if the node ran once (in a static graph) or as often as in the trace.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 
 def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
-    """Why a counted node is no work of the trace: the first cause in booking order."""
+    """The reason why a counted node is not work of the trace: the first cause in booking order."""
     if sighting.role in BY_ROLE:
         return BY_ROLE[sighting.role]
     if sighting.op.id in untaken:
@@ -84,7 +84,7 @@ def _of_op(
 
 
 def _contradiction(met: Op, ran: Op, view: View, repeat: Cause | None) -> str:
-    """What is wrong where the counter's node and the trace's are not the same, or did not run as often."""
+    """The contradiction if the nodes of the counter and the trace differ, or ran a different number of times; '' if none."""
     work = known_work(met)
     if met.op != ran.op or work not in (None, known_work(ran)):
         shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
@@ -95,7 +95,7 @@ def _contradiction(met: Op, ran: Op, view: View, repeat: Cause | None) -> str:
 
 
 def _unseen(op: Op, present: set[str]) -> list[Item]:
-    """Live work whose node is not in the profiler's graph: it sits in the body of a call that is."""
+    """Live work whose node is not in the profiler's graph: it is in the body of a call that is."""
     work = known_work(op)
     if not work:
         return []

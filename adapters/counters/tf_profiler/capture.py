@@ -4,7 +4,7 @@
 ``@frozen``    the graph of the frozen function (control flow lowered, pruned);
 ``@runmeta``   the frozen GraphDef imported into a graph of its own, with the RunMetadata of one traced run.
 
-Then the recipes: published ways that build the model otherwise (session.py), and keras-flops'.
+The recipes are published ways that build the model differently (session.py), and that of keras-flops.
 Python 3.6, TensorFlow 1.12 and later.
 """
 
@@ -24,24 +24,24 @@ def _profile(graph, run_meta):
     # type: (Any, Any) -> Dict[str, int]
     """float_ops of every node of ``graph``: {node name: FLOPs}, by tf.profiler's scope view.
 
-    A node that has children in that view has float_ops of its own, too.
+    A node with children in that view has its own float_ops, too.
     """
     profiler = tf_graph.v1().profiler
     builder = profiler.ProfileOptionBuilder(profiler.ProfileOptionBuilder.float_operation())
     options = builder.with_empty_output().build()
     root = profiler.profile(graph, run_meta=run_meta, cmd="scope", options=options)
-    found = {}  # type: Dict[str, int]
+    flops = {}  # type: Dict[str, int]
     stack = [root]
     while stack:
         node = stack.pop()
         if node.float_ops:
-            found[node.name] = int(node.float_ops)
+            flops[node.name] = int(node.float_ops)
         stack.extend(node.children)
-    if sum(found.values()) != root.total_float_ops:
+    if sum(flops.values()) != root.total_float_ops:
         raise RuntimeError(
-            "tf.profiler's nodes add up to %d, its total is %d" % (sum(found.values()), root.total_float_ops)
+            "tf.profiler's nodes add up to %d, its total is %d" % (sum(flops.values()), root.total_float_ops)
         )
-    return found
+    return flops
 
 
 def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None):
@@ -130,14 +130,14 @@ def session(model):
 def frozen_pb(model):
     # type: (Union[TfModel, TfSession]) -> Ledger
     """Ledger of tf.profiler on the session graph frozen into a .pb file and read back with import_graph_def."""
-    if isinstance(model, TfModel):  # the file itself: TfModel has made of it what the other counters take
+    if isinstance(model, TfModel):  # the file itself: the other counters take the function that TfModel made from it
         graph, inputs, outputs = model.in_file()
         roles = tf_graph.roles(graph, outputs, inputs)
         return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
     graph, built = model.frozen(), model.built
     outputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.outputs]
-    held = {operation.name for operation in graph.get_operations()}
-    inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in held]
+    names = {operation.name for operation in graph.get_operations()}
+    inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in names]
     roles = tf_graph.roles(graph, outputs, inputs)
     return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
 

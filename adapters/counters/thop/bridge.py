@@ -1,7 +1,7 @@
-"""From a thop ledger to the PyTorch trace: a hooked module answers for the work of its own that ran.
+"""From a thop ledger to the PyTorch trace: a hooked module accounts for its own work that ran.
 
-That work must be what the module does by our own formula when it is called as often, and on such tensors, as thop saw it
-called (own.py).  Otherwise the model ran other ops under thop than when it was traced, and nothing can be booked.
+That work must equal our own formula for the module, with the calls and tensor shapes that thop saw (own.py).  Otherwise the
+model ran other ops under thop than in the trace, and nothing can be booked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.contain
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """One item per hooked module and path; what ran elsewhere is booked op by op."""
+    """One item per hooked module and path; ops that ran elsewhere are booked one by one."""
     classes = {s.op.layer: s.op for s in view.sightings}
     hooked = {
         path for path, op in classes.items() if BOOK.find(op.op, view.versions) is not None and op.op not in CONTAINERS
@@ -62,8 +62,8 @@ def _without_hook(op: Op, classes: dict[str, Op], view: View, owner: str | None)
     if owner is not None:
         cause, reason = Cause.CALL_NOT_SEEN, f"thop does not look inside of {classes[owner].op}"
     elif op.layer not in classes and "keras" not in view.versions:
-        what = f"{op.op} is in the trace, and this module was not called"
-        gap = other_ops(view.counter, op.layer, what)
+        difference = f"{op.op} is in the trace, and this module was not called"
+        gap = other_ops(view.counter, op.layer, difference)
         return [make_item(None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, ops=(op.id,), gap=gap)]
     else:
         cause, reason = _why(classes.get(op.layer), view)
@@ -71,7 +71,7 @@ def _without_hook(op: Op, classes: dict[str, Op], view: View, owner: str | None)
 
 
 def _in_hook(op: Op, of: Sighting) -> list[Item]:
-    """What a hook of the model's own computes after a module."""
+    """The op of a hook that the model itself put on a module."""
     if of.role == ALIAS:
         return []
     reason = f"a functional call in a hook of {of.op.op}: thop hooks modules only"
@@ -79,9 +79,9 @@ def _in_hook(op: Op, of: Sighting) -> list[Item]:
 
 
 def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
-    """A module's ops, and those of the hooks that the model itself has put on it: whatever it does not need of what ran.
+    """A module's own ops, and those of the hooks that the model itself put on it: the ops that the module does not need.
 
-    All are the module's where it has no hook, or where the ops cannot be told apart.
+    All ops belong to the module if it has no hook, or if they cannot be told apart.
     """
     wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
     if not sightings[0].op.attrs.get("hooks") or wanted is None or unknown:
@@ -142,7 +142,7 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
 
 
 def _contradiction(sightings: list[Sighting], ran: Work, view: View) -> str:
-    """What is wrong where the module that thop saw and the one that was traced did not do the same."""
+    """The contradiction if a module did other work under thop than in the trace; '' if there is none."""
     own = of_sightings([s.op for s in sightings])
     if own is None or own == ran:
         return ""

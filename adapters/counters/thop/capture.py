@@ -1,6 +1,6 @@
-"""Ledger of thop.profile, one entry per module that thop hooks, at every path by which it adds it up.
+"""Ledger of thop.profile, one entry per module that thop hooks and per path at which thop adds its count.
 
-thop patches nothing, but leaves buffers on the modules: it gets a module of its own.  Python 3.6, torch 1.x and later.
+thop patches nothing, but leaves buffers on the modules, so it gets its own module.  Python 3.6, torch 1.x and later.
 """
 
 from typing import Any, Dict, List, Tuple
@@ -33,21 +33,21 @@ def class_name(module):
 def settings(module):
     # type: (torch.nn.Module) -> Dict[str, Any]
     """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
-    found = {}  # type: Dict[str, Any]
+    attributes = {}  # type: Dict[str, Any]
     for name, value in vars(module).items():
         if name.startswith("_") or name in ("training", "total_ops", "total_params"):
             continue
         if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
-            found[name] = plain(value)
+            attributes[name] = plain(value)
     for name in ("weight", "bias"):
         if name in module._parameters:
             parameter = module._parameters[name]
-            found[name] = None if parameter is None else list(parameter.shape)
-    return found
+            attributes[name] = None if parameter is None else list(parameter.shape)
+    return attributes
 
 
 class Calls(object):
-    """Notes, by forward hooks of its own, with which shapes every module is called."""
+    """Uses forward hooks to note the shapes with which every module is called."""
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
@@ -61,29 +61,29 @@ class Calls(object):
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
         batch = int(max(first.batch_sizes)) if packed else 0
         key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
-        held = self.by_module.setdefault(module, {})
-        held[key] = held.get(key, 0) + 1
+        counts = self.by_module.setdefault(module, {})
+        counts[key] = counts.get(key, 0) + 1
 
     def remove(self):
         # type: () -> None
-        """Take the hooks off."""
+        """Remove the hooks."""
         for handle in self.handles:
             handle.remove()
 
 
 def visits(root, hooked):
     # type: (torch.nn.Module, Any) -> List[Tuple[str, torch.nn.Module]]
-    """The paths at which thop's dfs_count (profile.py:209) adds a module's own count: below a hooked one it stops."""
-    found = [("", root)]
+    """The paths at which thop's dfs_count (profile.py:209) adds a module's own count: it stops below a hooked one."""
+    visited = [("", root)]
     stack = [("", root)]
     while stack:
         prefix, module = stack.pop()
         for name, child in module.named_children():
             path = prefix + "." + name if prefix else name
-            found.append((path, child))
+            visited.append((path, child))
             if not hooked(child) or isinstance(child, CONTAINERS):
                 stack.append((path, child))
-    return found
+    return visited
 
 
 def hook_counts(root):
@@ -100,7 +100,7 @@ def hook_counts(root):
 
 def flatten(layers, prefix, values):
     # type: (Dict[str, Any], str, Dict[str, float]) -> None
-    """Own counts by path from thop's nested {name: (ops, params, children)}, where ops of a parent is a sum."""
+    """Own counts by path from thop's nested {name: (ops, params, children)}, where a parent's ops are a sum."""
     for name, (ops, _params, children) in layers.items():
         path = prefix + "." + name if prefix else name
         values[path] = ops - sum(child[0] for child in children.values())
@@ -134,7 +134,9 @@ def capture(counter, model):
         values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
     calls.remove()
     if total >= exact:
-        raise OverflowError("thop adds in floating point; its total %r is beyond %d and not exact" % (total, exact))
+        raise OverflowError(
+            "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, exact)
+        )
 
     def hooked(m):
         # type: (torch.nn.Module) -> bool
@@ -150,7 +152,7 @@ def capture(counter, model):
             entries.append(Entry(entry, owner, name, int(values[path]), count))
         for (ins, outs, batch), times in calls.by_module.get(child, {}).items():
             attrs = dict(settings(child), packed_batch=batch, bases=[full_name(c) for c in type(child).__mro__[1:-1]])
-            if child in own_hooks:  # what they compute belongs to the module
+            if child in own_hooks:  # their work belongs to the module
                 attrs["hooks"] = own_hooks[child]
             op = Op("%s#%d" % (path, len(sightings)), name, owner, ins, outs, attrs, times)
             sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, hooks[child]))
@@ -158,8 +160,17 @@ def capture(counter, model):
     for m in module.modules():
         if not hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
-    found = versions(module)
-    found["thop"] = number
+    package_versions = versions(module)
+    package_versions["thop"] = number
     return Ledger(
-        COUNTER, "torch", MAC, model.device, found, int(total), tuple(entries), tuple(sightings), unsupported, ()
+        COUNTER,
+        "torch",
+        MAC,
+        model.device,
+        package_versions,
+        int(total),
+        tuple(entries),
+        tuple(sightings),
+        unsupported,
+        (),
     )

@@ -1,13 +1,13 @@
-"""Old thops (0.0.31) report a total only: their hooks are watched one by one through ``custom_ops``. Python 3.6.
+"""Old versions of thop (0.0.31) report only a total, so ``custom_ops`` wraps their hooks one by one. Python 3.6.
 
-A wrapper calls the very hook thop would have called and notes what it added to the module's count.
+A wrapper calls the hook that thop would call and notes the amount that it adds to the module's count.
 """
 
 from typing import Any, Dict
 
 
 class Watched(object):
-    """thop.profile with every hook of its table wrapped; ``values`` holds what each module's hook added."""
+    """thop.profile with every hook of its table wrapped; ``values`` holds the amount that each module's hook added."""
 
     def __init__(self, table):
         # type: (Dict[Any, Any]) -> None
@@ -33,5 +33,5 @@ class Watched(object):
 
 def exact_below(single):
     # type: (bool) -> int
-    """Where thop's accumulator stops holding whole units: float32 in 0.0.31.post2001170342, float64 since."""
+    """The total from which thop's accumulator no longer holds whole units: float32 in 0.0.31.post2001170342, float64 since."""
     return 1 << 24 if single else 1 << 53

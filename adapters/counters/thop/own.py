@@ -1,6 +1,6 @@
-"""What a module that thop counts does in one call, from what thop saw of it, by our formula for the ATen op of its class.
+"""The work of one call of a module that thop counts, from the shapes that thop saw, by our formula for the ATen op of its class.
 
-It is the evidence that a module ran as often, and on tensors of the same shapes, when it was traced.
+It proves that the traced module ran as often, and on tensors of the same shapes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def own_work(op: Op) -> Work | None:
-    """Work of one call of the module; None of a class that is not known here, or where no formula gives it."""
+    """Work of one call of the module; None if its class is not known here, or if no formula gives the work."""
     twin = _TWINS.get(op.op.rpartition(".")[2])
     try:
         made = twin(op) if twin is not None else None
@@ -28,7 +28,7 @@ def own_work(op: Op) -> Work | None:
 
 
 def of_sightings(sightings: list[Op]) -> Work | None:
-    """Work of all calls of a module, None where that of any is not known."""
+    """Work of all calls of a module; None if that of any call is not known."""
     total = ZERO
     for op in sightings:
         work = own_work(op)
@@ -47,7 +47,7 @@ def _given(op: Op) -> list[Shape]:
 
 
 def _plain(name: str) -> Callable[[Op], Op]:
-    """An op of the module's input, its weight and its bias; its settings go by the module's names for them."""
+    """An op of the module's input, its weight and its bias; its settings keep the module's names."""
 
     def twin(op: Op) -> Op:
         return op._replace(op=name, inputs=(*op.inputs[:1], *_weights(op, *_given(op))))
@@ -104,10 +104,10 @@ def _recurrent(op: Op) -> Op:
     weights: tuple[Tensor, ...] = ()
     for index in range(op.attrs["num_layers"]):
         width = directions * state if index else op.attrs["input_size"]
-        one = _of_layer(op, hidden * GATES[kind], width, state)
+        layer_weights = _of_layer(op, hidden * GATES[kind], width, state)
         if state != hidden:
-            one += _weights(op, (state, hidden))
-        weights += one * directions
+            layer_weights += _weights(op, (state, hidden))
+        weights += layer_weights * directions
     attrs = {**op.attrs, "weights_at": 1, "train": False}
     return op._replace(op=f"aten.{_aten(op, kind)}", inputs=op.inputs[:1] + weights, attrs=attrs)
 

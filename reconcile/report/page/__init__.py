@@ -1,7 +1,7 @@
-"""The HTML page of a run: one file, everything in it, no request to anywhere.
+"""The HTML page of a run: one file that contains everything and sends no request.
 
-The template holds the words that do not change; statements between any two ends, the layers and the lines are computed on
-the page from :mod:`.data`.  A policy in the page allows this one script and this one style and nothing from outside.
+The template holds the fixed words; the script on the page makes the statements between any two ends, the layers and the
+lines from :mod:`.data`.  A policy in the page allows this one script and this one style and nothing from outside.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SCRIPTS = ("books", "show", "waterfall", "rows", "tree", "lines", "detail", "mai
 
 
 def to_html(result: RunResult, statement: Statement | None = None, command: str = "") -> str:
-    """The page. ``statement`` is what it shows first (default: see view.default_statement); ``command`` is what reproduces
-    the run. Conventions other than the run's own come from ``result.others``."""
+    """The page. ``statement`` is shown first (default: see view.default_statement); ``command`` reproduces the
+    run. Conventions other than the run's own come from ``result.others``."""
     first = view.default_statement(result) if statement is None else statement
     views = (result, *result.others)
     about, differ = _description(result)
@@ -64,7 +64,7 @@ def _file(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _script() -> str:
-    """One script, in a scope of its own."""
+    """All scripts as one, in its own scope."""
     parts = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
@@ -89,7 +89,7 @@ def _finalize(value: Any) -> Any:
 
 
 def _spans(text: str) -> Markup:
-    """What somebody wrote, on one line, with its `code spans` as code."""
+    """An author's text on one line, with its `code spans` as code."""
     pieces = re.split(r"`+([^`]+)`+", " ".join(text.split()))
     return Markup().join(
         Markup("<code>{}</code>").format(clean(piece)) if i % 2 else escape(clean(piece))
@@ -98,7 +98,7 @@ def _spans(text: str) -> Markup:
 
 
 def _inputs(result: RunResult) -> Iterator[tuple[str, str]]:
-    """What the models were called with, said once where it is the same."""
+    """The inputs of the models, given once if they are the same."""
     if len(set(result.inputs.values())) == 1:
         yield "called with", next(iter(result.inputs.values()))
     else:
@@ -106,7 +106,7 @@ def _inputs(result: RunResult) -> Iterator[tuple[str, str]]:
 
 
 def _description(result: RunResult) -> tuple[list[str], list[str]]:
-    """Paragraphs of what the pair's author wrote: on the model, and on how the frameworks differ."""
+    """The paragraphs of the author's text on the pair: on the model, and on the differences of the frameworks."""
     about, _, rest = result.description.partition(DIFFER)
     return list(_paragraphs(about)), list(_paragraphs(rest.strip(": \n")))
 
@@ -118,8 +118,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _view(result: RunResult) -> dict[str, Any]:
-    """What changes with the convention and stands in the page as text: verdict, troubles, the counters' table."""
-    said = verdict(result)
+    """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
+    run_verdict = verdict(result)
     weights = ((name, result.convention.weight(name)) for name in COMPONENTS)
     return {
         "name": result.convention.name,
@@ -128,10 +128,10 @@ def _view(result: RunResult) -> dict[str, Any]:
         "summary": view.summary(result),
         "level": {EXIT_OK: "clean", EXIT_FAILED: "failed"}.get(result.exit_code, "open"),
         "mark": {EXIT_OK: "✓", EXIT_FAILED: "!"}.get(result.exit_code, "✗"),
-        "publish": [figure.sentence for figure in said.figures],
-        "cautions": [*said.cautions, *([said.difference] if said.difference else [])],
-        "withheld": [item.sentence for item in said.withheld],
-        "troubles": [(title, found) for title, found in _troubles(result) if found],
+        "publish": [figure.sentence for figure in run_verdict.figures],
+        "cautions": [*run_verdict.cautions, *([run_verdict.difference] if run_verdict.difference else [])],
+        "withheld": [item.sentence for item in run_verdict.withheld],
+        "troubles": [(title, sentences) for title, sentences in _troubles(result) if sentences],
         "traces": [
             {
                 "name": trace.name,
@@ -142,8 +142,8 @@ def _view(result: RunResult) -> dict[str, Any]:
             }
             for trace in result.traces
         ],
-        "counters": [_counter(counter) for counter in said.counters],
-        "phased": [_phased(*found) for found in view.phase_tables(result, result.convention)],
+        "counters": [_counter(counter) for counter in run_verdict.counters],
+        "phased": [_phased(*pair) for pair in view.phase_tables(result, result.convention)],
     }
 
 
@@ -160,10 +160,10 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
 
 
 def _troubles(result: RunResult) -> Iterator[tuple[str, list[str]]]:
-    yield "Rules that broke", [view.broken_sentence(*found) for found in view.broken(result)]
-    unknown = [view.unknown_sentence(*found) for found in view.unknown(result)]
-    yield "Work that is not known", [*unknown, REMEDY] if unknown else []
-    yield "Traces that could not be had", view.traces_lost(result)
+    yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.broken(result)]
+    unknown = [view.unknown_sentence(*pair) for pair in view.unknown(result)]
+    yield "Unknown work", [*unknown, REMEDY] if unknown else []
+    yield "Missing traces", view.traces_lost(result)
 
 
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
@@ -197,12 +197,12 @@ def _left_out(result: RunResult) -> Iterator[str]:
 
 
 def _environment(result: RunResult) -> Iterator[tuple[str, str]]:
-    """Versions of the run, then where each trace and counter differs from them or ran."""
+    """The versions of the run, then the device of each trace and counter and its versions that differ."""
     yield from sorted(result.environment.items())
     homes = [(t.name, t.device, t.versions) for t in result.traces]
     homes += [(x.counter, x.device, x.versions) for x in result.ledgers]
     for name, device, versions in homes:
         other = [f"{k} {v}" for k, v in sorted(versions.items()) if result.environment.get(k) != v]
-        said = ", ".join([*([f"on {device}"] if device else []), *other])
-        if said:
-            yield name, said
+        words = ", ".join([*([f"on {device}"] if device else []), *other])
+        if words:
+            yield name, words

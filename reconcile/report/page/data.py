@@ -1,7 +1,7 @@
-"""What the page computes with: the books of a run, compact, as JSON that every script engine reads exactly.
+"""The data of the page: the books of a run as compact JSON that every script engine reads exactly.
 
-Names, shapes, ops and evidence are held once and referred to by position, tables column by column. The page joins a
-statement between any two ends from the bridges (each counter to its trace, and trace to trace), so none is in here.
+Names, shapes, ops and evidence are stored once and referred to by position; tables are stored by column. The page makes the
+statement between any two ends from the bridges (each counter to its trace, and trace to trace), so only these are here.
 An integer that a double cannot hold is a string of digits.
 """
 
@@ -21,12 +21,12 @@ from ...engine.statements import statement_between
 from ..json_text import plain
 
 SAFE = 2**53 - 1
-"""The largest integer up to which a double holds every one."""
+"""A double holds every integer up to this one exactly."""
 CAUSES = {cause: index for index, cause in enumerate(Cause)}
 
 
 def exact(value: int) -> int | str:
-    """The integer itself while a double can hold it, else its digits."""
+    """The integer itself if a double can hold it, else its digits."""
     return value if -SAFE <= value <= SAFE else str(value)
 
 
@@ -37,14 +37,14 @@ def script_json(data: Any) -> str:
 
 
 def page_data(views: Sequence[RunResult], ends: tuple[str, str] | None) -> dict[str, Any]:
-    """The books of one run under each convention of ``views``; ``ends`` are the statement's that is shown first."""
+    """The books of one run under each convention of ``views``; ``ends`` are the ends of the statement that is shown first."""
     return _Books(views[0]).data(views, ends)
 
 
-def tensors(found: Sequence[Tensor]) -> str:
-    """``float32 (1, 96) (96, 288)``; the type is said again where it changes, ? is what is not known."""
+def tensors(operands: Sequence[Tensor]) -> str:
+    """``float32 (1, 96) (96, 288)``; the type is repeated if it changes; ? is unknown."""
     parts, last = [], ""
-    for tensor in found:
+    for tensor in operands:
         if tensor.dtype != last:
             parts.append(tensor.dtype)
             last = tensor.dtype
@@ -56,18 +56,18 @@ def tensors(found: Sequence[Tensor]) -> str:
 
 
 class _Table:
-    """Things held once each: what is asked for again is the position it has already."""
+    """Rows that are stored once each; a key that was seen before gets the same position."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
-        self._place: dict[Any, int] = {}
+        self._positions: dict[Any, int] = {}
 
-    def place(self, key: Any, row: Any) -> int:
-        found = self._place.get(key)
-        if found is None:
-            found = self._place[key] = len(self.rows)
+    def index(self, key: Any, row: Any) -> int:
+        index = self._positions.get(key)
+        if index is None:
+            index = self._positions[key] = len(self.rows)
             self.rows.append(row)
-        return found
+        return index
 
 
 class _Books:
@@ -96,7 +96,7 @@ class _Books:
         self._homes = {x.counter: x.framework for x in result.ledgers}
 
     def data(self, views: Sequence[RunResult], ends: tuple[str, str] | None) -> dict[str, Any]:
-        for view in sorted(views, key=lambda view: -len(view.layers)):  # the one that names most says the order
+        for view in sorted(views, key=lambda view: -len(view.layers)):  # the view with the most layers gives the order
             for row in view.layers:
                 self._layer(row.layer)
         traces = [self._trace(index) for index in range(len(self.result.traces))]
@@ -118,16 +118,16 @@ class _Books:
         }
 
     def _string(self, text: str) -> int:
-        return self._strings.place(text, text)
+        return self._strings.index(text, text)
 
     def _layer(self, name: str) -> int:
-        return self._layers.place(name, self._string(name))
+        return self._layers.index(name, self._string(name))
 
-    def _shape(self, found: tuple[Tensor, ...]) -> int:
-        held = self._shapes.get(found)
-        if held is None:
-            held = self._shapes[found] = self._string(tensors(found))
-        return held
+    def _shape(self, operands: tuple[Tensor, ...]) -> int:
+        index = self._shapes.get(operands)
+        if index is None:
+            index = self._shapes[operands] = self._string(tensors(operands))
+        return index
 
     def _trace(self, index: int) -> dict[str, Any]:
         trace = self.result.traces[index]
@@ -176,7 +176,7 @@ class _Books:
         }
 
     def _work(self, view: RunResult, trace: TraceResult) -> list[int | str | None]:
-        """FLOPs that ran per layer, in the order of the page's layers; None where that is not known."""
+        """FLOPs that ran per layer, in the order of the page's layers; None if that is unknown."""
         table = {row.layer: row.work.get(trace.framework) for row in view.layers}
         otherwise = 0 if trace.complete or trace.rows else None
         known = (table.get(self._strings.rows[index], otherwise) for index in self._layers.rows)
@@ -212,8 +212,8 @@ class _Books:
             self._string(", ".join(e.only)),
         )
         times = [exact(e.seen_times), exact(e.times)]
-        row = [self._grounds.place(ground, list(ground)), *times, [self._sighting(op) for op in e.seen], refs]
-        return self._evidence.place(json.dumps(row), row)
+        row = [self._grounds.index(ground, list(ground)), *times, [self._sighting(op) for op in e.seen], refs]
+        return self._evidence.index(json.dumps(row), row)
 
     def _sighting(self, op: Op) -> int:
         attrs = ", ".join(f"{name}={json.dumps(plain(op.attrs[name]))}" for name in sorted(op.attrs))
@@ -225,13 +225,13 @@ class _Books:
             self._string(attrs),
             exact(op.calls),
         )
-        return self._seen.place(row, list(row))
+        return self._seen.index(row, list(row))
 
     def _open(self, view: RunResult, closed: Set[str], between: bool) -> list[list[Any]]:
-        """Pairs of ends that no statement joins: state, reason, and what totals there are."""
+        """The pairs of ends without a statement between them: state, reason, and the known totals."""
         traces = {t.name: t.framework for t in view.traces}
         homes: Mapping[str, str] = {**self._homes, **traces}
-        found = []
+        pairs = []
         for a, b in permutations([*self._homes, *traces], 2):
             joined = all(end in closed or end in traces for end in (a, b)) and (between or homes[a] == homes[b])
             if not joined:
@@ -239,8 +239,8 @@ class _Books:
                 state = "not_comparable" if s is None else s.state.value
                 reason = "this run has no statement between the two" if s is None else s.reason
                 totals = [None, None] if s is None else [s.from_total, s.to_total]
-                found.append([a, b, state, self._string(reason), *(None if n is None else exact(n) for n in totals)])
-        return found
+                pairs.append([a, b, state, self._string(reason), *(None if n is None else exact(n) for n in totals)])
+        return pairs
 
 
 def _closed(statement: Statement | None) -> bool:

@@ -133,8 +133,8 @@ def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("thop", "Runs unless others are asked for."),
-        ("tf.profiler@session", "Runs when asked for (--counter), alone."),
+        ("thop", "Runs by default."),
+        ("tf.profiler@session", "Runs only if you name it, and no other counter, with --counter."),
     ],
 )
 def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
@@ -143,4 +143,4 @@ def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
 
 def test_a_page_says_that_a_counter_runs_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COUNTERS, "thop", COUNTERS["thop"]._replace(default=False))
-    assert page("thop").facts.endswith("Runs when asked for (--counter).")
+    assert page("thop").facts.endswith("Runs only if you name it with --counter.")

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ COMPUTE = "which is not in the list of {} that do nothing but compute" + WAY_OUT
 TWO_WAYS = "it can be read in more than one way: its zip64 locator does not point to the record before it"
 ATTACKS = {
     "names.pt2": "names.pt2 has the name \"x=__import__('pathlib').Path('exploded').touch()\", which PyTorch would run as code",
-    "factory.pt2": "factory.pt2 takes or gives back something else than tensors in lists and dictionaries" + WAY_OUT,
+    "factory.pt2": "factory.pt2 takes or gives back something else than tensors in lists and dictionaries "
+    "(collections.defaultdict)" + WAY_OUT,
     "enum.pt2": "enum.pt2 takes or gives back something else than tensors in lists and dictionaries" + WAY_OUT,
     "filed.pt2": "filed.pt2 calls torch.ops.aten.from_file.default, " + COMPUTE.format("operators"),
     "case.pt2": "case.pt2: it has two members called 'a/Models/model.json', ignoring case.",
@@ -290,3 +292,51 @@ def test_the_list_holds_what_computes() -> None:
 )
 def test_arithmetic(text: str, plain: bool) -> None:
     assert is_arithmetic(text) is plain
+
+
+CONTAINERS = """
+from torch.utils import _pytree
+
+class Output:
+    def __init__(self, values):
+        self.values = values
+
+_pytree.register_pytree_node(
+    Output, lambda it: ([it.values], None), lambda values, _: Output(*values), serialized_type_name="containers_of_mine.Output"
+)
+"""
+EXPORT = """
+import torch
+from containers_of_mine import Output
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return Output(x + 1)
+
+torch.export.save(torch.export.export(Net(), (torch.zeros(2, 3),)), "net.pt2")
+"""
+
+
+@pytest.mark.frameworks
+def test_a_container_of_somebodys_is_imported_for_a_trusted_program_or_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from reconcile.adapters.pytorch.load import _import_containers
+
+    (tmp_path / "containers_of_mine.py").write_text(CONTAINERS)
+    (tmp_path / "export.py").write_text(EXPORT)
+    subprocess.run([sys.executable, "-W", "ignore", "export.py"], cwd=tmp_path, check=True, timeout=300)
+    path = tmp_path / "net.pt2"
+    with pytest.raises(FileError) as refused:
+        _import_containers(str(path))
+    assert str(refused.value) == (
+        "net.pt2 takes or gives back a containers_of_mine.Output, which torch.utils._pytree does not know: install what "
+        "defines it in this environment, or export the model again in a module that gives back tensors alone."
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _import_containers(str(path))
+    with zipfile.ZipFile(path) as archive:
+        program = archive.read("net/models/model.json")
+    with pytest.raises(FileError, match=r"dictionaries \(containers_of_mine.Output\); --trust-file lets it"):
+        looked_at("net.pt2", "models/model.json", program)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.pytorch import memory as torch_room
+from reconcile.adapters.pytorch import memory
 from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.core.framework import adapter_of
 from reconcile.core.registry import frameworks
@@ -49,7 +49,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
         "fvcore": products,
         "flop_counter": 2 * products,
     }
-    note = torch_room.NOTE % ("weights", f"{4 * (products + WIDTH):,}")
+    note = memory.NOTE % ("weights", f"{4 * (products + WIDTH):,}")
     assert [(x["device"], x["notes"]) for x in data["ledgers"]] == [("meta", [note])] * 3
     assert data["traces"][0]["device"] == "meta"
 
@@ -92,7 +92,7 @@ def linear(size: int) -> Any:
 def of(pair: Any, training: str = "") -> Any:
     from reconcile.adapters.pytorch.model import TorchModel
 
-    model = TorchModel(pair, None, room=torch_room.Room())
+    model = TorchModel(pair, None, memory_need=memory.MemoryNeed())
     model.training = training
     return model
 
@@ -101,7 +101,7 @@ def of(pair: Any, training: str = "") -> Any:
 def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
     """What is free, to be set by the test."""
     held: dict[str, int | None] = {"bytes": None}
-    monkeypatch.setattr(torch_room, "free", lambda: held["bytes"])
+    monkeypatch.setattr(memory, "free", lambda: held["bytes"])
     return held
 
 
@@ -121,7 +121,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
         left["bytes"] = bytes_
         pair = linear(50)
         model = of(pair, training)
-        said = (torch_room.NOTE % (kept, f"{takes:,}"),) if device == "meta" else ()
+        said = (memory.NOTE % (kept, f"{takes:,}"),) if device == "meta" else ()
         assert model.spare() == said
         assert model.device == device
         assert pair.made == ["meta"], "nothing is allocated to find out"
@@ -135,7 +135,7 @@ def test_tied_weights_take_their_room_once() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     module.append(module[0])
     # weight, bias; scale, shift, mean, variance, and the number of batches as int64
-    assert torch_room.weight_of(module) == 4 * (16 + 4 + 4 * 4) + 8
+    assert memory.weight_of(module) == 4 * (16 + 4 + 4 * 4) + 8
 
 
 def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> None:
@@ -191,10 +191,10 @@ def test_what_is_watched_is_made_as_elsewhere() -> None:
     ],
 )
 def test_what_is_asked_for_is_by_sizes_or_by_what_goes_in(left: dict[str, int | None], make: Any, takes: int) -> None:
-    from reconcile.adapters.pytorch.memory_guard import RESERVE, Watch
+    from reconcile.adapters.pytorch.memory_guard import RESERVE, MemoryGuard
 
     parts = [torch.zeros(3_000_000), torch.zeros(3_000_000)]
-    with Watch("it looks"):
+    with MemoryGuard("it looks"):
         left["bytes"] = RESERVE + takes
         make(parts)
         left["bytes"] = RESERVE + takes - 1
@@ -220,16 +220,16 @@ def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.Monk
         "/proc/meminfo": ["MemTotal: 90 kB\n", "MemAvailable: 4 kB\n"],
         "/proc/self/cgroup": ["5:memory:/job\n", "3:cpu:/job\n", "0::/\n"],
     }
-    real = torch_room._lines
-    monkeypatch.setattr(torch_room, "GROUPS", str(tmp_path))
-    monkeypatch.setattr(torch_room, "_lines", lambda path: texts.get(path) or real(path))
-    assert torch_room._of_system() == 4096
-    assert torch_room._of_group() == 5000 - 3000 + 500
-    assert torch_room.free() == 2500
+    real = memory._lines
+    monkeypatch.setattr(memory, "GROUPS", str(tmp_path))
+    monkeypatch.setattr(memory, "_lines", lambda path: texts.get(path) or real(path))
+    assert memory._of_system() == 4096
+    assert memory._of_group() == 5000 - 3000 + 500
+    assert memory.free() == 2500
     (inner / "memory.limit_in_bytes").write_text("100")
-    assert torch_room.free() == 0
-    monkeypatch.setattr(torch_room, "_lines", lambda _path: [])
-    assert torch_room.free() is None
+    assert memory.free() == 0
+    monkeypatch.setattr(memory, "_lines", lambda _path: [])
+    assert memory.free() is None
 
 
 def test_a_copy_for_meta_copies_no_weights() -> None:

@@ -38,7 +38,7 @@ def unknown(trace):
 def test_every_gradient_has_its_work(name):
     make, shapes = CASES[name]
     trace = training.trace(Walked(make, *shapes))
-    assert trace.device == "meta"
+    assert trace.device == ("cpu" if name.endswith("_branch") else "meta"), "a branch needs values"
     if name in walk.UNKNOWN:
         assert walk.UNKNOWN[name] in unknown(trace)
     else:

@@ -34,8 +34,8 @@ def function(module: Any, name: Any, **more: Any) -> dict[str, Any]:
     return of(module, "function", config=name, **more)
 
 
-CODE = "which runs code that the file brings along; --trust-file lets it."
-FOREIGN = "which is not Keras' own. Write a factory that imports it and loads the file."
+CODE = "which runs code from the file; pass --trust-file to allow it."
+FOREIGN = "which is not part of Keras. Write a factory that imports it and loads the file."
 
 REFUSED = [
     (of("keras", "layers.Lambda"), f"the class layers.Lambda, {FOREIGN}"),
@@ -78,7 +78,7 @@ REFUSED = [
     (function("os", "system"), f"the function system, {FOREIGN}"),
     (function("keras.activations", "relu", registered_name="mine>relu"), f"the function relu, {FOREIGN}"),
     (function("keras.activations", ["relu"]), "the function ['relu'], "),
-    (of("keras.layers", "StringLookup", config={"vocabulary": "/etc/passwd"}), "reads the file /etc/passwd, which it names"),
+    (of("keras.layers", "StringLookup", config={"vocabulary": "/etc/passwd"}), "makes Keras read the file /etc/passwd; "),
 ]  # fmt: skip
 
 

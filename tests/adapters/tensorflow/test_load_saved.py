@@ -24,7 +24,7 @@ pytestmark = pytest.mark.frameworks
 
 v1 = tf.compat.v1
 
-SAVES = "holds the op SaveV2, which may touch files, processes or other machines; --trust-file lets it."
+SAVES = "holds the op SaveV2, which may touch files, processes or other machines; pass --trust-file to allow it."
 HARM: dict[str, tuple[Callable[[Path], Path], Callable[[Any, Path], None], str]] = {
     "restoring": (made.graph_model, made.restoring_saves, SAVES),
     "main": (made.graph_model, made.saving_is_the_start("saved_model_main_op"), SAVES),
@@ -35,7 +35,7 @@ HARM: dict[str, tuple[Callable[[Path], Path], Callable[[Any, Path], None], str]]
     "another": (
         made.graph_model,
         made.restores_another,
-        "restores save/RestoreV2 from a file of its own choice; --trust-file lets it.",
+        "restores save/RestoreV2 from a file that the model chooses; pass --trust-file to allow it.",
     ),
 }
 
@@ -119,7 +119,7 @@ def region(file: str) -> Any:
 def test_ops_that_open_a_file(tmp_path: Path, op: str, build: Any) -> None:
     path = pb(tmp_path / "opens.pb", build(str(tmp_path / "secret")))
     with pytest.raises(
-        FileError, match=rf"^opens\.pb holds the op {op}, which may touch files, .*--trust-file lets it\.$"
+        FileError, match=rf"^opens\.pb holds the op {op}, which may touch files, .*pass --trust-file to allow it\.$"
     ):
         load(path)
 
@@ -168,7 +168,9 @@ def test_a_function_named_like_an_op_does_not_hide_it() -> None:
 def test_devices(device: str, allowed: bool) -> None:
     why = tf_ops.forbidden(v1.NodeDef(name="m", op="MatMul", device=device))
     assert why == (
-        None if allowed else f"places m on {device}, which is no device of this machine's; --trust-file lets it"
+        None
+        if allowed
+        else f"places m on {device}, which is not a device of this machine; pass --trust-file to allow it"
     )
 
 

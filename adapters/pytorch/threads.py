@@ -1,0 +1,30 @@
+"""Threads that a model runs parts of itself on: PyTorch's modes are those of one thread, and a new one is under none."""
+
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+
+@contextmanager
+def followed(beside):
+    # type: (Callable[[], Any]) -> Iterator[None]
+    """Meanwhile every thread that is started runs within a context of its own, which ``beside()`` makes where it is started."""
+    start = threading.Thread.start
+
+    def started(thread):
+        # type: (threading.Thread) -> None
+        run, context = thread.run, beside()
+
+        def within():
+            # type: () -> None
+            with context:
+                run()
+
+        thread.run = within  # type: ignore[method-assign]
+        start(thread)
+
+    threading.Thread.start = started  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]

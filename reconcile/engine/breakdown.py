@@ -1,0 +1,96 @@
+"""Results broken down for the reports: a statement by cause and layer, a layer by cause, traces by layer and component.
+
+Reports lay out these amounts and do not add up any lines themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..core.results import Adjustment, LayerRow, Statement, TraceResult
+from ..core.work import COMPONENTS, Work
+
+RESIDUAL = "residual"
+
+
+@dataclass(slots=True)
+class Part:
+    """One layer's share of a cause: the amount, with the ops and the counters whose accounting it corrects."""
+
+    layer: str
+    amount: int = 0
+    ops: dict[str, None] = field(default_factory=dict)
+    counters: dict[str, None] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Block:
+    """One cause of a statement (or its residual) with its layers; the parts add up to ``amount``."""
+
+    cause: str
+    amount: int
+    parts: list[Part]
+
+    def rest(self, limit: int) -> int:
+        """The amount of the parts after the first ``limit`` ones."""
+        return sum(part.amount for part in self.parts[limit:])
+
+
+def blocks(statement: Statement, layers: Sequence[str] = ()) -> list[Block]:
+    """The lines of a statement by cause, in booking order, then by layer (in the order of ``layers``); a residual that
+    is not 0 comes last."""
+    position = {layer: index for index, layer in enumerate(layers)}
+    by_cause: dict[str, list[Adjustment]] = {cause.value: [] for cause in statement.by_cause()}
+    for line in statement.adjustments:
+        by_cause[line.cause.value].append(line)
+    made = [_block(cause, lines) for cause, lines in by_cause.items()]
+    for block in made:
+        block.parts.sort(key=lambda part: position.get(part.layer, len(position)))
+    if statement.residuals:
+        parts = [Part(r.layer, r.amount, reason=r.reason) for r in statement.residuals]
+        made.append(Block(RESIDUAL, sum(p.amount for p in parts), parts))
+    return made
+
+
+def _block(cause: str, lines: Iterable[Adjustment]) -> Block:
+    parts: dict[str, Part] = {}
+    for line in lines:
+        part = parts.setdefault(line.layer, Part(line.layer))
+        part.amount += line.amount
+        part.ops[line.op] = None
+        if line.counter:
+            part.counters[line.counter] = None
+    return Block(cause, sum(p.amount for p in parts.values()), list(parts.values()))
+
+
+def to_the_work(row: LayerRow, counter: str) -> dict[str, int]:
+    """The amounts to add to a counter's value in this layer to get the work that ran, by cause; the residual comes last.
+
+    Amounts of 0 are left out.
+    """
+    amounts = {cause.value: amount for cause, amount in row.causes.get(counter, {}).items() if amount}
+    if row.residuals.get(counter):
+        amounts[RESIDUAL] = row.residuals[counter]
+    return amounts
+
+
+def differing_components(traces: Sequence[TraceResult]) -> list[tuple[str, str, list[int]]]:
+    """The components in which these traces differ, whatever the convention: layer, component, and the count of each trace."""
+    sums = [_work_by_layer(trace) for trace in traces]
+    rows = []
+    for layer in dict.fromkeys(layer for by_layer in sums for layer in by_layer):
+        columns = [by_layer.get(layer, Work()) for by_layer in sums]
+        for index, component in enumerate(COMPONENTS):
+            counts = [tuple(work)[index] for work in columns]
+            if len(set(counts)) > 1:
+                rows.append((layer, component, counts))
+    return rows
+
+
+def _work_by_layer(trace: TraceResult) -> dict[str, Work]:
+    sums: dict[str, Work] = {}
+    for row in trace.rows:
+        sums[row.layer] = sums.get(row.layer, Work()) + row.work
+    return sums

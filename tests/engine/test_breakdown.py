@@ -1,0 +1,45 @@
+"""Breakdowns add up: the parts of a block, the causes of a layer, the components of the traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcile.core.causes import Cause
+from reconcile.core.work import Work
+from reconcile.engine.breakdown import RESIDUAL, blocks, differing_components, to_the_work
+from tests.report import samples
+
+DEAD = Cause.DEAD_OP
+
+
+@pytest.mark.parametrize(("limit", "rest"), [(0, -12), (1, -9), (2, -4), (3, 0), (9, 0)])
+def test_the_rest_of_a_block_is_what_its_first_parts_leave(limit: int, rest: int) -> None:
+    lines = tuple(samples.line(DEAD, layer, samples.FROZEN, n, "Mul") for layer, n in (("a", -3), ("b", -5), ("c", -4)))
+    (block,) = blocks(samples.statement(samples.FROZEN, samples.TF, 112, 100, *lines), ["a", "b", "c"])
+    assert block.amount == -12
+    assert block.rest(limit) == rest
+
+
+def test_a_layers_causes_and_residual_lead_to_the_work() -> None:
+    for row in samples.unexplained().layers:
+        for counter, value in row.counters.items():
+            framework = "tf" if counter == samples.FROZEN else "torch"
+            assert value + sum(to_the_work(row, counter).values()) == row.work[framework]
+
+
+def test_the_residual_comes_last_and_amounts_of_0_are_left_out() -> None:
+    _, loop = samples.unexplained().layers
+    loop = replace(loop, causes={"thop": {DEAD: 0, Cause.OUTSIDE_CONVENTION: -7}}, residuals={"thop": 3, "fvcore": 0})
+    assert list(to_the_work(loop, "thop").items()) == [("outside-convention", -7), (RESIDUAL, 3)]
+    assert to_the_work(loop, "fvcore") == {}
+
+
+def test_components_that_differ_are_listed_by_layer_with_the_count_of_each_trace() -> None:
+    first, second = samples.clean().traces
+    assert differing_components([first, first]) == []
+    row = second.rows[0]
+    more = replace(second, rows=(replace(row, work=row.work + Work(add=5)), *second.rows[1:]))
+    adds = sum(r.work.add for r in second.rows if r.layer == row.layer)
+    assert differing_components([second, more]) == [(row.layer, "add", [adds, adds + 5])]
