@@ -149,4 +149,4 @@ def test_a_mapping_file_is_looked_at_before_anything_runs(repository: Repository
         *asked, "--mapping", "layers.csv"
     )
     assert "there is no folder far" in repository.refusal(*asked, "--write-mapping", "far/layers.csv")
-    assert "that is a folder" in repository.refusal(*asked, "--write-mapping", ".")
+    assert "this is a folder" in repository.refusal(*asked, "--write-mapping", ".")
