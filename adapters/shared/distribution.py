@@ -9,6 +9,7 @@ Python 3.6 and standard library only.
 import re
 from base64 import urlsafe_b64encode
 from hashlib import sha256
+from io import open  # not the builtin, which the user's code may have replaced by now
 from os import path as paths
 from typing import Any, Iterator, List, Tuple
 

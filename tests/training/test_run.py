@@ -40,7 +40,7 @@ def ask(tmp_path_factory):
         inputs = runner.user_models.read_inputs([shape])
         factories = {"torch": f"trained:{function}"}
         request = RunRequest(
-            "", {}, convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
+            convention=convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
         )
         return runner.run(request)
 
