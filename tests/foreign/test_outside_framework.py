@@ -176,3 +176,16 @@ def test_a_model_at_hand(installed: Path, tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ, cwd=tmp_path
     )
     assert done.stdout.split() == [str(FIRST + SECOND), "0"] * 2, done.stderr
+
+
+@pytest.mark.frameworks
+def test_in_an_environment_of_the_users_own(installed: Path, tmp_path: Path) -> None:
+    """The worker's interpreter gets the package of the adapter, and nothing else, from here."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "f.py").write_text(NUMPY_MODEL)
+    words = ("--numpy", "f:make", "--input", f"{BATCH},{WIDTH}", "--python", sys.executable)
+    done = reconcile(installed, here, "run", *words, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((here / "out" / "f.make.json").read_text())
+    assert [(t["framework"], t["totals"]["matmul"]) for t in found["traces"]] == [("numpy", FIRST + SECOND)]
