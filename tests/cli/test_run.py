@@ -96,7 +96,7 @@ def test_a_training_step_is_asked_for_with_its_optimizer(stub: Stub) -> None:
     assert "--pass" not in (stub.folder / "toy.md").read_text()  # the report of a call stays what it was
     refused = stub.run("--optimizer", "adam")
     assert refused.exit_code == 2
-    assert "give --pass training" in refused.stderr
+    assert "add --pass training" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_new_names_never_drift(whose: str) -> None:
 @pytest.mark.parametrize("whose", ["toy", "committed"])
 def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
     found = take() if whose == "toy" else committed()
-    align = Alignment([Layer(*layer) for layer in found.meta["layers"]])
+    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
 
     @settings(max_examples=60 if whose == "toy" else 25, deadline=None)
     @given(st.data(), st.integers(-(2**60), 2**60).filter(bool))

@@ -31,7 +31,7 @@ def collected(request, collecting):
 
 
 def _parts(collected):
-    align = Alignment([Layer(*layer) for layer in collected.meta["layers"]])
+    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
     traces = {t.framework: t for t in collected.traces}
     return align, [(ledger, traces[ledger.framework]) for ledger in collected.ledgers]
 

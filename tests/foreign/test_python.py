@@ -289,7 +289,7 @@ def test_the_file_decides_where_two_distributions_claim_it(tmp_path: Path, monke
     record.write_text("thop/profile.py,sha256=another,1\n")
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     table = SimpleNamespace(__name__="thop.profile", __file__=str(tmp_path / "thop" / "profile.py"))
-    with pytest.raises(OtherPackage, match=f"^the module thop here is that of {FORK}"):
+    with pytest.raises(OtherPackage, match=f"^the module thop here belongs to {FORK}"):
         version_of("thop", table)
     fork_record, other = info / "RECORD", record.read_text()
     record.write_text(fork_record.read_text())

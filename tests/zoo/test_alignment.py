@@ -54,9 +54,9 @@ def macs(trace: Trace) -> dict[str, int]:
 def test_with_their_names_every_product_finds_its_partner(taken: Collected) -> None:
     tf, torch = traces(taken)
     rows = aligned(tf, torch)
-    assert not wrong(rows, Alignment([Layer(*layer) for layer in taken.meta["layers"]]), {})
+    assert not wrong(rows, Alignment(list(map(Layer.from_list, taken.meta["layers"]))), {})
     lone = [row for row in rows if not row.by]
-    assert not [row for row in lone for t in (tf, torch) for p in getattr(row, t.framework) if macs(t)[p]]
+    assert not [row for row in lone for t in (tf, torch) for p in row.paths[t.framework] if macs(t)[p]]
 
 
 def test_without_names_nothing_is_taken_for_something_else(taken: Collected) -> None:
@@ -67,4 +67,4 @@ def test_without_names_nothing_is_taken_for_something_else(taken: Collected) -> 
         ops=tuple(op._replace(layer=new[op.layer]) for op in torch.ops), layers=tuple(new[p] for p in torch.layers)
     )
     was = {renamed: path for path, renamed in new.items()}
-    assert not wrong(aligned(tf, blind), Alignment([Layer(*layer) for layer in taken.meta["layers"]]), was)
+    assert not wrong(aligned(tf, blind), Alignment(list(map(Layer.from_list, taken.meta["layers"]))), was)

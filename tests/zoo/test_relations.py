@@ -114,7 +114,7 @@ def test_twice_the_steps_are_twice_a_recurrent_layers_products(collecting, model
 
 def products(trace, meta):
     """Multiply-adds per layer of the pair."""
-    align, found = Alignment([Layer(*layer) for layer in meta["layers"]]), Counter()
+    align, found = Alignment(list(map(Layer.from_list, meta["layers"]))), Counter()
     for op in trace.ops:
         found[align.layer(trace.framework, op.layer)] += work_of(op).mac * op.calls
     return +found
@@ -146,7 +146,7 @@ def statement(ends, convention):
     if ends not in RUNS:
         RUNS[ends] = collect(RunRequest("family_control", {}, counters=ends))
     collected = RUNS[ends]
-    align = Alignment([Layer(*layer) for layer in collected.meta["layers"]])
+    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
     traces = {t.framework: t for t in collected.traces}
     held = {ledger.counter: ledger for ledger in collected.ledgers}
     sides = [End(name, held[name], traces[held[name].framework]) for name in ends]
