@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from ..core.causes import State
@@ -13,7 +13,8 @@ from ..core.results import Statement
 from ..core.text import clean, number
 from ..launch.matrix import MatrixResult
 from . import matrix, view
-from .terminal import STYLE, statement_table
+from .columns import counter_lines, stacked, widen
+from .terminal_tables import STYLE, statement_table
 
 HEADER = ("environment, counter", "as reported", "normalised", "off by", "state")
 LAYERS = 6  # of one cause, without --verbose; the files hold all of them
@@ -27,8 +28,9 @@ def show(
     """Print a matrix. ``quiet`` keeps the summary and the problems; ``verbose`` adds each counter's statement."""
     layers = matrix.layers(result)
     limit = len(layers) + LAYERS if verbose else LAYERS
+    widen(console)
 
-    def put(text: Text | str = "", style: str = "") -> None:
+    def put(text: RenderableType = "", style: str = "") -> None:
         console.print(Text(clean(text), style=style) if isinstance(text, str) else text, highlight=False)
 
     def put_statement(s: Statement) -> None:
@@ -36,7 +38,7 @@ def show(
             put(Text.assemble((f"{s.from_} → {s.to}", "bold"), f": equal, {number(s.to_total)} FLOP, residual 0"))
             return
         put(f"{s.from_} → {s.to}", "bold")
-        console.print(statement_table(s, layers, limit), highlight=False)
+        console.print(statement_table(s, layers, limit, console.width), highlight=False)
         put()
 
     if not quiet:
@@ -65,16 +67,20 @@ def show(
         put("wrote " + ", ".join(str(f) for f in files), "dim")
 
 
-def totals(result: MatrixResult, width: int = 80) -> list[Text]:
+def totals(result: MatrixResult, width: int = 80) -> list[RenderableType]:
     """The table: an environment's line with its versions, one line per counter below it, or a reason if there is no number.
 
-    If the table is too wide, the reported totals are left out.
+    If the table is too wide, the reported totals are left out; if it still is, each number has a line of its own, and no
+    total is left out.
     """
     cells = [_cells(row) for row in matrix.rows(result) if row.verdict is not None]
     widths = [max(len(row[i]) for row in (HEADER, *cells)) for i in range(len(HEADER))]
     if _across(widths) > width:
         widths[REPORTED] = 0
-    lines = [Text(_laid(HEADER, widths), style="dim"), Text("─" * _across(widths), "dim")]
+    columns = _across(widths) <= width
+    lines: list[RenderableType] = []
+    if columns:
+        lines += [Text(_laid(HEADER, widths), style="dim"), Text("─" * _across(widths), "dim")]
     before = None
     for row in matrix.rows(result):
         if row.cell is not before:
@@ -84,8 +90,12 @@ def totals(result: MatrixResult, width: int = 80) -> list[Text]:
             lines.append(_why(row))
             continue
         *rest, state = _cells(row)
-        line = Text(_laid((*rest, ""), widths))
-        lines.append(line.append(state, style=STYLE[row.state]))
+        verdict = Text(state, style=STYLE[row.state])
+        if columns:
+            lines.append(Text(_laid((*rest, ""), widths)).append_text(verdict))
+        else:
+            name, reported, normalised, off = rest
+            lines.append(stacked(counter_lines(name, reported, normalised, off, verdict), width))
         if row.reason:
             lines.append(_why(row, f"{GAP}{GAP}"))
     return lines

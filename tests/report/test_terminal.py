@@ -14,6 +14,7 @@ from rich.console import Console
 from reconcile.core.results import RunResult, Unknown
 from reconcile.core.work import Work
 from reconcile.report import terminal
+from reconcile.report.terminal_tables import LAYERS
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES
@@ -186,13 +187,13 @@ def test_verbose_adds_every_counters_own_statement() -> None:
 
 
 def test_a_long_model_is_cut_short_without_losing_an_amount() -> None:
-    result = samples.grown(terminal.LAYERS + 3)
+    result = samples.grown(LAYERS + 3)
     text = shown(result)
     assert re.search(rf"3 more layers, see the files or --verbose +-{3 * samples.BIAS}\b", text)
     assert re.search(r"^3 more layers", text, re.M)
-    assert f"block{terminal.LAYERS}" not in text
+    assert f"block{LAYERS}" not in text
     assert "more layers" not in shown(result, verbose=True)
-    assert f"block{terminal.LAYERS + 2}" in shown(result, verbose=True)
+    assert f"block{LAYERS + 2}" in shown(result, verbose=True)
 
 
 def test_files_are_named() -> None:

@@ -1,0 +1,126 @@
+"""Columns of a terminal: a number is whole at any width. Where the columns do not fit, an amount stands on a line of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+NARROWEST = 40
+"""A narrower terminal is treated as one of this width."""
+LEAST = 24
+"""A column of names is folded at this width or above, so that a cause's name stays whole."""
+GAP = 2
+
+Cell = str | Text | Padding | Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's title and ``align``: left (its text folds), right or whole (on the left, never folded). It is at least
+    ``wide`` where the terminal has the room."""
+
+    title: str
+    align: str = "right"
+    wide: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A label and its amount, where there are no columns."""
+
+    label: Text
+    amount: Text = field(default_factory=Text)
+    indent: int = 0
+
+
+def widen(console: Console) -> None:
+    """Make a console at least as wide as the narrowest terminal that is supported."""
+    if console.width < NARROWEST:
+        console.width = NARROWEST
+
+
+def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, gap: int = GAP) -> Table | None:
+    """The table, or None if it is too wide even with its names folded. The first column has the names."""
+    cells_of = list(zip(*rows, strict=True)) or [()] * len(columns)
+    natural = [max(map(_length, (c.title, *cells))) for c, cells in zip(columns, cells_of, strict=True)]
+    wanted = [max(size, column.wide) for size, column in zip(natural, columns, strict=True)]
+    least = [
+        size if column.align != "left" else min(size, LEAST, max(map(_word, cells), default=0) if index else LEAST)
+        for index, (size, column, cells) in enumerate(zip(natural, columns, cells_of, strict=True))
+    ]
+    room = width - gap * (len(columns) - 1) - sum(least)
+    if room < 0:
+        return None
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim",
+        padding=(0, gap - 1, 0, 0),
+    )  # fmt: skip
+    for column, floor, size in zip(columns, least, wanted, strict=True):
+        given = min(size, floor + room)
+        room -= given - floor
+        right = column.align == "right"
+        table.add_column(
+            column.title,
+            justify="right" if right else "left",
+            no_wrap=column.align != "left",
+            overflow="fold",
+            width=given,
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def stacked(lines: Iterable[Line], width: int, title: str = "") -> Group:
+    """The labels on the left and the amounts on the right; an amount that does not fit beside its label stands below it."""
+    parts: list[RenderableType] = [Text(title.rjust(width), style="dim"), Rule(style="dim")] if title else []
+    for line in lines:
+        taken = line.indent + cell_len(line.label.plain)
+        blank = width - taken - cell_len(line.amount.plain)
+        beside = bool(taken) and blank >= GAP
+        label = Text.assemble(line.label, " " * blank, line.amount) if beside else line.label
+        if line.label.plain:
+            parts.append(Padding.indent(label, line.indent))
+        if line.amount.plain and not beside:
+            parts.append(right(line.amount, width))
+    return Group(*parts)
+
+
+def right(amount: Text, width: int) -> Text:
+    """The amount at the right edge."""
+    return Text.assemble(" " * (width - cell_len(amount.plain)), amount)
+
+
+def counter_lines(name: str, reported: str, normalised: str, off: str, state: Text) -> list[Line]:
+    """One counter without columns: its name and state, then every number that it has under the name of its column."""
+    label = Text(name.strip())
+    indent = len(name) - len(name.lstrip())
+    numbers = (("as reported", reported), ("normalised", normalised), ("off by", off))
+    below = [Line(Text(title), Text(amount.strip()), indent + 2) for title, amount in numbers if amount.strip()]
+    return [Line(label, state, indent), *below]
+
+
+def _text(cell: Cell) -> tuple[str, int]:
+    if isinstance(cell, Padding):
+        return _text(cell.renderable)[0], cell.left  # type: ignore[arg-type]
+    if isinstance(cell, Rule):
+        return "", 0
+    return (cell.plain if isinstance(cell, Text) else cell), 0
+
+
+def _length(cell: Cell) -> int:
+    text, indent = _text(cell)
+    return indent + cell_len(text)
+
+
+def _word(cell: Cell) -> int:
+    text, indent = _text(cell)
+    return indent + max(map(cell_len, text.split()), default=0)
