@@ -50,7 +50,7 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub, tmp_path: Path) -> No
 
 @pytest.fixture
 def numpy_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A command has the options of the frameworks that are registered when its file is loaded: here with NumPy, and anew after."""
+    """A command has the options of the frameworks that are registered when its file is loaded: once with NumPy."""
     monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
     monkeypatch.delitem(sys.modules, "reconcile.cli.run", raising=False)
     yield
