@@ -67,7 +67,10 @@ def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) 
         from reconcile.launch import runner
 
         def deep(*_):
-            deep()
+            down()
+
+        def down():  # Python 3.13.0 counts no calls of a function that takes *arguments
+            down()
 
         runner.run = deep
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import reconcile.cli
 from reconcile.cli.ends import ends
 from reconcile.core import registry
 from reconcile.core.errors import UsageError, unknown
@@ -46,10 +48,18 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub, tmp_path: Path) -> No
     )
 
 
-def test_a_registered_framework_has_an_option(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command has the options of the frameworks that are registered when its file is loaded."""
+@pytest.fixture
+def numpy_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A command has the options of the frameworks that are registered when its file is loaded: once with NumPy."""
     monkeypatch.setitem(registry.frameworks(), "numpy", NUMPY)
     monkeypatch.delitem(sys.modules, "reconcile.cli.run", raising=False)
+    yield
+    sys.modules.pop("reconcile.cli.run", None)
+    vars(reconcile.cli).pop("run", None)
+
+
+@pytest.mark.usefixtures("numpy_registered")
+def test_a_registered_framework_has_an_option(stub: Stub) -> None:
     shown = stub.call("run", "--help").stdout.partition("Options:")[2]
     assert (
         shown.index("--torch MODULE") < shown.index("--tf MODULE") < shown.index("--onnx") < shown.index("--numpy MOD")

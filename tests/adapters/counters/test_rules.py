@@ -74,6 +74,8 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
 
 @pytest.mark.parametrize(("family", "release", "case"), CASES)
 def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
+    if family == "fvcore" and case.op.attrs.get("equation") == "ij,jk->ik":
+        pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
     unit = next(counter.unit for counter in COUNTERS.values() if counter.family == family)
     rules = book(family)
     rule = rules.find(case.op.op, {rules.package: release})
