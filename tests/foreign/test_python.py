@@ -291,6 +291,14 @@ def test_the_file_decides_where_two_distributions_claim_it(tmp_path: Path, monke
     table = SimpleNamespace(__name__="thop.profile", __file__=str(tmp_path / "thop" / "profile.py"))
     with pytest.raises(OtherPackage, match=f"^the module thop here belongs to {FORK}"):
         version_of("thop", table)
+    elsewhere = tmp_path / "elsewhere" / thop.name  # its list has the digest, and its file is another
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "METADATA").write_text((thop / "METADATA").read_text())
+    (elsewhere / "RECORD").write_text((info / "RECORD").read_text())
+    monkeypatch.setattr("sys.path", [str(elsewhere.parent), str(tmp_path)])
+    with pytest.raises(OtherPackage, match=f"^the module thop here belongs to {FORK}"):
+        version_of("thop", table)
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
     fork_record, other = info / "RECORD", record.read_text()
     record.write_text(fork_record.read_text())
     fork_record.write_text(other)

@@ -6,6 +6,7 @@ import importlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, Thread
 from typing import Any
 
 import pytest
@@ -139,8 +140,16 @@ def test_flop_counter_counts_frozen_weights_where_it_fails_on_others() -> None:
 
 def test_an_assertion_of_the_models_own_is_no_failure_of_flop_counter() -> None:
     class Asserts(nn.Module):  # type: ignore[name-defined, misc]
-        def forward(self, _x: Any) -> Any:
-            raise AssertionError("mine")
+        """It passes with frozen weights: a second call with these would hide its failure."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(3))
+
+        def forward(self, x: Any) -> Any:
+            if self.weight.requires_grad:
+                raise AssertionError("mine")
+            return x * self.weight
 
     with pytest.raises(AssertionError, match=r"^mine$"):
         counted("flop_counter", Asserts, (2, 3))
@@ -160,15 +169,15 @@ class Branches(nn.Module):  # type: ignore[name-defined, misc]
 
 
 class Loops(nn.Module):  # type: ignore[name-defined, misc]
-    def __init__(self) -> None:
+    def __init__(self, trips: int) -> None:
         super().__init__()
-        self.step = nn.Linear(8, 8)
+        self.trips, self.step = trips, nn.Linear(8, 8)
 
     def forward(self, x: Any) -> Any:
         from torch._higher_order_ops.while_loop import while_loop
 
         start = torch.zeros((), dtype=torch.int64, device=x.device)
-        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
+        return while_loop(lambda i, y: i < self.trips, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
 
 
 def products(trace: Trace) -> int:
@@ -181,8 +190,9 @@ def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> 
     assert products(traced(lambda: Branches(sign), (2, 8))) == macs
 
 
-def test_of_a_loop_every_trip_is_traced() -> None:
-    assert products(traced(Loops, (2, 8))) == 3 * (2 * 8 * 8)
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_of_a_loop_every_trip_is_traced(trips: int) -> None:
+    assert products(traced(lambda: Loops(trips), (2, 8))) == trips * (2 * 8 * 8)
 
 
 def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
@@ -214,8 +224,19 @@ def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
 
     trace = traced(lambda: Flex(causal=causal), (1, 2, 128, 16))
     (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
+    assert [tensor.shape for tensor in op.inputs] == [(1, 2, 128, 16)] * 3  # the mask's own tensors are none of them
     assert work_of(op).mac == 2 * (2 * 128 * 128 * 16)
     assert [note for note in trace.notes if note == BLOCKS] == [BLOCKS] * causal
+
+
+def test_a_trace_leaves_pytorchs_switch_for_flex_attention_as_it_was() -> None:
+    from torch.nn.attention import flex_attention
+
+    from reconcile.adapters.pytorch.higher_order import DIRECT
+
+    before = getattr(flex_attention, DIRECT)
+    traced(Flex, (1, 2, 128, 16))
+    assert getattr(flex_attention, DIRECT) == before
 
 
 def test_the_work_of_a_score_mod_is_not_known() -> None:
@@ -284,11 +305,61 @@ class Pooled(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_what_runs_on_threads_of_the_models_own_is_traced_in_its_layers() -> None:
+    start = Thread.start
     trace = traced(lambda: Pooled(early=False), (4, 64))
+    assert Thread.start is start
     assert trace.problems == ()
     assert products(trace) == 3 * (4 * 64 * 8)
     layers = sorted(op.layer for op in trace.ops if op.op == "aten.addmm" or op.op == "aten.linear")
     assert layers == ["parts.0", "parts.1", "parts.2"]
+
+
+def test_what_a_thread_runs_outside_modules_belongs_to_the_layer_that_started_it() -> None:
+    class Aside(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(torch.mm, x, x).result()
+
+    trace = traced(lambda: nn.Sequential(Aside()), (3, 3))
+    assert [(op.op, op.layer) for op in trace.ops] == [("aten.mm", "0")]
+
+
+def test_a_recurrent_layer_on_a_thread_is_one_op() -> None:
+    class Aside(nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru = nn.GRU(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(self.gru, x).result()[0]
+
+    trace = traced(Aside, (5, 2, 4))
+    assert [(op.op, op.layer) for op in trace.ops if work_of(op).mac] == [("aten.gru", "gru")]
+    assert products(trace) == 5 * 2 * 3 * (4 * 3 + 3 * 3)
+
+
+def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that meet the same op each count their call: under a lock of its own each, one of the calls may be lost."""
+    from reconcile.adapters.pytorch import trace as tracing
+
+    entered = []
+
+    class Watched:
+        def __init__(self) -> None:
+            self.lock = Lock()
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+            entered.append(self)
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    monkeypatch.setattr(tracing, "Lock", Watched)
+    trace = traced(lambda: Pooled(early=False), (4, 64))
+    assert len(entered) == sum(op.calls for op in trace.ops)
+    assert len(set(entered)) == 1
 
 
 def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:

@@ -56,6 +56,7 @@ CASES = {
     "einsum, contracted over one": lambda: (aten.einsum.default, "bqd,bkd->bqk", [t(2, 3, 1), t(2, 4, 1)]),
     "einsum, contracted over one of two": lambda: (aten.einsum.default, "bqde,bkde->bqk", [t(2, 3, 1, 5), t(2, 4, 1, 5)]),
     "einsum, three operands": lambda: (aten.einsum.default, "ij,jk,kl->il", [t(2, 3), t(3, 4), t(4, 5)]),
+    "einsum, four operands": lambda: (aten.einsum.default, "ij,jk,kl,lm->im", [t(2, 3), t(3, 4), t(4, 5), t(5, 6)]),
     "einsum, a label of all three": lambda: (aten.einsum.default, "bi,bj,bk->ijk", [t(6, 3), t(6, 4), t(6, 5)]),
     "einsum, kept for the third": lambda: (aten.einsum.default, "ij,ij,ij->i", [t(3, 4), t(3, 4), t(3, 4)]),
     "einsum, one operand": lambda: (aten.einsum.default, "ijk->ki", [t(3, 4, 2)]),
