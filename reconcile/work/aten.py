@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     aten_layers,
     aten_losses,
     aten_moves,
+    aten_pointwise,
     aten_products,
     aten_recurrent,
     aten_reductions,
