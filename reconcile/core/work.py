@@ -103,6 +103,8 @@ class Formula(NamedTuple):
 
 
 _REGISTRY: dict[str, Formula] = {}
+_COMPLEX: dict[str, Formula] = {}
+"""Formulas of ops on complex numbers, whose real form has another."""
 
 Compute = Callable[[Op], Work]
 
@@ -129,10 +131,24 @@ def no_arithmetic(reason: str, *ops: str) -> None:
         _add(Formula(op, lambda _op: ZERO, reason, reason))
 
 
-def _add(entry: Formula) -> None:
-    if entry.op in _REGISTRY:
-        raise ValueError(f"op {entry.op!r} already has a work formula ({_REGISTRY[entry.op].source})")
-    _REGISTRY[entry.op] = entry
+def complex_formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
+    """Register ``compute`` for these ops where one of their tensors is complex; its counts are of real numbers.
+
+    Raises ValueError if one of them already has such a formula.
+    """
+
+    def register(compute: Compute) -> Compute:
+        for op in ops:
+            _add(Formula(op, compute, source), _COMPLEX)
+        return compute
+
+    return register
+
+
+def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
+    if entry.op in registry:
+        raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
+    registry[entry.op] = entry
 
 
 def substitute(entry: Formula) -> None:
@@ -154,6 +170,16 @@ def scoped() -> Iterator[None]:
 def find(op: str) -> Formula | None:
     """The formula registered for exactly this op name, or None."""
     return _REGISTRY.get(op)
+
+
+def find_complex(op: str) -> Formula | None:
+    """The formula for exactly this op on complex numbers, or None."""
+    return _COMPLEX.get(op)
+
+
+def registered_complex() -> dict[str, Formula]:
+    """A copy of the registry of formulas on complex numbers."""
+    return dict(_COMPLEX)
 
 
 def registered() -> dict[str, Formula]:

@@ -21,12 +21,14 @@ from ..core.work import (
     Work,
     checked,
     find,
+    find_complex,
     formula,
     known,
     no_arithmetic,
     numel,
     prod,
     registered,
+    registered_complex,
     scoped,
     substitute,
 )
@@ -56,8 +58,13 @@ _FLOATING = ("float", "bfloat", "double", "half")
 
 @lru_cache(maxsize=64)
 def is_floating(dtype: str) -> bool:
-    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too (and has no formula)."""
+    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too."""
     return dtype.startswith((*_FLOATING, "complex"))
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether a dtype is of complex numbers, whose ops have formulas of their own."""
+    return dtype.startswith("complex")
 
 
 def is_integer_op(op: Op) -> bool:
@@ -72,17 +79,19 @@ def is_integer_op(op: Op) -> bool:
 def work_of(op: Op) -> Work:
     """Work of ONE call of ``op``. Integer bookkeeping is not floating-point work.
 
-    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and if a formula cannot read the
+    Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
     load()
     entry = find(op.op)
+    if (entry is None or not entry.zero_reason) and any(is_complex(t.dtype) for t in (*op.inputs, *op.outputs)):
+        entry = find_complex(op.op)
+        if entry is None:
+            raise UnknownWork(f"no work formula for {op.op} on complex numbers")
     if entry is None:
         raise UnknownWork(f"no work formula for {op.op}")
     if entry.zero_reason or is_integer_op(op):
         return ZERO
-    if any(t.dtype.startswith("complex") for t in (*op.inputs, *op.outputs)):
-        raise UnknownWork(f"no work formula for {op.op} on complex numbers")
     try:
         return checked(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -102,7 +111,9 @@ __all__ = [
     "Work",
     "checked",
     "find",
+    "find_complex",
     "formula",
+    "is_complex",
     "is_floating",
     "is_integer_op",
     "known",
@@ -110,6 +121,7 @@ __all__ = [
     "numel",
     "prod",
     "registered",
+    "registered_complex",
     "scoped",
     "substitute",
     "work_of",

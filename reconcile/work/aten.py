@@ -8,6 +8,7 @@ Shapes are torch's: inputs in schema order, without tensors that were not given;
 from __future__ import annotations
 
 from . import (  # noqa: F401
+    aten_complex,
     aten_elementwise,
     aten_fused_gradients,
     aten_gradients,
