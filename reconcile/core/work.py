@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add, attrgetter, index, sub
@@ -58,8 +58,22 @@ LARGEST: int = 10**1000
 _INTS = {int}
 
 
+PRODUCTS = ("mac", "accumulators")
+"""The components that only dot products have."""
+SINGLE = tuple(name for name in COMPONENTS if name not in PRODUCTS)
+"""The components that are single operations."""
+
+
 class UnknownWork(Exception):
-    """The work of this op is unknown: it has no formula, or its shapes are unknown. The message says which and why."""
+    """The work of this op is unknown: it has no formula, or its shapes are unknown. The message says which and why.
+
+    ``components`` names the unknown components, all of them unless some are known; ``known`` has the counts of the others.
+    """
+
+    def __init__(self, reason: str = "", components: Iterable[str] = COMPONENTS, known: Work = ZERO) -> None:
+        super().__init__(reason)
+        self.components = frozenset(components)
+        self.known = known
 
 
 class NoWork(ValueError):
