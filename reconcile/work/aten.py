@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import (  # noqa: F401
     aten_complex,
+    aten_distances,
     aten_elementwise,
     aten_fused_gradients,
     aten_gradients,
@@ -20,4 +21,5 @@ from . import (  # noqa: F401
     aten_products,
     aten_recurrent,
     aten_reductions,
+    aten_sampling,
 )
