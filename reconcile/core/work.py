@@ -119,6 +119,8 @@ class Formula(NamedTuple):
 _REGISTRY: dict[str, Formula] = {}
 _COMPLEX: dict[str, Formula] = {}
 """Formulas of ops on complex numbers, whose real form has another."""
+_POINTWISE: set[str] = set()
+_OPAQUE: set[str] = set()
 
 Compute = Callable[[Op], Work]
 
@@ -143,6 +145,29 @@ def no_arithmetic(reason: str, *ops: str) -> None:
     """Register ops whose work is 0 under every convention, with the reason (moves data, makes constants)."""
     for op in ops:
         _add(Formula(op, lambda _op: ZERO, reason, reason))
+
+
+def pointwise(*ops: str) -> None:
+    """Declare ops that compute each element of the result from the elements at its position: they have no multiply-adds."""
+    _POINTWISE.update(ops)
+
+
+def is_pointwise(op: str) -> bool:
+    """Whether an op was declared pointwise."""
+    return op in _POINTWISE
+
+
+def opaque(*ops: str) -> None:
+    """Declare ops that run code or graphs of their own: their dtypes do not tell whether they compute on floating numbers.
+
+    A name that ends with ``*`` stands for all ops whose names begin with the rest.
+    """
+    _OPAQUE.update(ops)
+
+
+def is_opaque(op: str) -> bool:
+    """Whether an op was declared opaque."""
+    return op in _OPAQUE or any(op.startswith(name[:-1]) for name in _OPAQUE if name.endswith("*"))
 
 
 def complex_formula(*ops: str, source: str) -> Callable[[Compute], Compute]:

@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     aten_losses,
     aten_moves,
     aten_partly,
+    aten_pointwise,
     aten_products,
     aten_recurrent,
     aten_reductions,

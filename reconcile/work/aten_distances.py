@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.records import Op
-from ..core.work import SINGLE, UnknownWork, Work, formula, prod
+from ..core.work import SINGLE, UnknownWork, Work, formula
 from .contraction import dots
 from .elementwise import ADD, CMP, DIV, MUL, vector_norm
 from .shapes import attr, n_in, n_out, shape
@@ -62,7 +62,8 @@ def _slope(op: Op) -> Work:
 @formula("aten._cdist_backward", source=f"per coordinate of every pair its slope, added: {_KERNEL}")
 def _cdist_backward(op: Op) -> Work:
     # g (*, P, R), x (*, P, M), y (*, R, M), distances
-    return (_slope(op) + ADD) * (n_in(op) * shape(op, 1)[-1])
+    coordinates = n_in(op) * shape(op, 1)[-1]
+    return (_slope(op) + ADD) * coordinates
 
 
 @formula(
@@ -71,4 +72,5 @@ def _cdist_backward(op: Op) -> Work:
 )
 def _pdist_backward(op: Op) -> Work:
     # g (pairs,), x (N, M), distances
-    return (_slope(op) + ADD * 2) * (prod(shape(op)) * shape(op, 1)[-1])
+    coordinates = n_in(op) * shape(op, 1)[-1]
+    return (_slope(op) + ADD * 2) * coordinates
