@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     aten_linalg,
     aten_losses,
     aten_moves,
+    aten_ordering,
     aten_partly,
     aten_pointwise,
     aten_products,
