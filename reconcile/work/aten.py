@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     aten_layers,
     aten_linalg,
     aten_losses,
+    aten_lowprecision,
     aten_moves,
     aten_ordering,
     aten_partly,
@@ -24,4 +25,6 @@ from . import (  # noqa: F401
     aten_recurrent,
     aten_reductions,
     aten_sampling,
+    aten_sparse,
+    torchvision,
 )
