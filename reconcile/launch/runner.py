@@ -28,7 +28,8 @@ from . import user_models, zipapp
 from .interpreters import Interpreter
 from .lend import lend
 from .request import RunRequest
-from .supervisor import Event, Outcome, Supervisor
+from .supervisor import Event, Supervisor
+from .written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 

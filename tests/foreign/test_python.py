@@ -21,7 +21,7 @@ from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import _missing
-from reconcile.launch.supervisor import Outcome
+from reconcile.launch.written import Outcome
 from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
