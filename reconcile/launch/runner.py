@@ -12,13 +12,14 @@ from typing import Any
 from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
-from ..core.errors import UsageError, brief, unknown
+from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest
 from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, title
 from ..core.results import RunResult
 from ..core.signals import passed_on
+from ..core.user_files import regular
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import pair as pairs
@@ -119,10 +120,14 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
 def pair_file(model: str) -> str:
     """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
     path = pairs.pair_path(model)
-    if not os.path.isfile(path):
-        if path.endswith(".py") and model.endswith(".py"):
-            raise UsageError(f"there is no pair file {brief(model)}.")
-        raise unknown("model", model, pairs.zoo_names())
+    try:
+        regular(Path(path))
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
+            raise unknown("model", model, pairs.zoo_names()) from error
+        if isinstance(error, FileNotFoundError):
+            raise UsageError(f"there is no pair file {brief(model)}.") from error
+        raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error
     return path
 
 
