@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import Op, Problem, Tensor, Trace
-from ..shared.refusal import FactoryError, OutOfMemory
+from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .records import plain, tensor_record, tensors_in
@@ -22,6 +22,10 @@ from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+
+ELSEWHERE = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
 
 
 def op_name(func):
@@ -251,7 +255,7 @@ def recorded(record, model, died):
             return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
             text = str(error).strip().split("\n")[0][:200]
-            died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
+            died = text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
     try:
         return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
     except OutOfMemory as error:
@@ -266,11 +270,6 @@ def finished(recorder, device, notes):
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     problems = tuple(Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen))
     return Trace("torch", versions(recorder.path.root), device, ops, problems, (), layers, notes)
-
-
-ELSEWHERE = (
-    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
-)
 
 
 FAST_PATH = (

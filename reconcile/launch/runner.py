@@ -180,7 +180,7 @@ def _collect(
     metas = [s.meta for s in supervisors.values() if s.meta is not None]
     if not metas:
         reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
-        raise UsageError(f"the model could not be read in any worker: {reason}.")
+        raise UsageError(f"the model could not be read in any worker: {reason.rstrip('.')}.")
     return metas[0], outcomes
 
 

@@ -15,7 +15,6 @@ from ..core.errors import UsageError, brief, unknown
 from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.interpreters import clean_environ
-from ..launch.request import TOGETHER, at_most_two
 from ..launch.runner import pair_file
 from ..model_zoo.pair import Input, PairError, load_pair, resolve, zoo_names
 from .cells import Cell, is_there
@@ -53,7 +52,7 @@ sys.stdout.write("\\n" + json.dumps(sorted(found)))
 
 def both() -> tuple[str, ...]:
     """The frameworks in which one definition makes the same model: the first two that Keras runs on."""
-    return tuple(record.name for record in frameworks().values() if record.backend)[:TOGETHER]
+    return tuple(record.name for record in frameworks().values() if record.backend)[: user_models.TOGETHER]
 
 
 def makers() -> tuple[str, ...]:
@@ -98,7 +97,7 @@ def factory(
     name: str = "",
 ) -> Cell:
     """Factories by framework. Raises UsageError for what is no ``module:function``, and for more than two of them."""
-    at_most_two(factories)
+    user_models.at_most_two(factories)
     held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
     given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
     return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)

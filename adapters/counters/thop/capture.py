@@ -11,6 +11,7 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tens
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
 from .legacy import Watched, exact_below
 
 COUNTER = "thop"
@@ -134,7 +135,7 @@ def capture(counter, model):
         values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
     calls.remove()
     if total >= exact:
-        raise OverflowError(
+        raise CannotCount(
             "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, exact)
         )
 
