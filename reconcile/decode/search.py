@@ -233,7 +233,7 @@ def _run(
         return []
     collected = take(replace(request, counters=environment.counters, python=python), progress)
     lost = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
-    notes += [f"{name}: {m.name} ({m.framework}): {m.reason}." for m in lost]
+    notes += [f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}." for m in lost]
     sources = [Source(name, collected)]
     asked_of = COUNTERS[SESSION].framework
     runnable = asked_of in collected.meta["frameworks"] and asked_of not in {missing.framework for missing in lost}

@@ -11,6 +11,7 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tens
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
@@ -156,7 +157,7 @@ def capture(counter, model):
             values[""] = 0.0
     calls.remove()
     if total >= EXACT:
-        raise OverflowError(
+        raise CannotCount(
             "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
         )
 
