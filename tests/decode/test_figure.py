@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
-from reconcile.decode.search import figure
+from reconcile.decode.figure import figure
 
 
 @pytest.mark.parametrize(
