@@ -182,5 +182,9 @@ def _built(
         return []
     if any(isinstance(record, Ledger) for record in collected.ledgers):
         return [Source(name, collected)]
-    notes += [f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}." for m in collected.ledgers if isinstance(m, Missing)]
+    notes += [
+        f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}."
+        for m in collected.ledgers
+        if isinstance(m, Missing)
+    ]
     return []
