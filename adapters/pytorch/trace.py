@@ -7,22 +7,26 @@ a stand-in of the right shape takes the place of a fused call's result.
 
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import POINTWISE, Op, Problem, Tensor, Trace
-from ..shared.refusal import FactoryError, OutOfMemory
+from ...core.records import POINTWISE, STORED, Op, Problem, Tensor, Trace
+from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
-from .records import plain, tensor_record, tensors_in
+from .records import plain, stored, tensor_record, tensors_in
 from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+
+ELSEWHERE = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
 
 
 def op_name(func):
@@ -37,15 +41,19 @@ def dispatched(func, args, kwargs, out, id, layer):
     """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
     inputs = []  # type: List[Tensor]
     attrs = {}  # type: Dict[str, Any]
+    kept = []  # type: List[Optional[int]]
     for position, argument in enumerate(func._schema.arguments):
         given = position < len(args) or argument.name in kwargs
         value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
         found = tensors_in(value)
         if found:
             inputs.extend(tensor_record(t) for t in found)
+            kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
+    if any(count is not None for count in kept):
+        attrs[STORED] = kept
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
@@ -278,7 +286,7 @@ def recorded(record, model, died):
             return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
             text = str(error).strip().split("\n")[0][:200]
-            died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
+            died = text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
     try:
         return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
     except OutOfMemory as error:
@@ -294,11 +302,6 @@ def finished(recorder, device, notes):
     problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
-
-
-ELSEWHERE = (
-    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
-)
 
 
 FAST_PATH = (

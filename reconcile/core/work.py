@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import add, attrgetter, index, sub
 from typing import NamedTuple
 
@@ -117,6 +118,8 @@ class Formula(NamedTuple):
 
 
 _REGISTRY: dict[str, Formula] = {}
+_VARIANTS: dict[str, dict[str, Formula]] = {"complex": {}, "sparse": {}}
+"""Formulas of ops on complex numbers, and on sparse tensors, by kind."""
 _POINTWISE: set[str] = set()
 _OPAQUE: set[str] = set()
 
@@ -168,10 +171,29 @@ def is_opaque(op: str) -> bool:
     return op in _OPAQUE or any(op.startswith(name[:-1]) for name in _OPAQUE if name.endswith("*"))
 
 
-def _add(entry: Formula) -> None:
-    if entry.op in _REGISTRY:
-        raise ValueError(f"op {entry.op!r} already has a work formula ({_REGISTRY[entry.op].source})")
-    _REGISTRY[entry.op] = entry
+def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Compute]:
+    """Register ``compute`` for these ops where one of their tensors is ``complex``, or ``sparse``: such a record is read by no
+    other formula. Complex ones count operations on real numbers.
+
+    Raises ValueError if one of the ops already has such a formula.
+    """
+
+    def register(compute: Compute) -> Compute:
+        for op in ops:
+            _add(Formula(op, compute, source), _VARIANTS[kind])
+        return compute
+
+    return register
+
+
+complex_formula = partial(variant_formula, "complex")
+sparse_formula = partial(variant_formula, "sparse")
+
+
+def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
+    if entry.op in registry:
+        raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
+    registry[entry.op] = entry
 
 
 def substitute(entry: Formula) -> None:
@@ -193,6 +215,16 @@ def scoped() -> Iterator[None]:
 def find(op: str) -> Formula | None:
     """The formula registered for exactly this op name, or None."""
     return _REGISTRY.get(op)
+
+
+def find_variant(kind: str, op: str) -> Formula | None:
+    """The formula for exactly this op on complex numbers or sparse tensors, or None."""
+    return _VARIANTS[kind].get(op)
+
+
+def registered_variants(kind: str) -> dict[str, Formula]:
+    """A copy of the registry of formulas on complex numbers or sparse tensors."""
+    return dict(_VARIANTS[kind])
 
 
 def registered() -> dict[str, Formula]:

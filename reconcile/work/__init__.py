@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import absolute
-from ..core.records import POINTWISE, Op
+from ..core.records import POINTWISE, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -25,6 +25,7 @@ from ..core.work import (
     Work,
     checked,
     find,
+    find_variant,
     formula,
     is_opaque,
     is_pointwise,
@@ -33,6 +34,7 @@ from ..core.work import (
     numel,
     prod,
     registered,
+    registered_variants,
     scoped,
     substitute,
 )
@@ -63,8 +65,13 @@ _WHOLE = ("int", "uint", "bool")
 
 @lru_cache(maxsize=64)
 def is_floating(dtype: str) -> bool:
-    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too (and has no formula)."""
+    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too."""
     return dtype.startswith((*_FLOATING, "complex"))
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether a dtype is of complex numbers, whose ops have formulas of their own."""
+    return dtype.startswith("complex")
 
 
 def is_integer_op(op: Op) -> bool:
@@ -101,19 +108,20 @@ def known_part(op: Op) -> Known:
 def work_of(op: Op) -> Work:
     """Work of ONE call of ``op``. Integer bookkeeping is not floating-point work.
 
-    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and if a formula cannot read the
+    Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
     load()
-    entry = find(op.op)
+    entry, kind = find(op.op), _kind(op)
+    known_otherwise = entry is not None
+    if kind and not (entry and (entry.zero_reason or (kind == "sparse" and not op.op.startswith("aten.")))):
+        entry = find_variant(kind, op.op)
     if entry is None:
         if is_whole(op) and not is_opaque(op.op):
             return ZERO
-        raise _without_formula(op, f"no work formula for {op.op}")
+        raise _without_formula(op, f"no work formula for {op.op}" + (_ON[kind] if known_otherwise else ""))
     if entry.zero_reason or is_integer_op(op):
         return ZERO
-    if any(t.dtype.startswith("complex") for t in (*op.inputs, *op.outputs)):
-        raise _without_formula(op, f"no work formula for {op.op} on complex numbers")
     try:
         return checked(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -122,6 +130,16 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+
+
+_ON = {"": "", "complex": " on complex numbers", "sparse": " on sparse tensors"}
+
+
+def _kind(op: Op) -> str:
+    """Which formulas read this record: those of sparse tensors, those of complex numbers, or the others."""
+    if STORED in op.attrs:
+        return "sparse"
+    return "complex" if any(is_complex(t.dtype) for t in (*op.inputs, *op.outputs)) else ""
 
 
 def _without_formula(op: Op, reason: str) -> UnknownWork:
@@ -140,7 +158,9 @@ __all__ = [
     "Work",
     "checked",
     "find",
+    "find_variant",
     "formula",
+    "is_complex",
     "is_floating",
     "is_integer_op",
     "is_whole",
@@ -150,6 +170,7 @@ __all__ = [
     "numel",
     "prod",
     "registered",
+    "registered_variants",
     "scoped",
     "substitute",
     "work_of",
