@@ -32,6 +32,7 @@ from reconcile.core.records import (
 from reconcile.core.results import RunResult
 from reconcile.engine.settle import Collected, settle
 from reconcile.verdict.verdict import verdict
+from tests.adapters.counters import test_float32
 
 VERSIONS = {
     "torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238", "tensorflow": "2.21.0"
@@ -148,6 +149,9 @@ COUNTER = Op("i", "Add", "a", INTEGERS * 2, INTEGERS, {})
 RELU = Op("relu", "aten.relu", "a", (tensor(B, OUT),), (tensor(B, OUT),), {})
 TF_TRACE = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (node(),), (), (), ("a",), ())
 
+ROUNDING, ROUNDING_RAN = test_float32.convolution("a", test_float32.A)
+ROUNDED = test_float32.as_float32(3 * test_float32.A)
+
 CASES = {
     Cause.DEAD_OP: aside(DEAD),
     Cause.UNTAKEN_BRANCH: Case(
@@ -181,6 +185,9 @@ CASES = {
     Cause.RUN_STATS_TRUNCATED: Case(
         profiled(RAN, (node(2), LIVE, 2 * 2 * MACS), notes=(RUN_STATS_TRUNCATED,)), (node(5),), "a/MatMul",
         lies=(MISSING, WIDER),
+    ),
+    Cause.FLOAT32_ROUNDING: Case(
+        test_float32.ledger({"a": ROUNDED}, [ROUNDING], ROUNDED, test_float32.OLD), (ROUNDING_RAN,), "op:a"
     ),
     Cause.REAL_WORK_DIFFERS: Case(
         by_ops("flop_counter", 2 * MACS, (mm(), LIVE), (MV, LIVE)), (mm(), MV), "mm", other=TF_TRACE
