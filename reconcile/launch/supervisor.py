@@ -42,11 +42,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason)."""
+    """The result of one task: a record, or the reason why there is none: the missing package, or a model that this counter
+    cannot count."""
 
     record: Trace | Ledger | None
     reason: str = ""
     missing: str = ""
+    cannot_count: bool = False
 
 
 class Supervisor:
@@ -267,5 +269,5 @@ def _outcome(folder: Path, task: str) -> Outcome | None:
     failed = folder / f"{task}.error.json"
     if failed.exists():
         data = json.loads(failed.read_text(encoding="utf-8"))
-        return Outcome(None, data["reason"], data["missing"])
+        return Outcome(None, data["reason"], data["missing"], data["cannot_count"])
     return None

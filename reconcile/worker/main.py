@@ -16,7 +16,7 @@ from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
-from ..adapters.shared.refusal import FactoryError
+from ..adapters.shared.refusal import CannotCount, FactoryError
 from ..core.framework import absolute, adapter_of
 from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
@@ -166,7 +166,9 @@ class Worker(object):
             package = missing.partition(".")[0]
             # either a part of a package that is installed, or the whole package
             missing = missing if sys.modules.get(package) is not None else package
-        self._leave(task + ".error.json", {"reason": reason, "missing": missing})
+        cannot = isinstance(error, CannotCount)
+        reason = str(error) if cannot else reason
+        self._leave(task + ".error.json", {"reason": reason, "missing": missing, "cannot_count": cannot})
         self.event(task, "failed")
 
     def _meta(self):

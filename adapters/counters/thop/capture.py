@@ -11,9 +11,24 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tens
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
+from ..limits import Limit, counting
 from .legacy import Watched, exact_below
 
 COUNTER = "thop"
+LIMITS = (
+    Limit(
+        ("not supported on ScriptModules", "cannot assign buffer before Module.__init__() call"),
+        "it puts hooks and buffers on every module, and a ScriptModule takes none: give the module that it was made of",
+    ),
+    Limit(
+        ("/_functorch/", "(vjp, jvp, grad, etc) transform"),
+        "it adds to its own buffers while the model runs, which torch.func does not allow: give the function that it "
+        "transforms as a model of its own",
+    ),
+)
+"""What thop cannot count."""
+
 CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList)
 ROOT = "(root)"
 
@@ -46,12 +61,22 @@ def settings(module):
     return attributes
 
 
+MAPPED = "it sees one example of the batch that torch.func.vmap maps over: leave thop out, or call the module on the whole batch"
+
+
+def _is_mapped(tensor):
+    # type: (torch.Tensor) -> bool
+    functions = getattr(torch._C, "_functorch", None)  # type: Any
+    return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
+
+
 class Calls(object):
     """Uses forward hooks to note the shapes with which every module is called."""
 
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
         self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
+        self.mapped = False  # whether torch.func.vmap called any
         self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
 
     def _note(self, module, inputs, outputs):
@@ -59,6 +84,7 @@ class Calls(object):
         first = inputs[0] if inputs else None  # type: Any
         packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
+        self.mapped = self.mapped or any(map(_is_mapped, tensors))
         batch = int(max(first.batch_sizes)) if packed else 0
         key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
         counts = self.by_module.setdefault(module, {})
@@ -121,18 +147,22 @@ def capture(counter, model):
     inputs = tuple(model.example(model.device))
     hooks = hook_counts(module)
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
-    calls = Calls(module)
+    with counting(LIMITS, lambda: None):
+        calls = Calls(module)
     values = {}  # type: Dict[str, float]
     exact = exact_below(single=not hasattr(table, "default_dtype"))
-    if "ret_layer_info" in inspect.signature(thop.profile).parameters:
-        total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
-        flatten(layers, "", values)
-        values[""] = total - sum(ops for ops, _p, _c in layers.values())
-    else:
-        watched = Watched(table.register_hooks)
-        total = watched.profile(thop.profile, module, inputs)
-        values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
+    with counting(LIMITS, lambda: thop.profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), verbose=False)):
+        if "ret_layer_info" in inspect.signature(thop.profile).parameters:
+            total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
+            flatten(layers, "", values)
+            values[""] = total - sum(ops for ops, _p, _c in layers.values())
+        else:
+            watched = Watched(table.register_hooks)
+            total = watched.profile(thop.profile, module, inputs)
+            values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
     calls.remove()
+    if calls.mapped:
+        raise CannotCount(MAPPED)
     if total >= exact:
         raise OverflowError(
             "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, exact)
