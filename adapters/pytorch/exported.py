@@ -1,7 +1,7 @@
 """Programs of torch.export that a factory returns or a caller has: modules again.  Python 3.6, torch 1.x and later."""
 
 import sys
-from typing import Any, Tuple
+from typing import Any
 
 
 def is_program(value):
