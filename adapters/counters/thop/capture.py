@@ -61,7 +61,7 @@ def settings(module):
     return attributes
 
 
-MAPPED = "it sees one example of the batch that torch.func.vmap maps over: leave thop out, or call the module on the whole batch"
+MAPPED = "it sees one example of what torch.func.vmap maps over: leave thop out, or call the module on the whole batch"
 
 
 def _is_mapped(tensor):
@@ -84,7 +84,7 @@ class Calls(object):
         first = inputs[0] if inputs else None  # type: Any
         packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
-        self.mapped = self.mapped or any(map(_is_mapped, tensors))
+        self.mapped = self.mapped or any(map(_is_mapped, tensors + tensors_in(outputs)))
         batch = int(max(first.batch_sizes)) if packed else 0
         key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
         counts = self.by_module.setdefault(module, {})

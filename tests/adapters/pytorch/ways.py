@@ -191,6 +191,22 @@ def vmapped() -> Any:
     return applied(lambda lin, x: torch.func.vmap(lin)(x))
 
 
+class Ensemble(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(nn.Linear(WIDE, NARROW) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weights, buffers = torch.func.stack_module_state(list(self.models))
+        call = torch.func.functional_call
+        return torch.func.vmap(lambda w, b: call(self.models[0], (w, b), (x,)))(weights, buffers)
+
+
+@way("an ensemble by vmap", 3 * LINEAR)
+def ensemble() -> Any:
+    return Ensemble(), x()
+
+
 @way("torch.func.functional_call", LINEAR)
 def functional_call() -> Any:
     return applied(lambda lin, x: torch.func.functional_call(lin, dict(lin.named_parameters()), (x,)))
