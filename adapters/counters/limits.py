@@ -1,6 +1,6 @@
 """Models that a counter cannot count although they run: told apart from a counter that is broken.  Python 3.6, standard library.
 
-A counter raises CannotCount, with a sentence that says why and what to do, if it failed while it ran a model.  An error that
+A counter raises BeyondCounter, with a sentence that says why and what to do, if it failed while it ran a model.  An error that
 the user's own code or ours raises stays as it is, and so does one that the counter raises on every model.
 """
 
@@ -10,7 +10,7 @@ from linecache import getline
 from traceback import walk_tb
 from typing import Any, Callable, Iterator, NamedTuple, Tuple
 
-from ..shared.refusal import CannotCount, FactoryError
+from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
 
 Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
 """A limit of a counter: what its error's text or the files that the error passed through contain, and the reason."""
@@ -43,7 +43,7 @@ def counting(limits, works):
             except Exception:  # whatever it raises, it raises it for every model
                 raise error from None
             reason = "its own code stops on this model, which runs without it (%s)" % _first_line(error)
-        raise CannotCount(reason) from error
+        raise BeyondCounter(reason) from error
 
 
 def reason_of(error, limits):

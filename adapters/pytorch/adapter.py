@@ -129,10 +129,10 @@ class Capture(adapter.Capture):
             from .trace import trace
         with adapter.fitting(self.pair), compiled.eagerly() as eager:
             with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
-                found = trace(model, self.request.died)
+                taken = trace(model, self.request.died)
             if model.compiled or eager.called:
-                found = found._replace(notes=found.notes + (compiled.NOTE,))
-            return adapter.noted(found, self.pair, model.called_with)
+                taken = taken._replace(notes=taken.notes + (compiled.NOTE,))
+            return adapter.noted(taken, self.pair, model.called_with)
 
     def ledger(self, take, params):
         # type: (Callable[[Any], Any], Any) -> Any

@@ -6,8 +6,21 @@ class FactoryError(Exception):
 
 
 class CannotCount(Exception):
-    """A counter cannot count such a model, though the model runs; the message says why and what to do, without a full stop."""
+    """A counter or a tracer has no number for this model; the message is half a sentence that says why."""
+
+
+class BeyondCounter(CannotCount):
+    """A counter cannot count such a model, though the model runs: the message says why and what to do."""
 
 
 class OutOfMemory(MemoryError):
     """A model does not fit into memory; the message says how much it needs, how much is free, and what to do."""
+
+
+def reason_of(error):
+    # type: (BaseException) -> str
+    """Why a task failed, in one line: the message of an error of ours, the type and the message of any other."""
+    lines = str(error).strip().splitlines()
+    message = lines[0][:300] if lines else ""
+    ours = isinstance(error, (FactoryError, CannotCount, OutOfMemory)) and message
+    return message if ours else "%s: %s" % (type(error).__name__, message)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..adapters import COUNTERS
-from ..adapters.shared.refusal import CannotCount, FactoryError
+from ..adapters.shared.refusal import BeyondCounter, CannotCount, FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.framework import Framework, adapter_of
@@ -142,14 +142,14 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         record: Trace | Ledger = worker.take(task, {})
     except FactoryError as error:
         raise UsageError(str(error)) from error
-    except CannotCount as error:
+    except BeyondCounter as error:
         progress(Event(framework.name, task, "failed"))
         return Missing(task, framework.name, State.NOT_COMPARABLE, str(error), COUNTERS[task].unit, device)
     except Exception as error:
         progress(Event(framework.name, task, "failed"))
         not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package
         state = State.SKIPPED if not_installed else State.FAILED
-        reason = described(error).removeprefix("raised ")
+        reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
         return Missing(task, framework.name, state, reason, COUNTERS[task].unit, device)

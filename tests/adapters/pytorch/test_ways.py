@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import reconcile  # noqa: E402
 from reconcile.adapters.counters.limits import Limit, counting  # noqa: E402
 from reconcile.adapters.pytorch import compiled  # noqa: E402
-from reconcile.adapters.shared.refusal import CannotCount  # noqa: E402
+from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 from reconcile.core.causes import State  # noqa: E402
 from reconcile.core.errors import UsageError  # noqa: E402
 from tests.adapters.pytorch.ways import BATCH, LINEAR, NARROW, WAYS, WIDE, Net, x  # noqa: E402
@@ -132,10 +132,10 @@ def from_user() -> None:
 
 def test_an_error_of_a_library_is_a_limit_of_the_counter() -> None:
     limits = (Limit(("size",), "it does not know that"),)
-    with pytest.raises(CannotCount, match=r"^it does not know that$"), counting(limits, lambda: None):
+    with pytest.raises(BeyondCounter, match=r"^it does not know that$"), counting(limits, lambda: None):
         from_library()
     with (
-        pytest.raises(CannotCount, match=r"^its own code stops on this model, .* \(RuntimeError: .*\)$"),
+        pytest.raises(BeyondCounter, match=r"^its own code stops on this model, .* \(RuntimeError: .*\)$"),
         counting((), lambda: None),
     ):
         from_library()
