@@ -58,8 +58,9 @@ def settings(module):
         if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
             attributes[name] = plain(value)
     for name in ("weight", "bias"):
-        if name in module._parameters:
-            parameter = module._parameters[name]
+        computed = isinstance(vars(module).get(name), torch.Tensor)  # by a hook, such as that of weight_norm
+        if name in module._parameters or computed:
+            parameter = vars(module)[name] if computed else module._parameters[name]
             attributes[name] = None if parameter is None else list(parameter.shape)
     return attributes
 
