@@ -13,11 +13,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import POINTWISE, STORED, Op, Problem, Tensor, Trace
+from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
-from .records import plain, stored, tensor_record, tensors_in
+from .records import plain, registered_flops, stored, tensor_record, tensors_in
 from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
@@ -49,6 +49,9 @@ def dispatched(func, args, kwargs, out, id, layer):
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
+    flops = registered_flops(func, args, kwargs, out)
+    if flops is not None:
+        attrs[REGISTERED] = flops
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
