@@ -308,6 +308,7 @@ ELSEWHERE = (
 )
 
 
+SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
 FAST_PATH = (
     "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
