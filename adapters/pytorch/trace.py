@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
-from ..shared.refusal import FactoryError, OutOfMemory
+from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
@@ -23,6 +23,10 @@ from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+
+ELSEWHERE = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
 
 
 def op_name(func):
@@ -285,7 +289,7 @@ def recorded(record, model, died):
             return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
             text = str(error).strip().split("\n")[0][:200]
-            died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
+            died = text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
     try:
         return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
     except OutOfMemory as error:
@@ -311,11 +315,6 @@ def depends_on(ops):
         yield SPARSE
     for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
         yield OF_LIBRARY % (name, name)
-
-
-ELSEWHERE = (
-    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
-)
 
 
 SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"

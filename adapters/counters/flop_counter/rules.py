@@ -27,10 +27,11 @@ def of_library(op: Op) -> Rule | None:
         lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2),
         f"{FILE}:49",
         "the formula that the library of the op registered (register_flop_formula)",
+        SpecifierSet(),
     )
 
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library)
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library=of_library)
 rule = BOOK.rule
 
 
