@@ -255,6 +255,8 @@ class FusedCalls(TorchFunctionMode):
             attrs = {n: plain(given.get(n)) for n in names[4:]}
             if given.get("attn_mask") is None:
                 attrs["attn_mask"] = None
+            if any(getattr(t, "is_nested", False) for t in tensors):
+                attrs["rows"] = [[list(map(int, part.shape)) for part in t.unbind()] for t in tensors[:3]]
             inputs = tuple(tensor_record(t) for t in tensors)
             id, layer = recorder.next_id(), recorder.path.current
             return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)

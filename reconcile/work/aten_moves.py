@@ -9,6 +9,9 @@ def _list(reason: str, names: str) -> None:
     no_arithmetic(reason, *(f"aten.{name}" for name in names.split()))
 
 
+no_arithmetic("reads a property; no arithmetic", "prim.layout", "prim.device", "prim.dtype", "aten.sym_is_contiguous")
+
+
 _list(
     "a view: another shape or stride on the same data",
     """alias as_strided broadcast_tensors broadcast_to chunk contiguous detach diagonal expand expand_as flatten
