@@ -249,7 +249,7 @@ def _complete(found: Collected, framework: str) -> list[Trace]:
     for trace in found.traces:
         if framework in ("", trace.framework):
             if isinstance(trace, Missing):
-                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason}.")
+                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason.rstrip('.')}.")
             traces.append(trace)
     return traces
 
@@ -263,7 +263,7 @@ def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, 
 
     load()
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    result = trace_result(trace, align, {convention.name: convention})
+    result = trace_result(trace, align, convention, {convention.name: convention})
     if not result.complete:
         _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")
     layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))

@@ -35,7 +35,7 @@ def closing(counter: CounterVerdict) -> str:
     """One sentence on a counter, without its name."""
     left = _left_out(counter.ledger)
     if counter.off is None:
-        return f"{counter.state.value.replace('_', ' ')}: {_sentence(reason(counter))}"
+        return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
     if counter.off == 0 and not counter.causes:
@@ -69,7 +69,8 @@ def _left_out(ledger: LedgerResult) -> str:
     return f" It says it did not support {shown}."
 
 
-def _sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
+    """The text on one line, with a full stop if it ends without one."""
     text = " ".join(text.split())
     return text if text.endswith((".", "!", "?")) else text + "."
 
@@ -176,7 +177,8 @@ def traces_lost(result: RunResult) -> list[str]:
     """A sentence on each trace that is missing altogether."""
     missing = [t for t in result.traces if not t.complete and not t.unknown]
     return [
-        f"{t.name}: {t.state.value.replace('_', ' ')}: {_sentence(t.reason or 'no reason was given')}" for t in missing
+        f"{t.name}: {t.state.value.replace('_', ' ')}: {as_sentence(t.reason or 'no reason was given')}"
+        for t in missing
     ]
 
 

@@ -18,10 +18,10 @@ from reconcile.core.text import number, signed
 from reconcile.engine.settle import settle
 from reconcile.launch import environments, in_environment, user_models
 from reconcile.launch.request import RunRequest
-from tests.pairs_of_transformers.models import TWINS
+from tests.matrix.transformers_models import TWINS
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULE = "tests.pairs_of_transformers.models"
+MODULE = "tests.matrix.transformers_models"
 COUNTERS = ("tf.profiler@frozen", "flop_counter")
 
 
