@@ -89,7 +89,7 @@ test: $(VENV)/.installed
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
 
-# Classes that transformers has in both frameworks, each pair from one configuration (half an hour; NAMES="BertModel ..." for some).
+# Classes that transformers has in both frameworks, each pair from one configuration (an hour on two busy cores; NAMES="BertModel ..." for some).
 pairs: $(VENV)/.installed
 	$(BIN)/python -m tests.matrix.transformers_pairs $(NAMES)
 
