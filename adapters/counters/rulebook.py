@@ -17,6 +17,9 @@ Compute = Callable[[Op], Work]
 WhyNot = Callable[[Op], str]
 
 
+ANY = SpecifierSet()
+
+
 class NotCounted(Exception):
     """Raised by a rule if the counter counts nothing here; gives the reason."""
 
@@ -39,7 +42,7 @@ class Rule:
     compute: Compute
     source: str
     formula: str
-    places: SpecifierSet
+    places: SpecifierSet = ANY
 
     def holds(self, place: Version) -> bool:
         """Whether the release at this place of the order counts so."""
