@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ...core.causes import Cause
 from ...core.records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
 from ...work import COMPONENTS, ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .rulebook import Rule, RuleBook, WhyNot, apply
 
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
@@ -163,6 +163,7 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
         entry=sighting.entry,
         reason=missed.reason if missed else "",
         gap="" if work is not None else f"the work of {op.op} is unknown",
+        unknown=unknown_of([op]),
     )
 
 
@@ -202,13 +203,16 @@ def _settled(module: _Module, counter: _Counter) -> list[Item]:
 
 
 def _contested(name: str, module: _Module, counter: _Counter) -> bool:
-    """Whether the rules cannot explain that the counter counts a component in none of the met ops: more of it ran than was
-    met, or the rule of an op that ran includes it.
+    """Whether the rules cannot explain that the counter counts a component in none of the met ops: another amount of it ran
+    than was met, nothing ran at all, or the rule of an op that ran includes it.
 
-    The number of sums that the same products form does not matter: a long sum may be taken in parts.
+    The number of sums that the same products form does not matter: a long sum may be taken in parts, and an add puts each to
+    the others.
     """
-    taken_in_parts = name == "accumulators" or _ends_early(module)
-    if getattr(module.missing, name) > 0 and (module.missing.mac or not taken_in_parts):
+    missing = module.missing
+    parts_added = name == "add" and missing.add == missing.accumulators < 0
+    taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
+    if not module.ran or (getattr(missing, name) and (missing.mac or not taken_in_parts)):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
 

@@ -76,12 +76,13 @@ def as_sentence(text: str) -> str:
 
 
 def default_statement(result: RunResult) -> Statement | None:
-    """tf.profiler@frozen to thop if both have totals; else the first counter with a total to its trace; else any statement."""
+    """tf.profiler@frozen to thop if it is closed; else the first counter whose statement to its trace is; else any statement."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
     statements = [first, *(v.statement for v in counters_of(result)), *result.statements]
     candidates = [s for s in statements if s is not None]
-    return next((s for s in candidates if s.from_total is not None), candidates[0] if candidates else None)
+    ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
+    return ranked[0] if ranked else None
 
 
 def origin(result: RunResult, name: str, total: int | None) -> str:

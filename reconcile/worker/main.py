@@ -18,6 +18,7 @@ from typing import Any, Dict, List
 
 from ..adapters.shared.refusal import FactoryError, reason_of
 from ..core.framework import absolute, adapter_of
+from ..core.message import first_line
 from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
@@ -220,13 +221,6 @@ def _inputs(pair, params):
     except Exception as error:
         process_guard.note(error)
         return []
-
-
-def first_line(error):
-    # type: (BaseException) -> str
-    """The error's first line, not too long."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else ""
 
 
 def main(path):

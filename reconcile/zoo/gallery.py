@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from typing import Any
 from ..core.conventions import BUILT_IN, MATMUL
 from ..core.errors import UsageError
 from ..core.results import RunResult
+from ..decode.figure import figure
+from ..decode.gather import saved
 from ..decode.grammar import Source
-from ..decode.search import figure, saved, search
+from ..decode.search import search
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import run_request
@@ -73,16 +75,19 @@ class GalleryRow:
     published: tuple[PublishedReading, ...] = field(default=())
 
 
-def measure(model: str, baselines: Path) -> tuple[GalleryRow, RunResult | None]:
+def measure(
+    model: str, baselines: Path, prove: Callable[[str], Mapping[str, Any]] | None = None
+) -> tuple[GalleryRow, RunResult | None]:
     """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
-    returned with the row; its ``others`` are the results under the other conventions.
+    returned with the row; its ``others`` are the results under the other conventions. ``prove`` replaces the run of both
+    models: it returns what parity.py prints.
 
     If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
     """
     pair = pairs.load_pair(pairs.pair_path(model))
     about = documentation(pair.module).partition("\n")[0]
     declared = pair.not_equivalent
-    both = _proof(model)
+    both = (prove or _proof)(model)
     try:
         collected = collect(run_request(model=model))
     except UsageError as error:
@@ -122,7 +127,7 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
 
 
 def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
-    sources = [Source("current", collected), *saved(run_request(model=model), baselines)]
+    sources = [Source("current", collected), *saved(run_request(model=model), (baselines,))]
     for text, claim, where in collected.meta["published"]:
         try:
             wanted = figure(text)
