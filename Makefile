@@ -47,10 +47,13 @@ LEGACY := \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
 	adapters/pytorch/call_adapter.py \
+	adapters/pytorch/compiled.py \
+	adapters/pytorch/exported.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
 	adapters/counters/__init__.py \
+	adapters/counters/limits.py \
 	adapters/counters/tf_profiler/__init__.py \
 	adapters/counters/tf_profiler/capture.py \
 	adapters/counters/thop/__init__.py \
