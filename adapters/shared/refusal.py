@@ -5,7 +5,7 @@ class FactoryError(Exception):
     """The user's input cannot be used; the message is one sentence for the user."""
 
 
-class CannotCount(Exception):
+class CannotCount(RuntimeError):
     """A counter or a tracer has no number for this model; the message is half a sentence that says why."""
 
 
