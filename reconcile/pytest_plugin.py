@@ -263,7 +263,7 @@ def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, 
 
     load()
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    result = trace_result(trace, align, {convention.name: convention})
+    result = trace_result(trace, align, convention, {convention.name: convention})
     if not result.complete:
         _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")
     layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting, Trace
-from ...work import ZERO, UnknownWork, Work, work_of
+from ...work import COMPONENTS, ZERO, Work, known_part
 from .rulebook import Rule
 
 
@@ -39,6 +39,7 @@ class Item:
     work is that of the sightings themselves.
     ``only`` names the components of ``ran`` that this item is about; none means all.
     ``gap`` says why nothing can be booked for this item: its whole difference stays in the residual.
+    ``unknown`` names the components of ``ran`` of which nobody knows how much ran: nothing is booked for them.
     """
 
     entry: str
@@ -57,6 +58,7 @@ class Item:
     ops: tuple[str, ...]
     gap: str = ""
     only: tuple[str, ...] = ()
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,17 @@ Bridging = Callable[[View, Trace], Bridge]
 
 
 def known_work(op: Op) -> Work | None:
-    """Work of one call, or None if no formula gives it (the trace is incomplete there and says so)."""
-    try:
-        return work_of(op)
-    except UnknownWork:
-        return None
+    """Work of one call, or None if no component of it is known (the trace is incomplete there and says so).
+
+    Of work that is known in part, the unknown components are 0 here, and ``unknown_of`` names them.
+    """
+    part = known_part(op)
+    return None if len(part.unknown) == len(COMPONENTS) else part.work
+
+
+def unknown_of(ops: Iterable[Op]) -> frozenset[str]:
+    """The components that are unknown in the work of any of these ops."""
+    return frozenset[str]().union(*(known_part(op).unknown for op in ops))
 
 
 def other_ops(counter: str, layer: str, difference: str) -> str:
@@ -103,6 +111,7 @@ def make_item(
     reason: str = "",
     gap: str = "",
     only: tuple[str, ...] = (),
+    unknown: frozenset[str] = frozenset(),
 ) -> Item:
     """An item of one sighting; the rule's id, source and formula go along as evidence."""
     return Item(
@@ -122,6 +131,7 @@ def make_item(
         ops=ops,
         gap=gap,
         only=only,
+        unknown=unknown,
     )
 
 
@@ -129,5 +139,5 @@ def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[st
     """An item of a trace op for which the counter has no sighting; ``ran`` is the part of its work that the item covers."""
     return make_item(
         None, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only,
-        gap=gap,
+        gap=gap, unknown=unknown_of([op]),
     )  # fmt: skip

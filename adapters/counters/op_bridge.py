@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ...core.causes import Cause
 from ...core.records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
 from ...work import COMPONENTS, ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .rulebook import Rule, RuleBook, WhyNot, apply
 
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
@@ -163,6 +163,7 @@ def _item(sighting: Sighting, counter: _Counter) -> Item:
         entry=sighting.entry,
         reason=missed.reason if missed else "",
         gap="" if work is not None else f"the work of {op.op} is unknown",
+        unknown=unknown_of([op]),
     )
 
 

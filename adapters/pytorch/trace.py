@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import Op, Problem, Tensor, Trace
+from ...core.records import POINTWISE, Op, Problem, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
@@ -45,7 +45,16 @@ def dispatched(func, args, kwargs, out, id, layer):
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
+    if tagged_pointwise(func):
+        attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+
+
+def tagged_pointwise(func):
+    # type: (Any) -> bool
+    """Whether an operator of another library is tagged as pointwise; PyTorch's own are listed at home."""
+    tag = getattr(getattr(torch, "Tag", None), "pointwise", None)
+    return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
 
 
 def recurrent(name, args, out, id, layer):

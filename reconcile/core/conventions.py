@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,10 @@ class Convention:
         """FLOPs per unit of one Work component."""
         value: int = getattr(self, component)
         return value
+
+    def weighs(self, components: Iterable[str]) -> bool:
+        """Whether any of these components has a weight: if they are unknown, so are the FLOPs under the convention."""
+        return any(self.weight(name) for name in components)
 
     def flops(self, work: Work) -> int:
         """FLOPs of this work under the convention."""

@@ -53,6 +53,9 @@ RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 CALLED_WITH = "called with "
 """Start of the note in a trace that lists the inputs of a user's own model."""
 
+POINTWISE = "tag:pointwise"
+"""Attribute of an op of another library that says of itself that it computes element by element."""
+
 Shape = Optional[Tuple[Optional[int], ...]]
 
 

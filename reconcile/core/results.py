@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from .causes import Cause, State
 from .conventions import Convention
 from .records import Op, Tensor
-from .work import Work
+from .work import COMPONENTS, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,22 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An op that makes a trace incomplete."""
+    """An op that makes a trace incomplete, under every convention that weighs one of its unknown ``components``."""
 
     layer: str
     op: str
     id: str
     reason: str
+    components: frozenset[str] = frozenset(COMPONENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """The work that ran in one framework. ``totals`` (convention -> FLOPs) is empty unless ``complete``."""
+    """The work that ran in one framework, under one convention: a trace is complete under one that weighs nothing unknown.
+
+    ``totals`` has the FLOPs under each convention under which it is complete. ``unknown`` are the ops that make it incomplete
+    under this one; ``unweighed`` are those with unknown components to which only other conventions give a weight.
+    """
 
     name: str
     framework: str
@@ -56,6 +61,11 @@ class TraceResult:
     integer_ops: Mapping[str, int]
     totals: Mapping[str, int]
     notes: tuple[str, ...]
+    unweighed: tuple[Unknown, ...] = ()
+
+    def gaps(self, convention: Convention) -> tuple[Unknown, ...]:
+        """The ops that make the trace incomplete under this convention, which may be another one than the run's."""
+        return tuple(u for u in (*self.unknown, *self.unweighed) if convention.weighs(u.components))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add, attrgetter, index, sub
@@ -58,8 +58,22 @@ LARGEST: int = 10**1000
 _INTS = {int}
 
 
+PRODUCTS = ("mac", "accumulators")
+"""The components that only dot products have."""
+SINGLE = tuple(name for name in COMPONENTS if name not in PRODUCTS)
+"""The components that are single operations."""
+
+
 class UnknownWork(Exception):
-    """The work of this op is unknown: it has no formula, or its shapes are unknown. The message says which and why."""
+    """The work of this op is unknown: it has no formula, or its shapes are unknown. The message says which and why.
+
+    ``components`` names the unknown components, all of them unless some are known; ``known`` has the counts of the others.
+    """
+
+    def __init__(self, reason: str = "", components: Iterable[str] = COMPONENTS, known: Work = ZERO) -> None:
+        super().__init__(reason)
+        self.components = frozenset(components)
+        self.known = known
 
 
 class NoWork(ValueError):
@@ -103,6 +117,10 @@ class Formula(NamedTuple):
 
 
 _REGISTRY: dict[str, Formula] = {}
+_COMPLEX: dict[str, Formula] = {}
+"""Formulas of ops on complex numbers, whose real form has another."""
+_POINTWISE: set[str] = set()
+_OPAQUE: set[str] = set()
 
 Compute = Callable[[Op], Work]
 
@@ -129,10 +147,47 @@ def no_arithmetic(reason: str, *ops: str) -> None:
         _add(Formula(op, lambda _op: ZERO, reason, reason))
 
 
-def _add(entry: Formula) -> None:
-    if entry.op in _REGISTRY:
-        raise ValueError(f"op {entry.op!r} already has a work formula ({_REGISTRY[entry.op].source})")
-    _REGISTRY[entry.op] = entry
+def pointwise(*ops: str) -> None:
+    """Declare ops that compute each element of the result from the elements at its position: they have no multiply-adds."""
+    _POINTWISE.update(ops)
+
+
+def is_pointwise(op: str) -> bool:
+    """Whether an op was declared pointwise."""
+    return op in _POINTWISE
+
+
+def opaque(*ops: str) -> None:
+    """Declare ops that run code or graphs of their own: their dtypes do not tell whether they compute on floating numbers.
+
+    A name that ends with ``*`` stands for all ops whose names begin with the rest.
+    """
+    _OPAQUE.update(ops)
+
+
+def is_opaque(op: str) -> bool:
+    """Whether an op was declared opaque."""
+    return op in _OPAQUE or any(op.startswith(name[:-1]) for name in _OPAQUE if name.endswith("*"))
+
+
+def complex_formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
+    """Register ``compute`` for these ops where one of their tensors is complex; its counts are of real numbers.
+
+    Raises ValueError if one of them already has such a formula.
+    """
+
+    def register(compute: Compute) -> Compute:
+        for op in ops:
+            _add(Formula(op, compute, source), _COMPLEX)
+        return compute
+
+    return register
+
+
+def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
+    if entry.op in registry:
+        raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
+    registry[entry.op] = entry
 
 
 def substitute(entry: Formula) -> None:
@@ -154,6 +209,16 @@ def scoped() -> Iterator[None]:
 def find(op: str) -> Formula | None:
     """The formula registered for exactly this op name, or None."""
     return _REGISTRY.get(op)
+
+
+def find_complex(op: str) -> Formula | None:
+    """The formula for exactly this op on complex numbers, or None."""
+    return _COMPLEX.get(op)
+
+
+def registered_complex() -> dict[str, Formula]:
+    """A copy of the registry of formulas on complex numbers."""
+    return dict(_COMPLEX)
 
 
 def registered() -> dict[str, Formula]:

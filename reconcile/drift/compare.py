@@ -19,7 +19,7 @@ from ..engine.ledger import reconcile_ledger
 from ..engine.reconcile import Missing, across
 from ..engine.settle import Collected
 from ..engine.traces import differences
-from ..work import COMPONENTS, UnknownWork, Work, load, work_of
+from ..work import COMPONENTS, Work, known_part, load
 from .changes import Change, CounterDrift, Drift, TraceDrift
 from .match import Matched, match, of_ledger, of_trace
 from .rule_changes import basis, cause_changes
@@ -128,7 +128,7 @@ def _counter(old: Take, new: Take, convention: Convention) -> CounterDrift:
         renamed=_renamed(matched),
         notes=_about_the_run(was, now),
     )
-    why = _in_the_way(now.counter, old[1], new[1])
+    why = _in_the_way(now.counter, convention, old[1], new[1])
     return replace(drift, unknown=why) if why else _because(drift, old, new, convention)
 
 
@@ -156,7 +156,7 @@ def _only(residuals: tuple[Residual, ...], others: tuple[Residual, ...]) -> tupl
     return tuple(r for r in residuals if r not in others)
 
 
-def _in_the_way(counter: str, *traces: Trace | None) -> str:
+def _in_the_way(counter: str, convention: Convention, *traces: Trace | None) -> str:
     """Why a counter's causes cannot be derived; '' if they can."""
     if counter not in COUNTERS:
         return f"this version of reconcile has no rules for {counter}"
@@ -166,10 +166,9 @@ def _in_the_way(counter: str, *traces: Trace | None) -> str:
         for problem in trace.problems:
             return f"the {side} trace is incomplete: {problem.reason}"
         for op in trace.ops:
-            try:
-                work_of(op)
-            except UnknownWork as error:
-                return f"the {side} trace is incomplete: {error}"
+            part = known_part(op)
+            if convention.weighs(part.unknown):
+                return f"the {side} trace is incomplete: {part.reason}"
     return ""
 
 

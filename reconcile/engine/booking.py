@@ -46,10 +46,13 @@ def expected(item: Item, unit: str) -> int:
 
 
 def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
-    """The bookings that lead from the counter's work for one item to the work that ran; none for a gap."""
+    """The bookings that lead from the counter's work for one item to the work that ran; none for a gap, nor for what is
+    unknown and weighed: under that convention the trace is incomplete."""
     if item.gap:
         return []
     if item.cause is not None:
+        if convention.weighs(item.unknown):
+            return []
         return _whole(item, item.cause, unit, convention)
     sums: dict[Cause, int] = {}
 
@@ -58,8 +61,10 @@ def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
             sums[cause] = sums.get(cause, 0) + amount
 
     for name in ("mac", *PLAIN):
-        _component(item, name, scale(unit), convention, add)
-    add(Cause.FIRST_ADD, convention.accumulators * item.ran.accumulators * item.times)
+        if name not in item.unknown or not convention.weight(name):
+            _component(item, name, scale(unit), convention, add)
+    if "accumulators" not in item.unknown:
+        add(Cause.FIRST_ADD, convention.accumulators * item.ran.accumulators * item.times)
     return [Booking(cause, amount) for cause, amount in sums.items() if amount]
 
 

@@ -78,14 +78,18 @@ def to_the_work(row: LayerRow, counter: str) -> dict[str, int]:
 
 
 def differing_components(traces: Sequence[TraceResult]) -> list[tuple[str, str, list[int]]]:
-    """The components in which these traces differ, whatever the convention: layer, component, and the count of each trace."""
+    """The components in which these traces differ, whatever the convention: layer, component, and the count of each trace.
+
+    A component that is unknown in a layer of either is left out there.
+    """
+    unknown = {(u.layer, name) for trace in traces for u in (*trace.unknown, *trace.unweighed) for name in u.components}
     sums = [_work_by_layer(trace) for trace in traces]
     rows = []
     for layer in dict.fromkeys(layer for by_layer in sums for layer in by_layer):
         columns = [by_layer.get(layer, Work()) for by_layer in sums]
         for index, component in enumerate(COMPONENTS):
             counts = [tuple(work)[index] for work in columns]
-            if len(set(counts)) > 1:
+            if len(set(counts)) > 1 and (layer, component) not in unknown:
                 rows.append((layer, component, counts))
     return rows
 

@@ -66,7 +66,7 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
         present.add(row.phase)
     if present <= {FORWARD}:
         return None
-    holes = dict.fromkeys(unknown.layer for unknown in trace.unknown)
+    holes = dict.fromkeys(unknown.layer for unknown in trace.gaps(convention))
     rows = tuple(
         PhaseRow(layer, cells.get(layer, {}), layer not in holes)
         for layer in dict.fromkeys([*cells, *holes])
@@ -74,10 +74,10 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     )
     columns = tuple(phase for phase in PHASES if phase in present)
     sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
-    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, trace.complete))
+    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, not holes))
 
 
 def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
     """The trace's FLOPs by phase; empty if it has only the forward pass or the work of an op is unknown."""
     table = phase_table(trace, convention)
-    return {} if table is None or not trace.complete else dict(table.total.flops)
+    return dict(table.total.flops) if table is not None and table.total.known else {}

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Mapping
 
 from ..adapters import COUNTERS
-from ..adapters.counters.bridge import Item, make_item
+from ..adapters.counters.bridge import Item, known_work, make_item, unknown_of
 from ..adapters.counters.rulebook import NotCounted, RuleBook
 from ..core.causes import Cause
 from ..core.conventions import Convention
@@ -50,12 +50,10 @@ def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -
     counter = COUNTERS[proof.counter]
     module = importlib.import_module(f"{counter.module}.rules")
     counted = _counted(module.BOOK, proof, versions)
-    if not proof.times:
-        total = ZERO
-    elif proof.ops:
-        total = _sum(ops[f"{counter.framework}:{id}"] for id in proof.ops)
-    else:
-        total = _sum(proof.seen) * proof.times
+    ran: list[Op] = []
+    if proof.times:
+        ran = [ops[f"{counter.framework}:{id}"] for id in proof.ops] or list(proof.seen)
+    total = _sum(ran) * (1 if proof.ops else proof.times)
     if proof.only:
         total = Work(*(count if name in proof.only else 0 for name, count in total.items()))
     return make_item(
@@ -69,6 +67,7 @@ def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -
         times=proof.times,
         cause=proof.cause,
         repeat=proof.repeat,
+        unknown=unknown_of(ran),
     )
 
 
@@ -87,8 +86,14 @@ def _counted(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> W
 def _sum(ops: Iterable[Op]) -> Work:
     total = ZERO
     for op in ops:
-        total = total + work_of(op) * op.calls
+        total = total + _known(op) * op.calls
     return total
+
+
+def _known(op: Op) -> Work:
+    """The known part of one call's work; raises UnknownWork if there is none."""
+    work = known_work(op)
+    return work_of(op) if work is None else work
 
 
 def _per_call(total: Work, times: int) -> Work:
@@ -101,6 +106,6 @@ def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) 
     first = next(name for name in frameworks() if name in present)
     delta = 0
     for id in proof.ops:
-        count = getattr(work_of(ops[id]) * ops[id].calls, proof.component)
+        count = getattr(_known(ops[id]) * ops[id].calls, proof.component)
         delta += -count if id.startswith(f"{first}:") else count
     return convention.weight(proof.component) * delta

@@ -50,7 +50,9 @@ def reconcile(
     framework to every counter of the second.
     """
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
-    results = [trace_result(t, align, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces]
+    results = [
+        trace_result(t, align, convention, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces
+    ]
     known = {t.framework: t for t in results}
     bridged: dict[str, Reconciled] = {}
     ledger_results = []

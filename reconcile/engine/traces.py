@@ -10,9 +10,8 @@ from ..core.causes import Cause, State
 from ..core.conventions import Convention
 from ..core.records import Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
-from ..work import COMPONENTS, ZERO, UnknownWork, Work, find, is_integer_op, work_of
-
-MAC_COMPONENTS = ("mac", "accumulators")
+from ..core.work import PRODUCTS
+from ..work import COMPONENTS, ZERO, Work, find, is_integer_op, known_part
 
 
 def trace_name(framework: str) -> str:
@@ -20,8 +19,13 @@ def trace_name(framework: str) -> str:
     return f"trace@{framework}"
 
 
-def trace_result(trace: Trace, align: Alignment, conventions: Mapping[str, Convention]) -> TraceResult:
-    """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it."""
+def trace_result(
+    trace: Trace, align: Alignment, convention: Convention, conventions: Mapping[str, Convention]
+) -> TraceResult:
+    """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it.
+
+    An op with only some unknown components does so under the conventions that weigh one of them.
+    """
     rows: list[TraceRow] = []
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
     idle: Counter[str] = Counter()
@@ -29,31 +33,34 @@ def trace_result(trace: Trace, align: Alignment, conventions: Mapping[str, Conve
     total = ZERO
     for op in trace.ops:
         layer = align.layer(trace.framework, op.layer)
-        try:
-            work = work_of(op) * op.calls
-        except UnknownWork as error:
-            unknown.append(Unknown(layer, op.op, op.id, str(error)))
-            continue
+        part = known_part(op)
+        work = part.work * op.calls
+        if part.unknown:
+            unknown.append(Unknown(layer, op.op, op.id, part.reason, part.unknown))
         if work:
             rows.append(_row(op, layer, work))
             total = total + work
-        else:
+        elif not part.unknown:
             _classify(op, idle, integers)
-    complete = not unknown
+    gaps = frozenset[str]().union(*(u.components for u in unknown))
+    in_the_way = [u for u in unknown if convention.weighs(u.components)]
+    unweighed = [u for u in unknown if not convention.weighs(u.components)]
+    complete = not in_the_way
     return TraceResult(
         name=trace_name(trace.framework),
         framework=trace.framework,
         state=State.EXPLAINED if complete else State.UNEXPLAINED,
-        reason="" if complete else _incomplete(unknown),
+        reason="" if complete else _incomplete(in_the_way),
         complete=complete,
         device=trace.device,
         versions=trace.versions,
         rows=tuple(rows),
-        unknown=tuple(unknown),
+        unknown=tuple(in_the_way),
         no_arithmetic=dict(sorted(idle.items())),
         integer_ops=dict(sorted(integers.items())),
-        totals={name: c.flops(total) for name, c in conventions.items()} if complete else {},
-        notes=trace.notes,
+        totals={name: c.flops(total) for name, c in conventions.items() if not c.weighs(gaps)},
+        notes=(*trace.notes, *_elsewhere(unweighed, conventions)),
+        unweighed=tuple(unweighed),
     )
 
 
@@ -64,29 +71,40 @@ def _row(op: Op, layer: str, work: Work) -> TraceRow:
 def _classify(op: Op, idle: Counter[str], integers: Counter[str]) -> None:
     """Count an op without work: it never does arithmetic, or it computes on integers here."""
     entry = find(op.op)
-    if entry is not None and not entry.zero_reason and is_integer_op(op):
+    if (entry is None or not entry.zero_reason) and is_integer_op(op):
         integers[op.op] += op.calls
     else:
         idle[op.op] += op.calls
 
 
 def _incomplete(unknown: list[Unknown]) -> str:
+    return f"the trace is incomplete: {_first(unknown)}"
+
+
+def _elsewhere(unweighed: list[Unknown], conventions: Mapping[str, Convention]) -> tuple[str, ...]:
+    """A note that names the ops of which only other conventions count something that is unknown."""
+    names = [name for name, c in conventions.items() if any(c.weighs(u.components) for u in unweighed)]
+    return (f"under {', '.join(names)}, this trace is incomplete: {_first(unweighed)}",) if names else ()
+
+
+def _first(unknown: list[Unknown]) -> str:
+    """The first of these ops, its layer, the reason, and how many more there are."""
     first = unknown[0]
     more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     where = f" at layer {first.layer}" if first.layer else ""
-    return f"the trace is incomplete: {first.op}{where}: {first.reason}{more}"
+    return f"{first.op}{where}: {first.reason}{more}"
 
 
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
-    """FLOPs per layer of the pair; None if the work of one of its ops is unknown. Layers without work are left out."""
+    """FLOPs per layer of the pair; None if those of one of its ops are unknown. Layers without work are left out."""
     sums: dict[str, int | None] = {}
     for op in trace.ops:
         layer = align.layer(trace.framework, op.layer)
-        try:
-            flops = convention.flops(work_of(op)) * op.calls
-        except UnknownWork:
+        part = known_part(op)
+        if convention.weighs(part.unknown):
             sums[layer] = None
             continue
+        flops = convention.flops(part.work) * op.calls
         so_far = sums.get(layer, 0)
         if flops and so_far is not None:
             sums[layer] = so_far + flops
@@ -97,6 +115,7 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
     """Real differences from trace ``a`` to trace ``b``: per layer and component, with the ops that have it.
 
     A difference in multiply-adds is real-work-differs; one in other elementary operations alone is implementation-differs.
+    Both traces must be complete under the convention.
     """
     left, right = _by_layer(a, align), _by_layer(b, align)
     adjustments = []
@@ -106,7 +125,7 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
         for name in COMPONENTS:
             amount = convention.weight(name) * delta[name]
             if amount:
-                real = delta["mac"] and name in MAC_COMPONENTS
+                real = delta["mac"] and name in PRODUCTS
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
                 adjustments.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
     return tuple(adjustments)
@@ -115,7 +134,7 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
 def _by_layer(trace: Trace, align: Alignment) -> dict[str, dict[str, tuple[Op, Work]]]:
     by_layer: dict[str, dict[str, tuple[Op, Work]]] = {}
     for op in trace.ops:
-        work = work_of(op) * op.calls
+        work = known_part(op).work * op.calls
         if work:
             by_layer.setdefault(align.layer(trace.framework, op.layer), {})[op.id] = (op, work)
     return by_layer

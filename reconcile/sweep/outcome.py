@@ -44,8 +44,8 @@ def _trace(trace: TraceResult, convention: str) -> dict[str, Any]:
         "framework": trace.framework,
         "state": trace.state.value,
         "reason": trace.reason,
-        "work": trace.totals.get(convention) if trace.complete else None,
-        "totals": dict(trace.totals) if trace.complete else {},
+        "work": trace.totals.get(convention),
+        "totals": dict(trace.totals),
         "notes": list(trace.notes),
     }
 

@@ -1,19 +1,23 @@
 """Work formulas: ``work_of(op)`` gives the integer components of one call of one op record.
 
-One registry, exact op names; an op without a formula is unknown, never 0.
+One registry, exact op names; an op without a formula is unknown, never 0. Two rules hold for ops without a formula: an op
+that has tensors of integers and booleans only does no floating-point work, and a pointwise op has no multiply-adds, while its
+other components are unknown.
 """
 
 from __future__ import annotations
 
 import importlib
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import absolute
-from ..core.records import Op
+from ..core.records import POINTWISE, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
+    SINGLE,
     ZERO,
     Formula,
     NoWork,
@@ -21,12 +25,16 @@ from ..core.work import (
     Work,
     checked,
     find,
+    find_complex,
     formula,
+    is_opaque,
+    is_pointwise,
     known,
     no_arithmetic,
     numel,
     prod,
     registered,
+    registered_complex,
     scoped,
     substitute,
 )
@@ -52,12 +60,18 @@ def load() -> None:
 
 
 _FLOATING = ("float", "bfloat", "double", "half")
+_WHOLE = ("int", "uint", "bool")
 
 
 @lru_cache(maxsize=64)
 def is_floating(dtype: str) -> bool:
-    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too (and has no formula)."""
+    """Whether a dtype is float16/32/64, bfloat16 or float8_*; complex is floating too."""
     return dtype.startswith((*_FLOATING, "complex"))
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether a dtype is of complex numbers, whose ops have formulas of their own."""
+    return dtype.startswith("complex")
 
 
 def is_integer_op(op: Op) -> bool:
@@ -69,20 +83,45 @@ def is_integer_op(op: Op) -> bool:
     return bool(tensors) and not any(is_floating(t.dtype) for t in tensors)
 
 
+def is_whole(op: Op) -> bool:
+    """Whether every tensor of an op, of its inputs and its outputs, holds integers or booleans. False if it has none."""
+    tensors = (*op.inputs, *op.outputs)
+    return bool(tensors) and all(t.dtype.startswith(_WHOLE) for t in tensors)
+
+
+class Known(NamedTuple):
+    """The known part of an op's work: ``work`` is 0 in the components that are ``unknown``; ``reason`` says why they are."""
+
+    work: Work
+    unknown: frozenset[str] = frozenset()
+    reason: str = ""
+
+
+def known_part(op: Op) -> Known:
+    """As ``work_of``, but of an op whose work is unknown the components that are known."""
+    try:
+        return Known(work_of(op))
+    except UnknownWork as error:
+        return Known(error.known, error.components, str(error))
+
+
 def work_of(op: Op) -> Work:
     """Work of ONE call of ``op``. Integer bookkeeping is not floating-point work.
 
-    Raises UnknownWork for an op without a formula, unknown shapes, or complex arithmetic, and if a formula cannot read the
+    Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
     load()
-    entry = find(op.op)
+    entry, on_complex = find(op.op), any(is_complex(t.dtype) for t in (*op.inputs, *op.outputs))
+    known_real = entry is not None
+    if on_complex and not (entry and entry.zero_reason):
+        entry = find_complex(op.op)
     if entry is None:
-        raise UnknownWork(f"no work formula for {op.op}")
+        if is_whole(op) and not is_opaque(op.op):
+            return ZERO
+        raise _without_formula(op, f"no work formula for {op.op}" + (" on complex numbers" if known_real else ""))
     if entry.zero_reason or is_integer_op(op):
         return ZERO
-    if any(t.dtype.startswith("complex") for t in (*op.inputs, *op.outputs)):
-        raise UnknownWork(f"no work formula for {op.op} on complex numbers")
     try:
         return checked(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -93,23 +132,35 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
 
 
+def _without_formula(op: Op, reason: str) -> UnknownWork:
+    if is_pointwise(op.op) or op.attrs.get(POINTWISE) is True:
+        return UnknownWork(f"{reason}: it is pointwise, so it has no multiply-adds, and nothing else is known", SINGLE)
+    return UnknownWork(reason)
+
+
 __all__ = [
     "COMPONENTS",
     "ZERO",
     "Formula",
+    "Known",
     "NoWork",
     "UnknownWork",
     "Work",
     "checked",
     "find",
+    "find_complex",
     "formula",
+    "is_complex",
     "is_floating",
     "is_integer_op",
+    "is_whole",
     "known",
+    "known_part",
     "no_arithmetic",
     "numel",
     "prod",
     "registered",
+    "registered_complex",
     "scoped",
     "substitute",
     "work_of",

@@ -8,13 +8,19 @@ Shapes are torch's: inputs in schema order, without tensors that were not given;
 from __future__ import annotations
 
 from . import (  # noqa: F401
+    aten_complex,
+    aten_distances,
     aten_elementwise,
     aten_fused_gradients,
     aten_gradients,
     aten_layers,
+    aten_linalg,
     aten_losses,
     aten_moves,
+    aten_partly,
+    aten_pointwise,
     aten_products,
     aten_recurrent,
     aten_reductions,
+    aten_sampling,
 )

@@ -70,4 +70,7 @@ _list(
     """positive""",
 )
 _list("raises if a solver said that it failed", "_linalg_check_errors")
-_list("complex numbers read as pairs of real ones, or the other way round", "view_as_real view_as_complex")
+_list(
+    "complex numbers read as pairs of real ones, or the other way round",
+    "view_as_real view_as_complex complex imag _conj _neg_view",
+)

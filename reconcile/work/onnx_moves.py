@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.work import no_arithmetic
+from ..core.work import no_arithmetic, opaque
 
 
 def _list(reason: str, names: str) -> None:
@@ -27,3 +27,4 @@ _list(
     "random bits; a generator has no agreed count",
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",
 )
+opaque("com.microsoft.*")  # among them searches that hold a whole decoder, from integers to integers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.work import no_arithmetic
+from ..core.work import no_arithmetic, opaque
 
 
 def _list(reason: str, names: str) -> None:
@@ -74,3 +74,6 @@ _list(
     "keeps a value for a gradient, or says that there is none",
     "OptionalFromValue OptionalNone OptionalGetValue OptionalHasValue",
 )
+_CODE = """PyFunc PyFuncStateless EagerPyFunc For _While _If RemoteCall SymbolicGradient BatchFunction MapDefun OneShotIterator
+    RpcServerRegister Risc* Xla* _Xla* TPU* _TPU*"""
+opaque(*_CODE.split())

@@ -35,7 +35,8 @@ class TrainingRow:
     """One model's training step. ``at`` holds the settings of the step that differ from the pair's own; the counters ran
     PyTorch's side on ``device``.
 
-    ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete.  ``states`` maps a
+    ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete
+    under one of them.  ``states`` maps a
     convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
     """
 
@@ -81,7 +82,7 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]
         work={
             trace.framework: {convention.name: phases(trace, convention) for convention in SHOWN}
             for trace in shown.traces
-            if trace.complete
+            if all(convention.name in trace.totals for convention in SHOWN)
         },
         cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
         states={name: result.exit_code for name, result in results.items()},

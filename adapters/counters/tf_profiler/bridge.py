@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....core.causes import Cause
 from ....core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
 from ....work import ZERO, Work, is_integer_op
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
 from .rules import BOOK
 
@@ -80,6 +80,7 @@ def _of_op(
         ops=(op.id,),
         reason=missed.reason if missed else "",
         gap="" if work is not None or missed else f"the work of {op.id} is unknown",
+        unknown=unknown_of([op]),
     )
 
 

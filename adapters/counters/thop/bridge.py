@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....core.causes import Cause
 from ....core.records import ALIAS, Op, Sighting, Trace
 from ....work import ZERO, Work
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unmet
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import Rule, apply
 from .own import of_sightings
 from .rules import BOOK
@@ -121,7 +121,10 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
         counted = counted + part * sighting.op.calls
     ran, unknown = _sum(ops)
     alias = first.role == ALIAS
-    gap = "" if alias else f"the work of {unknown} is unknown" if unknown else _contradiction(sightings, ran, view)
+    gaps = unknown_of(ops)
+    gap = (
+        "" if alias else f"the work of {unknown} is unknown" if unknown else _contradiction(sightings, ran, gaps, view)
+    )
     item = make_item(
         None,
         rule,
@@ -137,14 +140,15 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
         ops=() if alias else tuple(op.id for op in ops),
         reason=missed.reason if missed else "",
         gap=gap,
+        unknown=gaps,
     )
     return replace(item, sightings=tuple(s.op for s in sightings))
 
 
-def _contradiction(sightings: list[Sighting], ran: Work, view: View) -> str:
+def _contradiction(sightings: list[Sighting], ran: Work, unknown: frozenset[str], view: View) -> str:
     """The contradiction if a module did other work under thop than in the trace; '' if there is none."""
     own = of_sightings([s.op for s in sightings])
-    if own is None or own == ran:
+    if own is None or not any(count for name, count in (ran - own).items() if name not in unknown):
         return ""
     op = sightings[0].op
     shapes = ", ".join(f"{s.op.calls} x on {s.op.inputs[0].shape if s.op.inputs else 'no tensor'}" for s in sightings)

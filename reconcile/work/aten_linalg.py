@@ -1,0 +1,101 @@
+"""ATen's linear algebra: direct factorisations and solutions, matrix by matrix.
+
+Whether a factorisation belongs to the convention `matmul`: it does not, see linalg.py. One that iterates until it converges, or
+whose reflections depend on the data, has no count, but has no products of matrices either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..core.records import Op
+from ..core.work import UnknownWork, Work, formula, prod
+from . import linalg
+from .shapes import attr, n_out, shape
+
+_LAPACK = "LAPACK working note 41; ATen native/BatchLinearAlgebra.cpp"
+
+
+def _square(op: Op, index: int = 0) -> tuple[int, int]:
+    """(matrices, n) of the square matrices that input ``index`` is. Raises UnknownWork for others."""
+    sizes = shape(op, index)
+    if len(sizes) < 2 or sizes[-1] != sizes[-2]:
+        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of square matrices")
+    return prod(sizes[:-2]), sizes[-1]
+
+
+def _each(work: Callable[[int], Work]) -> Callable[[Op], Work]:
+    """``work`` of n for each of the square matrices."""
+
+    def compute(op: Op) -> Work:
+        matrices, n = _square(op)
+        return work(n) * matrices
+
+    return compute
+
+
+for _names, _work, _routine in (
+    ("linalg_cholesky_ex linalg_cholesky cholesky", linalg.cholesky, "linalg.cholesky (POTRF)"),
+    ("cholesky_inverse", linalg.cholesky_inverse, "linalg.cholesky_inverse (POTRI)"),
+    ("_linalg_det linalg_det det", linalg.determinant, "linalg.determinant (GETRF)"),
+    ("_linalg_slogdet linalg_slogdet slogdet", linalg.log_determinant, "linalg.log_determinant (GETRF)"),
+    ("linalg_inv_ex linalg_inv inverse", lambda n: linalg.solve(n, n), "linalg.solve of the identity (GESV)"),
+):
+    formula(*(f"aten.{name}" for name in _names.split()), source=f"{_routine}: {_LAPACK}")(_each(_work))
+
+
+@formula(
+    "aten.linalg_lu_factor_ex",
+    "aten.linalg_lu_factor",
+    "aten.linalg_lu",
+    source=f"linalg.lu (GETRF): {_LAPACK}",
+)
+def _lu(op: Op) -> Work:
+    if not op.attrs.get("pivot", True):
+        raise UnknownWork(f"{op.op} without pivots, for which LAPACK has no routine")
+    *batch, m, n = _matrix(op)
+    return linalg.lu(m, n) * prod(batch)
+
+
+def _matrix(op: Op) -> tuple[int, ...]:
+    sizes = shape(op)
+    if len(sizes) < 2:
+        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of matrices")
+    return sizes
+
+
+@formula("aten._linalg_solve_ex", "aten.linalg_solve_ex", "aten.linalg_solve", source=f"linalg.solve (GESV): {_LAPACK}")
+def _solve(op: Op) -> Work:
+    # A (*, n, n), B (*, n, k), (*, k, n) if not left, or (*, n): every matrix is factorised once
+    matrices, n = _square(op)
+    return linalg.lu(n, n) * matrices + _by_columns(op, n, linalg.lu_solve)
+
+
+def _by_columns(op: Op, n: int, work: Callable[[int, int], Work]) -> Work:
+    """``work`` of n and of all the right-hand sides, as many as the solution has elements, by n."""
+    return work(n, n_out(op) // n if n else 0)
+
+
+@formula("aten.linalg_lu_solve", source=f"linalg.lu_solve (GETRS): {_LAPACK}")
+def _lu_solve(op: Op) -> Work:
+    return _by_columns(op, _square(op)[1], linalg.lu_solve)
+
+
+@formula("aten.linalg_solve_triangular", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
+def _solve_triangular(op: Op) -> Work:
+    # A (*, n, n), B (*, n, k) or (*, k, n)
+    unit = bool(op.attrs.get("unitriangular"))
+    return _by_columns(op, _square(op)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
+
+
+@formula("aten.triangular_solve", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
+def _triangular_solve(op: Op) -> Work:
+    # B (*, n, k), A (*, n, n)
+    unit = bool(attr(op, "unitriangular", False))
+    return _by_columns(op, _square(op, 1)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
+
+
+@formula("aten.cholesky_solve", source=f"linalg.cholesky_solve (POTRS): {_LAPACK}")
+def _cholesky_solve(op: Op) -> Work:
+    # B (*, n, k), L (*, n, n)
+    return _by_columns(op, _square(op, 1)[1], linalg.cholesky_solve)
