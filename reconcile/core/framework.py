@@ -31,6 +31,9 @@ class Framework(NamedTuple):
     training step is traced, ``aligned`` whether an author named its layers.  ``retraced`` says whether a trace whose process
     died is taken again, in another way.  ``backend`` is its name in Keras 3, '' for none.
 
+    ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
+    ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
+
     ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
     ``order`` sorts the options in ``--help``, the smallest first; the default comes last.
     """
@@ -52,6 +55,7 @@ class Framework(NamedTuple):
     aligned: bool = True
     retraced: bool = False
     backend: str = ""
+    libraries: Tuple[Tuple[str, str], ...] = ()
     folder: str = ""
     order: int = 100
 

@@ -6,7 +6,7 @@ import itertools
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -55,7 +55,7 @@ class Smallest:
     the configuration is, once a model has been made.
     """
 
-    fitting: dict[tuple[type, str], tuple[int, int]] = {}
+    fitting: ClassVar[dict[tuple[type, str], tuple[int, int]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -98,7 +98,7 @@ class Smallest:
         size = None
         try:
             with torch.device("meta"):
-                size = sum(p.numel() for p in self.model(configuration).parameters())  # type: ignore[call-arg,attr-defined]
+                size = sum(p.numel() for p in self.model(configuration).parameters())
         except ImportError:
             raise
         except Exception as error:  # some models compute while they are made
@@ -107,7 +107,7 @@ class Smallest:
         if size is not None and size > LARGEST:
             raise Unfit(f"it has {size:,} parameters even so")
         torch.manual_seed(0)
-        return self.model(configuration).eval()  # type: ignore[call-arg,attr-defined]
+        return self.model(configuration).eval()
 
     @staticmethod
     def _runs(model: Any, inputs: dict[str, Any], errors: list[Exception]) -> bool:
