@@ -1,6 +1,6 @@
 """Tensors and arguments of PyTorch calls as records. Python 3.6, torch 1.x and later."""
 
-from typing import Any, List
+from typing import Any, List, Optional
 
 import torch
 
@@ -28,6 +28,20 @@ def _shape(tensor):
     if len({part[1:] for part in parts}) != 1:
         return None
     return (sum(part[0] for part in parts),) + parts[0][1:]
+
+
+SPARSE = frozenset(
+    getattr(torch, "sparse_" + name) for name in ("coo", "csr", "csc", "bsr", "bsc") if hasattr(torch, "sparse_" + name)
+)
+
+
+def stored(tensor):
+    # type: (torch.Tensor) -> Optional[int]
+    """How many values a sparse tensor keeps; None of a dense one."""
+    if tensor.layout not in SPARSE:
+        return None
+    values = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+    return int(values.numel())
 
 
 def tensors_in(value):

@@ -7,17 +7,17 @@ a stand-in of the right shape takes the place of a fused call's result.
 
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import POINTWISE, Op, Problem, Tensor, Trace
+from ...core.records import POINTWISE, STORED, Op, Problem, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
-from .records import plain, tensor_record, tensors_in
+from .records import plain, stored, tensor_record, tensors_in
 from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
@@ -36,15 +36,19 @@ def dispatched(func, args, kwargs, out, id, layer):
     """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
     inputs = []  # type: List[Tensor]
     attrs = {}  # type: Dict[str, Any]
+    kept = []  # type: List[Optional[int]]
     for position, argument in enumerate(func._schema.arguments):
         given = position < len(args) or argument.name in kwargs
         value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
         found = tensors_in(value)
         if found:
             inputs.extend(tensor_record(t) for t in found)
+            kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
+    if any(count is not None for count in kept):
+        attrs[STORED] = kept
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)

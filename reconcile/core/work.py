@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import add, attrgetter, index, sub
 from typing import NamedTuple
 
@@ -117,8 +118,8 @@ class Formula(NamedTuple):
 
 
 _REGISTRY: dict[str, Formula] = {}
-_COMPLEX: dict[str, Formula] = {}
-"""Formulas of ops on complex numbers, whose real form has another."""
+_VARIANTS: dict[str, dict[str, Formula]] = {"complex": {}, "sparse": {}}
+"""Formulas of ops on complex numbers, and on sparse tensors, by kind."""
 _POINTWISE: set[str] = set()
 _OPAQUE: set[str] = set()
 
@@ -170,18 +171,23 @@ def is_opaque(op: str) -> bool:
     return op in _OPAQUE or any(op.startswith(name[:-1]) for name in _OPAQUE if name.endswith("*"))
 
 
-def complex_formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
-    """Register ``compute`` for these ops where one of their tensors is complex; its counts are of real numbers.
+def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Compute]:
+    """Register ``compute`` for these ops where one of their tensors is ``complex``, or ``sparse``: such a record is read by no
+    other formula. Complex ones count operations on real numbers.
 
-    Raises ValueError if one of them already has such a formula.
+    Raises ValueError if one of the ops already has such a formula.
     """
 
     def register(compute: Compute) -> Compute:
         for op in ops:
-            _add(Formula(op, compute, source), _COMPLEX)
+            _add(Formula(op, compute, source), _VARIANTS[kind])
         return compute
 
     return register
+
+
+complex_formula = partial(variant_formula, "complex")
+sparse_formula = partial(variant_formula, "sparse")
 
 
 def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
@@ -211,14 +217,14 @@ def find(op: str) -> Formula | None:
     return _REGISTRY.get(op)
 
 
-def find_complex(op: str) -> Formula | None:
-    """The formula for exactly this op on complex numbers, or None."""
-    return _COMPLEX.get(op)
+def find_variant(kind: str, op: str) -> Formula | None:
+    """The formula for exactly this op on complex numbers or sparse tensors, or None."""
+    return _VARIANTS[kind].get(op)
 
 
-def registered_complex() -> dict[str, Formula]:
-    """A copy of the registry of formulas on complex numbers."""
-    return dict(_COMPLEX)
+def registered_variants(kind: str) -> dict[str, Formula]:
+    """A copy of the registry of formulas on complex numbers or sparse tensors."""
+    return dict(_VARIANTS[kind])
 
 
 def registered() -> dict[str, Formula]:

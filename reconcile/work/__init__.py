@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import absolute
-from ..core.records import POINTWISE, Op
+from ..core.records import POINTWISE, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -25,7 +25,7 @@ from ..core.work import (
     Work,
     checked,
     find,
-    find_complex,
+    find_variant,
     formula,
     is_opaque,
     is_pointwise,
@@ -34,7 +34,7 @@ from ..core.work import (
     numel,
     prod,
     registered,
-    registered_complex,
+    registered_variants,
     scoped,
     substitute,
 )
@@ -112,14 +112,14 @@ def work_of(op: Op) -> Work:
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
     load()
-    entry, on_complex = find(op.op), any(is_complex(t.dtype) for t in (*op.inputs, *op.outputs))
-    known_real = entry is not None
-    if on_complex and not (entry and entry.zero_reason):
-        entry = find_complex(op.op)
+    entry, kind = find(op.op), _kind(op)
+    known_otherwise = entry is not None
+    if kind and not (entry and (entry.zero_reason or (kind == "sparse" and not op.op.startswith("aten.")))):
+        entry = find_variant(kind, op.op)
     if entry is None:
         if is_whole(op) and not is_opaque(op.op):
             return ZERO
-        raise _without_formula(op, f"no work formula for {op.op}" + (" on complex numbers" if known_real else ""))
+        raise _without_formula(op, f"no work formula for {op.op}" + (_ON[kind] if known_otherwise else ""))
     if entry.zero_reason or is_integer_op(op):
         return ZERO
     try:
@@ -130,6 +130,16 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+
+
+_ON = {"": "", "complex": " on complex numbers", "sparse": " on sparse tensors"}
+
+
+def _kind(op: Op) -> str:
+    """Which formulas read this record: those of sparse tensors, those of complex numbers, or the others."""
+    if STORED in op.attrs:
+        return "sparse"
+    return "complex" if any(is_complex(t.dtype) for t in (*op.inputs, *op.outputs)) else ""
 
 
 def _without_formula(op: Op, reason: str) -> UnknownWork:
@@ -148,7 +158,7 @@ __all__ = [
     "Work",
     "checked",
     "find",
-    "find_complex",
+    "find_variant",
     "formula",
     "is_complex",
     "is_floating",
@@ -160,7 +170,7 @@ __all__ = [
     "numel",
     "prod",
     "registered",
-    "registered_complex",
+    "registered_variants",
     "scoped",
     "substitute",
     "work_of",

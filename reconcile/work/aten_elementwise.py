@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, formula
+from ..core.work import SINGLE, UnknownWork, Work, formula
 from . import elementwise
-from .elementwise import ADD, CMP, MUL
+from .elementwise import ADD, CMP, DIV, MUL
 from .shapes import attr, n_in, n_out, shape
 
 _KERNELS = "ATen native/cpu/UnaryOpsKernel.cpp, BinaryOpsKernel.cpp"
@@ -174,6 +174,39 @@ def _scatter(op: Op) -> Work:
 def _index_put(op: Op) -> Work:
     values = n_in(op, len(op.inputs) - 1)
     return ADD * values if op.attrs.get("accumulate") else Work()
+
+
+@formula(
+    "aten.scatter_reduce",
+    "aten.index_reduce",
+    source="one step per value; of a mean the number of values, too, and a division: native/TensorAdvancedIndexing.cpp",
+)
+def _reduced_by_index(op: Op) -> Work:
+    # self, index, source: every index takes one value, which index_reduce takes by whole rows
+    values, kind = n_in(op, 1 if op.op == "aten.scatter_reduce" else 2), str(attr(op, "reduce"))
+    if kind == "mean":
+        return ADD * (2 * values) + (CMP + DIV) * n_out(op)
+    step = {"sum": ADD, "prod": MUL, "amax": CMP, "amin": CMP}.get(kind)
+    if step is None:
+        raise UnknownWork(f"{op.op} with reduce={kind!r}")
+    return step * values
+
+
+@formula("aten.segment_reduce", source="N - O steps, of a mean O divisions: ATen native/SegmentReduce.cpp")
+def _segment_reduce(op: Op) -> Work:
+    n, out, kind = n_in(op), n_out(op), str(attr(op, "reduce"))
+    step = {"sum": ADD, "mean": ADD, "prod": MUL, "max": CMP, "min": CMP}.get(kind)
+    if step is None or op.attrs.get("initial") is not None:
+        raise UnknownWork(f"{op.op} with reduce={kind!r} and initial={op.attrs.get('initial')!r}", SINGLE)
+    return elementwise.reduction(n, out, step) + Work(div=out if kind == "mean" else 0)
+
+
+@formula(
+    "aten.hann_window", "aten.hamming_window", source="a - b cos(i c): native/TensorFactories.cpp (hamming_window)"
+)
+def _window(op: Op) -> Work:
+    # a periodic one, which is the default, computes one element more
+    return (MUL * 2 + ADD + elementwise.SPECIAL) * (n_out(op) + bool(op.attrs.get("periodic", True)))
 
 
 @formula("aten.col2im", source="each column element added to the zeroed image: ATen native/Col2Im.cpp")

@@ -29,6 +29,12 @@ def _safe_softmax(op: Op) -> Work:
     return normalization.safe_softmax(*_rows(op))
 
 
+@formula("aten._masked_softmax", source="normalization.softmax, dense: ATen native/cpu/SoftMaxKernel.cpp")
+def _masked_softmax(op: Op) -> Work:
+    dim = op.attrs.get("dim")
+    return normalization.softmax(*_rows(op if dim is not None else op._replace(attrs={**op.attrs, "dim": -1})))
+
+
 @formula("aten.log_softmax", "aten._log_softmax", source="normalization.log_softmax: ATen native/cpu/SoftMaxKernel.cpp")
 def _log_softmax(op: Op) -> Work:
     return normalization.log_softmax(*_rows(op))

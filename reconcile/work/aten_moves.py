@@ -16,7 +16,19 @@ _list(
     swapaxes swapdims t tensor_split transpose unbind unflatten unfold unsafe_chunk unsafe_split
     unsafe_split_with_sizes unsqueeze view view_as _reshape_alias _unsafe_view lift lift_fresh adjoint hsplit vsplit
     dsplit atleast_1d atleast_2d atleast_3d requires_grad conj resolve_conj resolve_neg _reshape_copy view_copy
-    expand_copy""",
+    expand_copy _nested_view_from_buffer _nested_view_from_jagged _nested_get_values _nested_get_offsets
+    _nested_get_lengths _nested_get_ragged_idx _nested_get_min_seqlen _nested_get_max_seqlen
+    _nested_get_jagged_dummy""",
+)
+_list(
+    "reads or wraps the indices and values of a sparse tensor",
+    """_indices indices _values values _nnz sparse_dim _dimI dense_dim _dimV is_coalesced _coalesced crow_indices
+    col_indices ccol_indices row_indices sparse_mask sparse_resize sparse_resize_and_clear _sparse_coo_tensor_unsafe
+    _sparse_coo_tensor_with_dims _sparse_coo_tensor_with_dims_and_tensors sparse_coo_tensor _sparse_csr_tensor_unsafe
+    _sparse_csc_tensor_unsafe _sparse_compressed_tensor_unsafe sparse_csr_tensor sparse_csc_tensor
+    sparse_compressed_tensor _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args
+    _validate_sparse_compressed_tensor_args _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo
+    _to_sparse to_sparse _to_sparse_csr to_sparse_csr _to_sparse_csc to_sparse_csc""",
 )
 _list(
     "copies or moves values",
@@ -25,12 +37,16 @@ _list(
     native_channel_shuffle constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
     replication_pad2d replication_pad3d im2col meshgrid block_diag _pad_packed_sequence _pack_padded_sequence
     pad_sequence select_scatter slice_scatter diagonal_scatter diag diag_embed _copy_from _copy_from_and_resize
-    to_mkldnn to_dense max_unpool2d max_unpool3d lift_fresh_copy _nested_tensor_from_mask to_padded_tensor""",
+    to_mkldnn to_dense _to_dense max_unpool2d max_unpool3d lift_fresh_copy _nested_tensor_from_mask to_padded_tensor
+    nested_to_padded_tensor _nested_from_padded _nested_from_padded_and_nested_example _nested_tensor_from_tensor_list
+    _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward _chunk_cat lu_unpack split_copy unbind_copy
+    split_with_sizes_copy select_copy slice_copy squeeze_copy transpose_copy t_copy unsqueeze_copy view_as_real_copy
+    view_as_complex_copy _spdiags""",
 )
 _list(
     "looks values up by index; no arithmetic on the values",
     """embedding gather take take_along_dim index index_select masked_select _unsafe_index index_copy masked_scatter
-    nonzero argwhere one_hot""",
+    nonzero nonzero_static argwhere one_hot""",
 )
 _list(
     "selects between values by a mask that exists already",
@@ -63,7 +79,7 @@ _list(
 _list(
     "logic on booleans and bits",
     """any all bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __and__ __or__
-    __xor__ __lshift__ __rshift__ isin bincount""",
+    __xor__ __lshift__ __rshift__ isin bincount _is_all_true _is_any_true""",
 )
 _list(
     "identity: the values pass unchanged",

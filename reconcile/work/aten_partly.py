@@ -37,3 +37,21 @@ _list(
     """linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_lstsq linalg_ldl_factor_ex linalg_ldl_factor
     linalg_ldl_solve""",
 )
+_list(
+    "how often elements are compared depends on the data (ATen native/Sorting.cpp, native/Unique.cpp, native/Histogram.cpp)",
+    """nanmedian mode unique_dim unique_consecutive histogram histogramdd _histogramdd_from_bin_cts
+    _histogramdd_from_bin_tensors _histogramdd_bin_edges""",
+)
+_list(
+    "only what the values ask for is computed (ATen native/Embedding.cpp, native/LossCTC.cpp, native/SegmentReduce.cpp)",
+    """renorm embedding_renorm _ctc_loss _ctc_loss_backward ctc_loss _segment_reduce_backward _coalesce coalesce""",
+)
+_list(
+    "its operations on single elements have no formula here",
+    """logcumsumexp _logcumsumexp kaiser_window bartlett_window blackman_window multi_margin_loss
+    multi_margin_loss_backward multilabel_margin_loss_forward multilabel_margin_loss_backward quantize_per_tensor
+    quantize_per_tensor_dynamic quantize_per_channel dequantize fake_quantize_per_tensor_affine_cachemask
+    fake_quantize_per_channel_affine_cachemask _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
+    _fake_quantize_learnable_per_tensor_affine _fake_quantize_learnable_per_channel_affine
+    fused_moving_avg_obs_fake_quant _fused_moving_avg_obs_fq_helper""",
+)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..core.records import Op
 from ..core.work import UnknownWork, Work, formula, prod
-from . import elementwise, normalization, ordering
+from . import elementwise, normalization
 from .elementwise import ADD, CMP, MUL
-from .shapes import attr, n_in, n_out, out_shape, shape
+from .shapes import n_in, n_out, shape
 
 
 @formula("aten.sum", "aten.nansum", source="N - O adds: ATen native/cpu/SumKernel.cpp")
@@ -47,19 +47,6 @@ def _extremum(op: Op) -> Work:
 )
 def _max(op: Op) -> Work:
     return CMP * n_out(op) if len(op.inputs) == 2 else elementwise.reduction(n_in(op), n_out(op), CMP)
-
-
-@formula(
-    "aten.topk",
-    "aten.sort",
-    "aten.argsort",
-    source="ordering.largest, one definition whatever the data: ATen native/TopKImpl.h, native/Sorting.cpp",
-)
-def _ordering(op: Op) -> Work:
-    # sort keeps all n of the dimension; a scalar is one row of one
-    sizes, dim = shape(op), attr(op, "dim", -1)
-    n = sizes[dim] if sizes else 1
-    return ordering.largest(n_in(op) // n if n else 0, n, out_shape(op)[dim] if sizes else 1)
 
 
 @formula("aten.mean", source="sum, then one division per output: ATen native/ReduceOps.cpp")

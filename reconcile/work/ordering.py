@@ -24,6 +24,24 @@ def largest(rows: int, n: int, k: int) -> Work:
     return Work(cmp=rows * (n - k + _logarithms(n) - _logarithms(n - k + 1)))
 
 
+def kth(rows: int, n: int, k: int) -> Work:
+    """The k-th of n in each row: the last of the k largest, or of the k smallest, in order, whichever are fewer."""
+    return largest(rows, n, min(k, n + 1 - k))
+
+
+def searched(values: int, n: int) -> Work:
+    """The place of each value among n in order: cmp ceil(lg (n + 1)), the longest way of a binary search.
+
+    Source: Knuth, The Art of Computer Programming, volume 3, section 6.2.1.
+    """
+    return Work(cmp=values * n.bit_length())
+
+
+def distinct(n: int) -> Work:
+    """The distinct ones of n: a sort, and each compared with the one before it."""
+    return largest(1, n, n) + Work(cmp=max(n - 1, 0))
+
+
 def _logarithms(n: int) -> int:
     """The sum of ceil(lg j) over 1 <= j <= n."""
     bits = (n - 1).bit_length()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, load, registered, registered_complex, work_of  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, Work, load, registered, registered_variants, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
 from tests.work.counting import Accumulator, Num, Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -182,6 +182,6 @@ def test_other_functions_of_complex_numbers_are_unknown():
 
 def test_an_op_on_complex_numbers_alone_has_no_real_form():
     """Those of both kinds are real ops; a name that no framework has would never be found."""
-    alone = sorted(set(registered_complex()) - set(registered()))
+    alone = sorted(set(registered_variants("complex")) - set(registered()))
     assert alone == ["aten.angle", "aten.polar"]
-    assert [name for name in registered_complex() if not hasattr(torch.ops.aten, name[5:])] == []
+    assert [name for name in registered_variants("complex") if not hasattr(torch.ops.aten, name[5:])] == []

@@ -87,3 +87,46 @@ def test_records_of_both_frameworks():
     assert work_of(make("aten.sort", [()], [(), ()], dim=-1)) == Work()
     assert work_of(make("aten.topk", [(0, 4)], [(0, 2), (0, 2)], k=2, dim=-1)) == Work()
     assert work_of(make("aten.topk", [(4, 0)], [(4, 0), (4, 0)], k=0, dim=-1)) == Work()
+
+
+def _search(sorted_, value):
+    """A binary search; how many comparisons it took, and the place."""
+    low, high, compared = 0, len(sorted_), 0
+    while low < high:
+        middle = (low + high) // 2
+        compared += 1
+        low, high = (middle + 1, high) if sorted_[middle] < value else (low, middle)
+    return compared, low
+
+
+@pytest.mark.parametrize("n", range(9))
+def test_the_longest_of_all_searches(n):
+    values = [x / 2 for x in range(-1, 2 * n + 1)]
+    found = [_search(list(range(n)), value) for value in values]
+    assert [place for _, place in found] == [sum(i < value for i in range(n)) for value in values]
+    assert ordering.searched(1, n) == Work(cmp=max(compared for compared, _ in found))
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_one_in_the_middle_is_the_last_of_a_tournament_from_the_nearer_end(n):
+    for numbers in itertools.permutations(range(n)):
+        for k in range(1, n + 1):
+            backwards = k > n + 1 - k
+            tournament = Tournament([-x for x in numbers] if not backwards else numbers)
+            rounds = min(k, n + 1 - k)
+            last = [tournament.take(again=place < rounds - 1) for place in range(rounds)][-1]
+            assert abs(last) == sorted(numbers)[k - 1]
+            assert ordering.kth(1, n, k) == Work(cmp=tournament.played)
+
+
+def test_records_that_select_and_search():
+    assert work_of(make("aten.kthvalue", [(2, 9, 3)], [(2, 3), (2, 3)], k=7, dim=1)) == ordering.largest(6, 9, 3)
+    assert work_of(make("aten.median", [(4, 5)], [()])) == ordering.largest(1, 20, 10)
+    assert work_of(make("aten.median", [(4, 5)], [(4,), (4,)], dim=-1)) == ordering.largest(4, 5, 3)
+    assert work_of(make("aten.msort", [(9, 4)], [(9, 4)])) == ordering.largest(4, 9, 9)
+    assert work_of(make("aten.searchsorted", [(2, 7), (2, 5)], [(2, 5)])) == Work(cmp=10 * 3)
+    assert work_of(make("aten.bucketize", [(2, 5), (8,)], [(2, 5)])) == Work(cmp=10 * 4)
+    assert work_of(make("aten.bucketize", [(8,)], [()], self=0.5)) == Work(cmp=4)
+    assert work_of(make("aten._unique2", [(2, 4)], [(6,), (8,), (6,)])) == ordering.largest(1, 8, 8) + Work(cmp=7)
+    assert work_of(make("aten.cummax", [(4, 5)], [(4, 5), (4, 5)], dim=1)) == Work(cmp=4 * 4)
+    assert work_of(make("aten.count_nonzero", [(4, 5)], [()])) == Work(cmp=20)

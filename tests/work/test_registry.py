@@ -11,6 +11,7 @@ from tests.work.records_by_hand import make
 
 load()
 FORMULAS = registered()
+TORCH = ("aten.", "higher_order.", "quantized.", "torchvision.")
 
 
 def test_every_formula_has_a_source_and_an_exact_name():
@@ -18,7 +19,7 @@ def test_every_formula_has_a_source_and_an_exact_name():
     for name, entry in FORMULAS.items():
         assert entry.op == name
         assert len(entry.source) > 10, name
-        assert name.startswith(("aten.", "onnx.", "higher_order.")) or name.isidentifier(), name
+        assert name.startswith(TORCH + ("onnx.",)) or name.isidentifier(), name
         assert not name.startswith("aten.") or not name.endswith("_") or name.endswith("__"), name
 
 
@@ -31,10 +32,11 @@ def test_torch_and_tensorflow_know_the_names():
     whole = ("gru", "lstm", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention")
     known |= {f"{name}_backward" for name in whole if name in known}
     unknown = sorted(n for n in FORMULAS if n.startswith("aten.") and n[5:].rstrip("_") not in known)
+    unknown += [n for n in FORMULAS if n.startswith("quantized.") and not hasattr(torch.ops.quantized, n[10:])]
     unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
-    missing = {n for n in FORMULAS if not n.startswith(("aten.", "onnx.", "higher_order.")) and n not in defs}
+    missing = {n for n in FORMULAS if not n.startswith(TORCH + ("onnx.",)) and n not in defs}
     assert [name for name in sorted(missing) if not _op_def(name)] == []
 
 

@@ -1,0 +1,103 @@
+"""Sparse products: one multiply-add per stored value and column, counted while a loop multiplies; records are PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from reconcile.core.records import STORED, Tensor  # noqa: E402
+from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_variants, work_of  # noqa: E402
+from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
+from tests.work.counting import Accumulator, Tally  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
+from tests.work.torch_records import record  # noqa: E402
+
+load()
+pytestmark = [pytest.mark.filterwarnings("ignore:Sparse "), pytest.mark.filterwarnings("ignore:torch.sparse")]
+PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=6)
+
+
+def matrix(places):
+    """3 x 4, with a value at each place; a place that is named twice has two."""
+    return torch.sparse_coo_tensor(torch.tensor(places).T, torch.arange(1.0, len(places) + 1).double(), (3, 4))
+
+
+def multiplied(tally, places, dense):
+    """Each stored value times its row of ``dense``, onto the result: the first product onto each is not saved where
+    there are more results than products."""
+    columns = dense.shape[1]
+    products = len(places) * columns
+    grid = {index: Accumulator(tally, counted=i < products) for i, index in enumerate(np.ndindex(3, columns))}
+    for number, (row, column) in enumerate(places):
+        value = tally.array([number + 1.0])[0]
+        for c in range(columns):
+            grid[row, c].mac(value, dense[column, c])
+    return np.array([[grid[r, c].value for c in range(columns)] for r in range(3)])
+
+
+@RELAXED
+@given(places=PLACES, columns=SMALL)
+def test_a_sparse_matrix_times_a_dense_one(places, columns):
+    a, x = matrix(places), data(4, columns)
+    tally = Tally()
+    expected = torch.from_numpy(x)
+    np.testing.assert_allclose(multiplied(tally, places, tally.array(x)), a.to_dense() @ expected)
+    (op,) = record(torch.mm, a, expected)
+    assert work_of(op) == tally.work()
+    op = record(torch.sparse.mm, a, expected)[-1]
+    assert (op.op, work_of(op)) == ("aten._sparse_addmm", tally.work())
+    added = record(torch.sparse.addmm, torch.ones(3, columns).double(), a, expected)[-1]
+    assert work_of(added) == tally.work() + Work(add=3 * columns)
+    kept = len(set(places))  # compressed ones keep one value per place
+    (op,) = record(torch.mm, a.coalesce().to_sparse_csr(), expected)
+    assert work_of(op).mac == kept * columns
+    op = record(torch.mm, expected.T, a.T)[-1]
+    assert work_of(op) == tally.work()
+    op = record(torch.mv, a, expected[:, 0])[-1]
+    assert work_of(op) == work_of(record(torch.mm, a, expected[:, :1])[-1])
+
+
+def test_a_product_sampled_at_places():
+    a = matrix([(0, 1), (2, 3)]).coalesce().to_sparse_csr()
+    (op,) = record(torch.sparse.sampled_addmm, a, torch.ones(3, 5).double(), torch.ones(5, 4).double())
+    assert work_of(op) == Work(mac=2 * 5, accumulators=2, add=2)
+
+
+def test_functions_of_the_stored_values():
+    a = matrix([(0, 1), (2, 3), (2, 3)])
+    for function, each in ((torch.relu, Work(cmp=1)), (torch.tanh, Work(special=1)), (lambda t: t * 2, Work(mul=1))):
+        (op,) = record(function, a.coalesce())
+        assert work_of(op) == each * 2
+    (op,) = [op for op in record(torch.mul, a, a) if op.op == "aten.mul"]
+    assert known_part(op).unknown == frozenset(SINGLE)
+
+
+def test_moving_values_is_free_and_the_rest_has_no_products():
+    a = matrix([(0, 1), (2, 3), (2, 3)])
+    assert sum((work_of(op) for op in record(lambda: (a.t(), a.to_dense(), a._values()))), ZERO) == ZERO
+    for function in (lambda: torch.sparse.softmax(a, 1), lambda: torch.sparse.sum(a, 1), lambda: a.coalesce()):
+        unknown = frozenset().union(*(known_part(op).unknown for op in record(function)))
+        assert unknown == frozenset(SINGLE)
+
+
+def test_what_the_record_does_not_say_is_unknown():
+    shapes = [(3, 4), (4, 2)]
+    with pytest.raises(UnknownWork, match="which of their values meet"):
+        work_of(make("aten.mm", shapes, [(3, 2)], **{STORED: [2, 3]}))
+    with pytest.raises(UnknownWork, match="not a count for each"):
+        work_of(make("aten.mm", shapes, [(3, 2)], **{STORED: [2]}))
+    with pytest.raises(UnknownWork, match="on sparse tensors"):
+        work_of(make("aten.layer_norm", [(3, 4)], [(3, 4)], **{STORED: [2], "normalized_shape": [4]}))
+    with pytest.raises(UnknownWork, match="not fully known"):
+        work_of(
+            make(
+                "aten.mm", [Tensor((None, 4), "float32"), (4, 2)], [Tensor((None, 2), "float32")], **{STORED: [2, None]}
+            )
+        )
+    assert STORED not in make("aten.mm", shapes, [(3, 2)]).attrs
+    assert [name for name in registered_variants("sparse") if not hasattr(torch.ops.aten, name[5:])] == []
