@@ -90,17 +90,22 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pass", dest="pass_", default="forward")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--most", type=int, help="How many models, drawn by chance.")
     parser.add_argument("--only", nargs="*", default=())
     asked = parser.parse_args(arguments)
     chosen = [c for c in listing.cells_of(asked.library) if not asked.only or c.name.rpartition(".")[2] in asked.only]
     manner = cells.manner_of({"pass_": asked.pass_}, ())
-    requests = [cells.request_of(c, manner, ()) for c in chosen]
     where = {c.name: c.factories["torch"] for c in chosen}
+    requests = [cells.request_of(c, manner, ()) for c in chosen]
+    requests = sorted(requests, key=lambda request: request["key"])[: asked.most]  # in no order: any number is a sample
     atomic.prepare(asked.out)
     command = f"reconcile sweep {asked.library}" + (f" --pass {asked.pass_}" if asked.pass_ != "forward" else "")
 
+    share = f"{len(requests)} of {len(chosen)} architectures, drawn by chance.\n" if len(requests) < len(chosen) else ""
+
     def pages(finished: list[engine.Finished]) -> None:
-        texts = {"README": page.to_markdown(finished, command, False), "sweep": page.to_csv(finished)}
+        finished = sorted(finished, key=lambda one: one.name)
+        texts = {"README": page.to_markdown(finished, command, False) + share, "sweep": page.to_csv(finished)}
         store.write_pages(asked.out, {**texts, "costs": page.costs(finished)})
 
     context = multiprocessing.get_context("fork")

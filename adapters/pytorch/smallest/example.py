@@ -92,7 +92,7 @@ def patches(configuration: Any) -> tuple[Any, Any]:
 def _images(c: Any) -> list[Any]:
     frames = number(c, "num_frames", default=8) if read(c, "num_frames", "tubelet_size") else 0
     videos = [image(c, frames)] if frames else []
-    return [*videos, image(c), image(c, side=64), image(c, 1), image(c, 2), image(c, side=224)]
+    return [*videos, image(c), image(c, side=64), image(c, 1), image(c, 2), image(c, side=224), patches(c)[0]]
 
 
 def _videos(c: Any) -> list[Any]:
@@ -101,8 +101,8 @@ def _videos(c: Any) -> list[Any]:
 
 def _spectra(c: Any) -> list[Any]:
     names = (
-        "num_mel_bins", "n_mels", "input_feat_per_channel", "feature_size", "input_dim", "mel_bins", "audio_num_mel_bins",
-        "num_mel_channels", "mel_dim", "spectrogram_bins",
+        "feature_projection_input_dim", "num_mel_bins", "n_mels", "input_feat_per_channel", "feature_size", "input_dim",
+        "mel_bins", "audio_num_mel_bins", "num_mel_channels", "mel_dim", "spectrogram_bins",
     )  # fmt: skip
     bins = number(c, *names, default=80)
     steps = 2 * number(c, "max_source_positions", default=SPECTRUM // 2)
@@ -152,6 +152,8 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "grid_thw": lambda c: [patches(c)[1]],
     "inputs_embeds": _hidden,
     "hidden_states": _hidden,
+    "query_embeds": _hidden,
+    "latents": lambda c: [*_hidden(c), *(value.transpose(-1, -2) for value in _hidden(c))],
 }
 """What a parameter of ``forward`` can be given, by its name."""
 
@@ -175,8 +177,9 @@ def examples(model: Any) -> Iterator[dict[str, Any]]:
         for values in itertools.islice(itertools.product(*options), 12):
             given = dict(zip(names, values, strict=True))
             yield from ({**beside, **given}, given) if beside else (given,)
-    with contextlib.suppress(Exception):
-        yield dict(model.dummy_inputs)
+    if not set(CANDIDATES) & set(parameters):
+        with contextlib.suppress(Exception):
+            yield dict(model.dummy_inputs)
 
 
 def _sets(main: str, parameters: Mapping[str, Any], required: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -211,6 +214,8 @@ def _illustrated(model: Any, parameters: Mapping[str, Any]) -> Iterator[dict[str
             except Exception:  # an image of another form is tried next
                 continue
             text = torch.cat([text[:, :4], placeholders, text[:, 4:]], 1)
+            if "mm_token_type_ids" in parameters:
+                given["mm_token_type_ids"] = (text == int(token)).long()
         yield {"input_ids": text, **given}
 
 

@@ -19,8 +19,9 @@ class Rung:
     """How far a configuration is shrunk.
 
     ``widths``: every width becomes the same (EQUAL), is divided so that their ratios stay (SCALED), or stays (KEPT).
-    ``divisor`` divides the size of an attention head if widths are scaled. ``image`` and ``vocabulary`` are sizes, 0 for the
-    default ones; ``filled`` gives a value to sizes that the default configuration leaves open; ``layers`` is how many are left.
+    ``divisor`` divides the size of an attention head if widths are scaled, and ``size`` multiplies widths that are the same.
+    ``image`` and ``vocabulary`` are sizes, 0 for the default ones. ``filled`` gives a value to sizes that the default
+    configuration leaves open, and ``layers`` is how many are left.
     """
 
     widths: str
@@ -29,14 +30,17 @@ class Rung:
     vocabulary: int = 0
     filled: bool = False
     layers: int = 2
+    size: int = 1
 
 
 RUNGS = (
     Rung(EQUAL, image=64, vocabulary=128),
     Rung(EQUAL, image=64, vocabulary=128, filled=True),
+    Rung(EQUAL, image=64, vocabulary=128, filled=True, size=8),
     Rung(EQUAL),
     Rung(SCALED, divisor=4, image=64, vocabulary=128),
     Rung(SCALED, divisor=4),
+    Rung(SCALED, image=64, vocabulary=128, filled=True),
     Rung(SCALED, layers=6),
     Rung(KEPT),
 )
@@ -122,7 +126,7 @@ def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict
             changes[name] = type(value)(_sequence(name, value, rung, lengths, shared))
         elif is_integer(value):
             changes[name] = _integer(name, value, rung, heads, shared)
-        elif value is None and rung.filled and (size := _open(name, values, heads)):
+        elif value is None and rung.filled and (size := _open(name, values, rung, heads)):
             changes[name] = size
     return {name: value for name, value in changes.items() if is_configuration(value) or value != values[name]}
 
@@ -171,7 +175,7 @@ def _sequence(name: str, value: Sequence[Any], rung: Rung, lengths: Mapping[int,
     elif min(value) < HEAD:
         yield from value
     else:
-        yield from (WIDTH if rung.widths == EQUAL else max(1, item // (2 * rung.divisor)) for item in value)
+        yield from (WIDTH * rung.size if rung.widths == EQUAL else max(1, item // (2 * rung.divisor)) for item in value)
 
 
 def _integer(name: str, value: int, rung: Rung, heads: int, shared: Shared) -> int:
@@ -191,19 +195,19 @@ def _integer(name: str, value: int, rung: Rung, heads: int, shared: Shared) -> i
         return min(value, rung.image) if rung.image else value
     if rung.widths == KEPT:
         return value
-    return _equal(name, value, heads) if rung.widths == EQUAL else _scaled(name, value, rung.divisor, heads)
+    return _equal(name, value, rung.size, heads) if rung.widths == EQUAL else _scaled(name, value, rung.divisor, heads)
 
 
-def _equal(name: str, value: int, heads: int) -> int:
+def _equal(name: str, value: int, size: int, heads: int) -> int:
     if HEAD_SIZE.search(name):
-        return min(value, HEAD)
+        return min(value, HEAD * size)
     if KV_HEADS.search(name):
         return min(value, HEADS // 2 if value < heads else HEADS)
     if HEAD_COUNT.search(name):
         return {3: 2}.get(value, min(value, HEADS))
     if NO_WIDTH.search(name) or value < WIDTH:
         return value
-    return INNER if INSIDE.search(name) else WIDTH
+    return (INNER if INSIDE.search(name) else WIDTH) * size
 
 
 def _scaled(name: str, value: int, divisor: int, heads: int) -> int:
@@ -218,12 +222,16 @@ def _scaled(name: str, value: int, divisor: int, heads: int) -> int:
     return max(8, value // (share * divisor))
 
 
-def _open(name: str, values: Mapping[str, Any], heads: int) -> int:
+def _open(name: str, values: Mapping[str, Any], rung: Rung, heads: int) -> int:
     """A size for an attribute that is None by default and that some models do not do without; 0 if it stays None."""
     if HEAD_SIZE.search(name):
-        return HEAD
+        return HEAD * rung.size
     if KV_HEADS.search(name):
         return HEADS // 2 if heads else 0
+    if name == "vocab_size":
+        return 2 * WIDTH
+    if name == "prediction_length":
+        return HEAD
     if CHOSEN.search(name) and any(EXPERT.search(key) for key in values):
         return 2
     return EXPERTS if EXPERT.search(name) and not SHARED.search(name) else 0
