@@ -55,7 +55,7 @@ class Smallest:
     replace what the rules would give them. ``notes`` says what the configuration is, once a model has been made.
     """
 
-    fitting: ClassVar[dict[tuple[type, str], tuple[int, int]]] = {}
+    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, int]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -65,39 +65,44 @@ class Smallest:
     def __call__(self, **named: Any) -> tuple[Any, tuple[()], dict[str, Any]]:
         """Raises whatever the model's code raises if none of the configurations fits."""
         key = (self.model, repr(sorted(named.items())))
+        if key not in self.fitting:
+            self.fitting[key] = self._search(named)
+        rung, number = self.fitting[key]
+        with _quiet():
+            configuration = self._configuration(rung, named)
+            torch.manual_seed(0)
+            model = self.model(configuration).eval()
+            inputs = next(itertools.islice(example.examples(model), number, None))
+        self.notes = (_note(configuration),)
+        torch.manual_seed(0)
+        return model, (), inputs
+
+    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, int]:
+        """The first rung, and the position of the first inputs, that the model's own code takes. Raises its errors."""
         errors: list[Exception] = []
-        rungs = (*RUNGS, None)
-        first, begin = self.fitting.get(key, (0, 0))
-        for at in range(first, len(rungs)):
-            made = self._made(rungs[at], named, errors)
+        for rung in (*RUNGS, None):
             of_rung: list[Exception] = []
-            tried = itertools.islice(example.examples(made[0]), example.MOST) if made else ()
-            for number, inputs in enumerate(tried):
-                if made and number >= begin and self._runs(made[0], inputs, of_rung):
-                    self.fitting[key] = (at, number)
-                    self.notes = (_note(made[1]),)
-                    torch.manual_seed(0)
-                    return made[0], (), inputs
-            begin = 0
+            try:
+                with _quiet():
+                    configuration = self._configuration(rung, named)
+                    self._weigh(configuration, rung)
+                    model = self.model(configuration).eval()
+                for number, inputs in enumerate(itertools.islice(example.examples(model), example.MOST)):
+                    if self._runs(model, inputs, of_rung):
+                        return rung, number
+            except ImportError:
+                raise
+            except Exception as error:
+                of_rung.insert(0, error)
             errors += of_rung[:1]
         raise _telling(errors)
-
-    def _made(self, rung: Rung | None, named: dict[str, Any], errors: list[Exception]) -> tuple[Any, Any] | None:
-        try:
-            with _quiet():
-                configuration = self._configuration(rung, named)
-                return self._built(configuration, rung), configuration
-        except ImportError:
-            raise
-        except Exception as error:
-            errors.append(error)
-            return None
 
     def _configuration(self, rung: Rung | None, named: dict[str, Any]) -> Any:
         default = self.model.config_class()  # type: ignore[attr-defined]
         return type(default)(**{**(shrunk(default, rung) if rung else {}), **named})
 
-    def _built(self, configuration: Any, rung: Rung | None) -> Any:
+    def _weigh(self, configuration: Any, rung: Rung | None) -> None:
+        """Raises Unfit for a model that is too large to be built."""
         size = None
         try:
             with torch.device("meta"):
@@ -109,8 +114,6 @@ class Smallest:
                 raise Unfit(f"its size cannot be told ({error})") from error
         if size is not None and size > LARGEST:
             raise Unfit(f"it has {size:,} parameters even so")
-        torch.manual_seed(0)
-        return self.model(configuration).eval()
 
     @staticmethod
     def _runs(model: Any, inputs: dict[str, Any], errors: list[Exception]) -> bool:
