@@ -75,7 +75,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers matrix zoo sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers matrix zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -91,6 +91,10 @@ matrix: $(VENV)/.installed
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load
+
+# The gradients of every pair, in both frameworks and 64 bits. `make test` proves those of four pairs.
+gradients: $(VENV)/.installed
+	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask

@@ -32,7 +32,7 @@ class _Counter:
     why_not: WhyNot
 
     def rule(self, op: Op) -> Rule | None:
-        return self.book.find(op.op, self.versions)
+        return self.book.of(op, self.versions)
 
     def includes(self, op: Op) -> Work:
         """The work that it would count for one call of this op."""
@@ -203,13 +203,16 @@ def _settled(module: _Module, counter: _Counter) -> list[Item]:
 
 
 def _contested(name: str, module: _Module, counter: _Counter) -> bool:
-    """Whether the rules cannot explain that the counter counts a component in none of the met ops: more of it ran than was
-    met, or the rule of an op that ran includes it.
+    """Whether the rules cannot explain that the counter counts a component in none of the met ops: another amount of it ran
+    than was met, nothing ran at all, or the rule of an op that ran includes it.
 
-    The number of sums that the same products form does not matter: a long sum may be taken in parts.
+    The number of sums that the same products form does not matter: a long sum may be taken in parts, and an add puts each to
+    the others.
     """
-    taken_in_parts = name == "accumulators" or _ends_early(module)
-    if getattr(module.missing, name) > 0 and (module.missing.mac or not taken_in_parts):
+    missing = module.missing
+    parts_added = name == "add" and missing.add == missing.accumulators < 0
+    taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
+    if not module.ran or (getattr(missing, name) and (missing.mac or not taken_in_parts)):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
 

@@ -17,7 +17,7 @@ from torch.autograd.function import BackwardCFunction
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .records import tensor_record, tensors_in
-from .trace import Recorder, dispatched, is_work
+from .trace import Recorder, is_work
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 
@@ -64,7 +64,7 @@ class TrainingRecorder(Recorder):
         if self.paused or not is_work(func):
             return out
         node = torch._C._current_autograd_node()
-        op = dispatched(func, args, kwargs, out, self.next_id(), self.where())
+        op = self.record(func, args, kwargs, out, self.where())
         if node is None:
             if self.phase == FORWARD:
                 self._follow(func, args, kwargs, out)

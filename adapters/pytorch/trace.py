@@ -13,11 +13,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import POINTWISE, STORED, Op, Problem, Tensor, Trace
+from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
-from .records import plain, stored, tensor_record, tensors_in
+from .outside import LEFT, Crossings
+from .records import plain, registered_flops, stored, tensor_record, tensors_in
 from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
@@ -49,6 +50,9 @@ def dispatched(func, args, kwargs, out, id, layer):
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
+    flops = registered_flops(func, args, kwargs, out)
+    if flops is not None:
+        attrs[REGISTERED] = flops
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
@@ -100,6 +104,10 @@ def stand_in(name, args):
     return (out,) + tuple(torch.empty_like(h) for h in hidden)
 
 
+LIFTED = "aten.lift_fresh"
+"""The operator by which data of the program become a tensor."""
+
+
 def is_work(func):
     # type: (Any) -> bool
     """Whether a dispatched call is an operator; the profiler's marks are none."""
@@ -118,6 +126,7 @@ class Recorder(TorchDispatchMode):
         self.ops = {}  # type: Dict[Any, Op]
         self.paused = False
         self.lock = Lock()
+        self.crossings = Crossings()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
@@ -126,8 +135,16 @@ class Recorder(TorchDispatchMode):
             return self.opened(func, args, kwargs)
         out = func(*args, **kwargs)
         if not self.paused and is_work(func):
-            self.add(dispatched(func, args, kwargs, out, self.next_id(), self.path.current))
+            self.add(self.record(func, args, kwargs, out, self.path.current))
         return out
+
+    def record(self, func, args, kwargs, out, layer):
+        # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str) -> Op
+        """A dispatched call as a record, with the next id."""
+        op = dispatched(func, args, kwargs, out, self.next_id(), layer)
+        if op.op == LIFTED:
+            self.crossings.lifted(out)
+        return op
 
     def opened(self, func, args, kwargs):
         # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> Any
@@ -162,7 +179,7 @@ class Recorder(TorchDispatchMode):
         # type: (str) -> Iterator[None]
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
-        twin.ops, twin.lock = self.ops, self.lock
+        twin.ops, twin.lock, twin.crossings = self.ops, self.lock, self.crossings
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
 
@@ -180,7 +197,11 @@ class FusedCalls(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
-        name = self.recurrent.get(func) if type(func).__hash__ is not None else None
+        hashable = type(func).__hash__ is not None
+        name = self.recurrent.get(func) if hashable else None
+        crossings = self.recorder.crossings
+        if self.wanted and hashable and crossings.concerns(func):
+            return crossings.call(func, args, kwargs, self.recorder.path.current)
         if self.wanted and name is not None and not kwargs:
             return self.recurrent_call(name, func, args)
         if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
@@ -277,8 +298,9 @@ def finished(recorder, device, notes):
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    problems = tuple(Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen))
-    return Trace("torch", versions(recorder.path.root), device, ops, problems, (), layers, notes)
+    problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
+    problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
+    return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 
 
 ELSEWHERE = (

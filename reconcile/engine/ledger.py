@@ -141,8 +141,9 @@ def _gaps(bridge: Bridge, ledger: Ledger, align: Alignment, convention: Conventi
     for item in bridge.items:
         if item.gap:
             counted = expected(item, ledger.unit) * scale(ledger.unit)
-            amount = convention.flops(item.ran) * item.times - counted
-            if amount:
+            ran = convention.flops(item.ran) * item.times
+            amount = ran - counted
+            if amount or ran:  # two wrong numbers that happen to be equal are no agreement
                 residuals.append(Residual(align.layer(ledger.framework, item.layer), amount, item.gap))
     return residuals
 

@@ -27,7 +27,10 @@ def close(
     lines: Sequence[Adjustment],
     residuals: Sequence[Residual],
 ) -> Statement:
-    """A statement that adds up: the remainder after all lines is the residual, attributed to layers as far as possible."""
+    """A statement that adds up: the remainder after all lines is the residual, attributed to layers as far as possible.
+
+    A residual of 0 is work that differs and comes to the same amount: the statement is unexplained all the same.
+    """
     from_total, to_total = totals
     assert from_total is not None
     assert to_total is not None
@@ -36,8 +39,9 @@ def close(
     rest = residual - sum(r.amount for r in remaining)
     if rest:
         remaining.append(Residual(UNATTRIBUTED, rest, "no layer accounts for this part"))
-    if remaining:
-        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in remaining[:3])
+    unexplained = remaining or list(residuals)
+    if unexplained:
+        state, reason = State.UNEXPLAINED, "; ".join(r.reason for r in unexplained[:3])
     else:
         state, reason = (State.EXPLAINED if lines else State.EQUAL), ""
     return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(remaining))

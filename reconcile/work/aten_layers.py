@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, formula, prod
+from ..core.work import SINGLE, UnknownWork, Work, formula, prod
 from . import attention, normalization, pooling
 from .contraction import dense, dots
 from .elementwise import ADD, CMP, SHARED, reduction
@@ -203,11 +203,13 @@ def _sdpa(op: Op) -> Work:
 
 @formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")
 def _flex(op: Op) -> Work:
+    work = attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
     if op.attrs["score_mod"] != "identity":
-        raise UnknownWork(
-            "flex_attention changes its scores with the model's own score_mod, whose work is not recorded"
+        reason = (
+            "flex_attention changes its scores, one by one, with the model's own score_mod, whose work is not recorded"
         )
-    return attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
+        raise UnknownWork(reason, SINGLE, Work(mac=work.mac, accumulators=work.accumulators))
+    return work
 
 
 @formula("aten._native_multi_head_attention", source="attention.multi_head: ATen native/transformers/attention.cpp")

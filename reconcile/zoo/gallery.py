@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,16 +73,19 @@ class GalleryRow:
     published: tuple[PublishedReading, ...] = field(default=())
 
 
-def measure(model: str, baselines: Path) -> tuple[GalleryRow, RunResult | None]:
+def measure(
+    model: str, baselines: Path, prove: Callable[[str], Mapping[str, Any]] | None = None
+) -> tuple[GalleryRow, RunResult | None]:
     """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
-    returned with the row; its ``others`` are the results under the other conventions.
+    returned with the row; its ``others`` are the results under the other conventions. ``prove`` replaces the run of both
+    models: it returns what parity.py prints.
 
     If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
     """
     pair = pairs.load_pair(pairs.pair_path(model))
     about = documentation(pair.module).partition("\n")[0]
     declared = pair.not_equivalent
-    both = _proof(model)
+    both = (prove or _proof)(model)
     try:
         collected = collect(run_request(model=model))
     except UsageError as error:

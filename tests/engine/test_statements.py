@@ -105,7 +105,7 @@ def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
     steps, at = [], 100
     for *amounts, left in parts:
         to = at + sum(amounts) + left
-        steps.append(step(at, to, *amounts, left={"d": left}))
+        steps.append(step(at, to, *amounts, left={"d": left} if left else {}))
         at = to
     whole, halves = chain(steps), chain([chain(steps[:2]), *steps[2:]])
     assert sums(whole) == sums(halves)
@@ -123,3 +123,9 @@ def test_steps_that_do_not_meet_leave_a_residual() -> None:
     made = chain([step(0, 5, 5), step(7, 9, 2)])
     assert made.residuals == (Residual(UNATTRIBUTED, 2, "no layer accounts for this part"),)
     assert made.state is State.UNEXPLAINED
+
+
+def test_work_that_differs_and_comes_to_the_same_amount_is_unexplained() -> None:
+    made = step(100, 100, left={"d": 0})
+    assert (made.state, made.residual, made.residuals, made.reason) == (State.UNEXPLAINED, 0, (), "d is open")
+    assert chain([made, step(100, 100)]).state is State.UNEXPLAINED

@@ -239,10 +239,13 @@ def test_a_trace_leaves_pytorchs_switch_for_flex_attention_as_it_was() -> None:
     assert getattr(flex_attention, DIRECT) == before
 
 
-def test_the_work_of_a_score_mod_is_not_known() -> None:
+def test_of_attention_with_a_score_mod_the_products_are_known() -> None:
     trace = traced(lambda: Flex(biased=True), (1, 2, 128, 16))
-    with pytest.raises(UnknownWork, match="with the model's own score_mod"):
-        products(trace)
+    (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
+    with pytest.raises(UnknownWork, match="with the model's own score_mod") as caught:
+        work_of(op)
+    assert (caught.value.known.mac, "mac" in caught.value.components) == (2 * (2 * 128 * 128 * 16), False)
+    assert {"add", "mul", "special"} <= caught.value.components
 
 
 def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> None:

@@ -86,7 +86,8 @@ def test_what_is_not_covered_says_so(ask):
     assert "fft" in result.traces[0].reason
     with pytest.raises(UsageError, match="builds the model in another way"):
         runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
+    file = ModelFile("/net.pt2", "exported_program", 1)
     with pytest.raises(UsageError, match="a model that code makes"):
-        runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": ModelFile("/net.pt2", "exported_program", 1)}, training="sgd"))
+        runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": file}, training="sgd"))
     alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
     assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was held against anything

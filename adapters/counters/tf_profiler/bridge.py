@@ -34,11 +34,13 @@ def bridge(view: View, trace: Trace) -> Bridge:
         op = ran.get(id)
         if op is not None and not is_integer_op(op):
             item = _of_op(sighting, rule, counted, missed, op, repeat)
-            items.append(item if item.gap else replace(item, gap=_contradiction(sighting.op, op, view, repeat)))
+            items.append(item if item.gap else replace(item, gap=_contradiction(sighting, op, view, repeat)))
         elif counted:
             cause = _never_ran(sighting, untaken)
             gap = "" if cause else f"{id} is counted, but did not run"
             items.append(_whole(sighting, rule, counted, cause, gap))
+        elif missed and op is None and _never_ran(sighting, untaken) is None:
+            items += _lost(sighting, missed, view)
     for op in trace.ops:
         if op.id not in present and not is_integer_op(op):
             items.extend(_unseen(op, present))
@@ -84,15 +86,41 @@ def _of_op(
     )
 
 
-def _contradiction(met: Op, ran: Op, view: View, repeat: Cause | None) -> str:
+def _lost(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
+    """A node that outputs depend on and that the counter left out: its work is in neither total, and nobody knows why the trace
+    lacks it."""
+    op, work = sighting.op, known_work(sighting.op)
+    if not work:
+        return []
+    gap = other_ops(view.counter, op.layer, f"{op.op} {op.id} is not in the trace")
+    left_out = make_item(
+        op, None, layer=op.layer, op=op.op, ran=work, times=op.calls, cause=missed.cause, reason=missed.reason
+    )
+    return [left_out, make_item(None, None, layer=op.layer, op=op.op, ran=ZERO - work, times=op.calls, gap=gap)]
+
+
+def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None) -> str:
     """The contradiction if the nodes of the counter and the trace differ, or ran a different number of times; '' if none."""
+    met = sighting.op
+    if sighting.role in BY_ROLE:
+        return other_ops(view.counter, ran.layer, f"{ran.id} ran, but in the counter's graph it is {sighting.role}")
     work = known_work(met)
-    if met.op != ran.op or work not in (None, known_work(ran)):
+    if met.op != ran.op or work not in (None, known_work(ran)) or not _fit(met, ran):
         shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
         return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
     if met.calls not in (1, ran.calls) and repeat is None:
         return other_ops(view.counter, ran.layer, f"{ran.id} ran {met.calls:,} x, and {ran.calls:,} x in the trace")
     return ""
+
+
+def _fit(met: Op, ran: Op) -> bool:
+    """Whether the shapes of two nodes of one kind can be the same, where the counter's graph knows them in part."""
+    pairs = [(a.shape, b.shape) for a, b in zip(met.inputs, ran.inputs, strict=False)]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return all(
+        len(a) == len(b) and all(None in sizes or len(set(sizes)) == 1 for sizes in zip(a, b, strict=True))
+        for a, b in known
+    )
 
 
 def _unseen(op: Op, present: set[str]) -> list[Item]:

@@ -123,7 +123,11 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
     alias = first.role == ALIAS
     gaps = unknown_of(ops)
     gap = (
-        "" if alias else f"the work of {unknown} is unknown" if unknown else _contradiction(sightings, ran, gaps, view)
+        ""
+        if alias
+        else f"the work of {unknown} is unknown"
+        if unknown
+        else _contradiction(sightings, counted, ops, view)
     )
     item = make_item(
         None,
@@ -145,9 +149,12 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
     return replace(item, sightings=tuple(s.op for s in sightings))
 
 
-def _contradiction(sightings: list[Sighting], ran: Work, unknown: frozenset[str], view: View) -> str:
+def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], view: View) -> str:
     """The contradiction if a module did other work under thop than in the trace; '' if there is none."""
+    (ran, _), unknown = _sum(ops), unknown_of(ops)
     own = of_sightings([s.op for s in sightings])
+    if own is None and counted and not ops:
+        return other_ops(view.counter, sightings[0].op.layer, f"{sightings[0].op.op} was called, and no op of it ran")
     if own is None or not any(count for name, count in (ran - own).items() if name not in unknown):
         return ""
     op = sightings[0].op

@@ -29,7 +29,7 @@ def built(name, optimizer):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_step(name):
-    model = built(name, "sgd")  # tests/zoo/test_training.py has the other one
+    model = built(name, "adam")  # tests/zoo/test_steps_fresh.py has the other one
     trace = training.trace(model)
     model.device = trace.device  # where it needs values, flop_counter does, too
     explained(model)

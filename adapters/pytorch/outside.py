@@ -1,0 +1,61 @@
+"""Values that leave PyTorch for numpy and come back: what is computed with them in between reaches no dispatcher.
+
+A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; an array comes back where PyTorch lifts
+fresh data that is no constant of the program.  Numbers (``item``), lists (``tolist``) and shapes are no arrays: the decisions
+that a program takes on them are no work of the model.
+"""
+
+from typing import Any, Callable, Dict, List
+
+import torch
+
+LEFT = (
+    "its values left for numpy here, and an array came back later in the call: the work done in between is not recorded"
+)
+LEAVING = ("numpy", "__array__", "__dlpack__")
+MAKING = ("tensor", "as_tensor", "asarray")
+
+
+class Crossings(object):
+    """Where values left, in the order of the call, and which of these layers got arrays back."""
+
+    def __init__(self):
+        # type: () -> None
+        self.left = []  # type: List[str]
+        self.back = []  # type: List[str]
+        self.constant = False  # whether the program makes a tensor of its own numbers now
+        methods = [getattr(torch.Tensor, name, None) for name in LEAVING]
+        makers = [getattr(torch, name, None) for name in MAKING]
+        self._leaving = {method for method in methods if method is not None}
+        self._making = {maker for maker in makers if maker is not None}
+
+    def concerns(self, func):
+        # type: (Any) -> bool
+        """Whether a function takes values out of PyTorch or makes a tensor."""
+        return func in self._leaving or func in self._making
+
+    def call(self, func, args, kwargs, layer):
+        # type: (Callable[..., Any], Any, Dict[str, Any], str) -> Any
+        """Call such a function, and note that values left; a tensor that it makes of anything but an array is a constant."""
+        value = args[0] if args else None
+        if func in self._leaving:
+            if isinstance(value, torch.Tensor) and is_data(value) and (value.is_floating_point() or value.is_complex()):
+                self.left.append(layer)
+            return func(*args, **kwargs)
+        self.constant = not type(value).__module__.startswith("numpy")
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self.constant = False
+
+    def lifted(self, value):
+        # type: (Any) -> None
+        """A tensor was made of fresh data: of an array, if it is no constant."""
+        if self.left and not self.constant and isinstance(value, torch.Tensor) and is_data(value):
+            self.back, self.left = self.back + self.left, []
+
+
+def is_data(tensor):
+    # type: (torch.Tensor) -> bool
+    """Whether a tensor holds more than one number."""
+    return not tensor.is_meta and tensor.numel() > 1
