@@ -55,7 +55,7 @@ class Smallest:
     replace what the rules would give them. ``notes`` says what the configuration is, once a model has been made.
     """
 
-    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, int]]] = {}
+    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, dict[str, Any]]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -66,19 +66,19 @@ class Smallest:
         """Raises whatever the model's code raises if none of the configurations fits."""
         key = (self.model, repr(sorted(named.items())))
         if key not in self.fitting:
-            self.fitting[key] = self._search(named)
-        rung, number = self.fitting[key]
+            with torch.device("cpu"):  # where values can be read, whatever the device of the model that is wanted
+                self.fitting[key] = self._search(named)
+        rung, inputs = self.fitting[key]
         with _quiet():
             configuration = self._configuration(rung, named)
             torch.manual_seed(0)
             model = self.model(configuration).eval()
-            inputs = next(itertools.islice(example.examples(model), number, None))
         self.notes = (_note(configuration),)
         torch.manual_seed(0)
-        return model, (), inputs
+        return model, (), {name: value.clone() for name, value in inputs.items()}
 
-    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, int]:
-        """The first rung, and the position of the first inputs, that the model's own code takes. Raises its errors."""
+    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, dict[str, Any]]:
+        """The first rung, and the first inputs, that the model's own code takes. Raises its errors."""
         errors: list[Exception] = []
         for rung in (*RUNGS, None):
             of_rung: list[Exception] = []
@@ -87,9 +87,9 @@ class Smallest:
                     configuration = self._configuration(rung, named)
                     self._weigh(configuration, rung)
                     model = self.model(configuration).eval()
-                for number, inputs in enumerate(itertools.islice(example.examples(model), example.MOST)):
+                for inputs in itertools.islice(example.examples(model), example.MOST):
                     if self._runs(model, inputs, of_rung):
-                        return rung, number
+                        return rung, inputs
             except ImportError:
                 raise
             except Exception as error:

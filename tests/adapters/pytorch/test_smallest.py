@@ -217,3 +217,17 @@ def test_a_run_takes_the_class_and_says_how_it_was_made(monkeypatch: pytest.Monk
     small = Linear(**shrunk(Linear(), RUNGS[0]))
     assert trace.totals["matmul"] == small.num_hidden_layers * 2 * example.TEXT * small.hidden_size**2
     assert [note for note in trace.notes if note.startswith("made from the smallest configuration")] != []
+
+
+def test_on_meta_the_same_configuration_with_inputs_that_have_values() -> None:
+    """The search reads values, which tensors on meta do not have."""
+
+    class Reads(Net):
+        def forward(self, input_ids: Any = None) -> Any:
+            assert input_ids.sum().item() > 0
+            return super().forward(input_ids)
+
+    with torch.device("meta"):
+        model, _, named = transformers.maker(Reads)()
+    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
+    assert named["input_ids"].device.type == "cpu"
