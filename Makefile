@@ -15,6 +15,7 @@ LEGACY := \
 	reconcile/core/__init__.py \
 	reconcile/core/counter.py \
 	reconcile/core/framework.py \
+	reconcile/core/message.py \
 	reconcile/core/protocol.py \
 	reconcile/core/records.py \
 	reconcile/worker/__init__.py \

@@ -218,7 +218,8 @@ def run(
     """
     from .core.errors import UsageError, unknown
     from .core.registry import frameworks
-    from .launch.request import at_most_two, models_of, run_request
+    from .launch.request import models_of, run_request
+    from .launch.user_models import at_most_two
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:

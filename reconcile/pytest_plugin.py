@@ -249,7 +249,7 @@ def _complete(found: Collected, framework: str) -> list[Trace]:
     for trace in found.traces:
         if framework in ("", trace.framework):
             if isinstance(trace, Missing):
-                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason}.")
+                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason.rstrip('.')}.")
             traces.append(trace)
     return traces
 

@@ -8,6 +8,7 @@ from reconcile.adapters import COUNTERS
 from reconcile.core.protocol import TRACE, ModelFile, UserModel, WorkerRequest
 from reconcile.core.registry import frameworks
 from reconcile.launch.runner import counters_of_request
+from reconcile.worker.main import EMPTY
 
 
 def request(framework: str, *counters: str, **fields: Any) -> WorkerRequest:
@@ -28,3 +29,8 @@ def model_file(
 ) -> ModelFile:
     """A model in a file."""
     return ModelFile(path, kind, size, trusted)
+
+
+def meta(*frameworks: str) -> dict[str, Any]:
+    """The description that a worker writes of a model of the user's own."""
+    return {**EMPTY, "name": "net", "params": {}, "frameworks": list(frameworks)}

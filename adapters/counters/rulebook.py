@@ -28,7 +28,10 @@ class NotCounted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one counter counts for one kind of op. ``source`` is the counter's own file and line."""
+    """What one counter counts for one kind of op. ``source`` is the counter's own file and line.
+
+    ``versions`` are the releases by name, ``places`` the same range in the order in which they came out.
+    """
 
     id: str
     op: str
@@ -36,20 +39,32 @@ class Rule:
     compute: Compute
     source: str
     formula: str
+    places: SpecifierSet
+
+    def holds(self, place: Version) -> bool:
+        """Whether the release at this place of the order counts so."""
+        return self.places.contains(place, prereleases=True)
 
 
 class RuleBook:
     """The rules of one counter family. ``package`` is the distribution whose version selects among them.
 
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
-    ``of_library`` gives the rule of an op whose library taught it to the counter.
+    ``place`` puts releases in the order in which they came out, if their version numbers do not.  ``of_library`` gives the rule
+    of an op whose library taught it to the counter.
     """
 
     def __init__(
-        self, name: str, package: str, files: Mapping[str, str], of_library: Callable[[Op], Rule | None] | None = None
+        self,
+        name: str,
+        package: str,
+        files: Mapping[str, str],
+        place: Callable[[Version], Version] = lambda v: v,
+        of_library: Callable[[Op], Rule | None] | None = None,
     ) -> None:
         self.name = name
         self.package = package
+        self.place = place
         self.files = dict(files)
         self.of_library = of_library
         self._rules: dict[str, list[Rule]] = {}
@@ -64,7 +79,10 @@ class RuleBook:
                 if any(r.versions == spec for r in registered):
                     raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
                 suffix = f" ({versions})" if versions else ""
-                registered.append(Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula))
+                places = SpecifierSet(",".join(f"{s.operator}{self.place(Version(s.version))}" for s in spec))
+                registered.append(
+                    Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula, places)
+                )
             return compute
 
         return register
@@ -83,7 +101,8 @@ class RuleBook:
             raise UsageError(
                 f"the rules for {self.name} depend on the version of {self.package}, and {text!r} is not a version."
             ) from error
-        matching = [r for r in self._rules.get(op, ()) if r.versions.contains(version, prereleases=True)]
+        place = self.place(version)
+        matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
         if len(matching) > 1:
             raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
         return matching[0] if matching else None

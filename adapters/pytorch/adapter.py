@@ -115,8 +115,8 @@ class Capture(adapter.Capture):
             from .trace import trace
         with adapter.fitting(self.pair):
             with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
-                found = trace(model, self.request.died)
-            return adapter.noted(found, self.pair, model.called_with)
+                taken = trace(model, self.request.died)
+            return adapter.noted(taken, self.pair, model.called_with)
 
     def ledger(self, take, params):
         # type: (Callable[[Any], Any], Any) -> Any

@@ -15,6 +15,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ..shared.refusal import CannotCount
 from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
@@ -173,7 +174,7 @@ class TrainingRecorder(Recorder):
             self._accumulated(op, inputs)
             return
         if node not in self._slots:
-            raise RuntimeError(NESTED)
+            raise CannotCount(NESTED)
         self._done, self._arrived = None, {}
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         self._pending.append(Pending(op, inputs, results))

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
-from ..shared.refusal import FactoryError, OutOfMemory
+from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
@@ -23,6 +23,10 @@ from .threads import followed
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+
+ELSEWHERE = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
 
 
 def op_name(func):
@@ -285,7 +289,7 @@ def recorded(record, model, died):
             return record(model, "meta"), "meta", ()
         except Exception as error:  # whatever a model does that needs values: run it for real
             text = str(error).strip().split("\n")[0][:200]
-            died = text if isinstance(error, FactoryError) else "%s: %s" % (type(error).__name__, text)
+            died = text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
     try:
         return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
     except OutOfMemory as error:
@@ -301,11 +305,6 @@ def finished(recorder, device, notes):
     problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
-
-
-ELSEWHERE = (
-    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
-)
 
 
 FAST_PATH = (

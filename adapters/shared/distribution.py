@@ -13,8 +13,10 @@ from io import open  # not the builtin, which the user's code may have replaced 
 from os import path as paths
 from typing import Any, Iterator, List, Tuple
 
+from .refusal import CannotCount
 
-class OtherPackage(Exception):
+
+class OtherPackage(CannotCount):
     """The imported package does not belong to the distribution whose rules are known; the message is one sentence."""
 
 

@@ -5,5 +5,18 @@ class FactoryError(Exception):
     """The user's input cannot be used; the message is one sentence for the user."""
 
 
+class CannotCount(Exception):
+    """A counter or a tracer has no number for this model; the message is half a sentence that says why."""
+
+
 class OutOfMemory(MemoryError):
     """A model does not fit into memory; the message says how much it needs, how much is free, and what to do."""
+
+
+def reason_of(error):
+    # type: (BaseException) -> str
+    """Why a task failed, in one line: the message of an error of ours, the type and the message of any other."""
+    lines = str(error).strip().splitlines()
+    message = lines[0][:300] if lines else ""
+    ours = isinstance(error, (FactoryError, CannotCount, OutOfMemory)) and message
+    return message if ours else "%s: %s" % (type(error).__name__, message)

@@ -21,6 +21,8 @@ FRAMEWORK = Framework(
         "keras",
         "tensorflow-macos",
     ),
+    # Protobuf 4 refuses generated code of that age, and numpy 2 extension modules; few of these releases say so.
+    bounds=(("<2.12", ("protobuf<3.20", "numpy<2")),),
     files=(
         ("graph_def", "a frozen TensorFlow graph"),
         ("saved_model", "a SavedModel"),
@@ -28,6 +30,7 @@ FRAMEWORK = Framework(
         ("keras_h5", "a Keras model in HDF5"),
     ),
     trains=True,
+    lends=False,
     backend="tensorflow",
     order=2,
 )

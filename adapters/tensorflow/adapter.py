@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable, Tuple
 
 from ..shared import adapter, keras_model
+from ..shared.refusal import CannotCount
 from . import model as models
 
 
@@ -119,7 +120,7 @@ class Capture(adapter.Capture):
         if not self.request.training:
             return models.TfModel(self.pair, params, self.request.recipe)
         if sys.version_info < (3, 10):
-            raise RuntimeError("a training step of TensorFlow can be traced only in Python 3.10 or later")
+            raise CannotCount("a training step of TensorFlow can be traced only in Python 3.10 or later")
         from .training import TrainingModel
 
         return TrainingModel(self.pair, params, self.request.training)

@@ -176,6 +176,17 @@ def _from_definition(graph, name):
     raise LookupError("function %s is not in the graph's library" % name)
 
 
+def definition(graph, name):
+    # type: (Any, str) -> Any
+    """The FunctionDef of a function known to ``graph`` or to a graph around it, None if it is missing."""
+    while graph is not None:
+        function = getattr(graph, "_functions", {}).get(name)
+        if function is not None:
+            return getattr(function, "cached_definition", None) or getattr(function, "definition", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None
+
+
 def canonical(name):
     # type: (str) -> str
     """Id of a node in the trace, from its name in a graph whose function calls were inlined.

@@ -4,7 +4,9 @@ A loop whose condition is a conjunction of ``counter < bound`` terms runs as oft
 term is constant.  Anything else is left to the loop counter, fetched in one run (see trace.py).
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from .graph import definition, v1
 
 _LESS = {"Less": 0, "LessEqual": 1}
 _GREATER = {"Greater": 0, "GreaterEqual": 1}
@@ -93,21 +95,24 @@ def _evaluate(tensor):
 
 def _run(tensor):
     # type: (Any) -> Any
-    """Evaluate a constant subgraph in a session of its own; None if it depends on anything that is not constant."""
+    """Evaluate a constant subgraph in a session of its own; None if it depends on anything that is not constant, or if
+    TensorFlow cannot evaluate it."""
     import tensorflow as tf
 
-    from .graph import v1
-
     names, stack = set(), [tensor.op]  # type: Set[str], List[Any]
+    called = {}  # type: Dict[str, Any]
     while stack:
         op = stack.pop()
         if op.name in names:
             continue
         if (not op.inputs and op.type != "Const") or len(names) > 64 or op.type in FLOW or _unsafe(op):
             return None
+        if not _add_functions(tensor.graph, [op.node_def], called):
+            return None
         names.add(op.name)
         stack.extend(t.op for t in op.inputs)
     part = v1().GraphDef()
+    part.library.function.extend(called.values())
     for op in tensor.graph.get_operations():
         if op.name in names:
             node = part.node.add()
@@ -115,10 +120,29 @@ def _run(tensor):
             del node.input[:]
             node.input.extend(t.name for t in op.inputs)
     graph = tf.Graph()
-    with graph.as_default():
-        tf.import_graph_def(part, name="")
-    with v1().Session(graph=graph) as session:
-        return session.run(tensor.name)
+    try:
+        with graph.as_default():
+            tf.import_graph_def(part, name="")
+        with v1().Session(graph=graph) as session:
+            return session.run(tensor.name)
+    except (tf.errors.OpError, ValueError):
+        return None
+
+
+def _add_functions(graph, nodes, called):
+    # type: (Any, Iterable[Any], Dict[str, Any]) -> bool
+    """Add to ``called`` the definition of every function that the nodes call, and of those that these call. False if one is
+    missing."""
+    for node in nodes:
+        for attribute in node.attr.values():
+            listed = [attribute.func] if attribute.HasField("func") else list(attribute.list.func)
+            for name in [function.name for function in listed]:
+                if name in called:
+                    continue
+                called[name] = definition(graph, name)
+                if called[name] is None or not _add_functions(graph, called[name].node_def, called):
+                    return False
+    return True
 
 
 def _unsafe(op):

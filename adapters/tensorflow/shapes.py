@@ -6,6 +6,8 @@ in every loop body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
+from .graph import definition
+
 OPAQUE = ("resource", "variant")
 
 Sizes = Union[None, bytes, Tuple[Optional[int], ...]]
@@ -46,10 +48,18 @@ def met(own, handed):
 def _contents(data):
     # type: (bytes) -> List[Tuple[int, Optional[List[int]]]]
     """dtype and shape of each tensor that a resource or a list holds."""
-    from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
-
-    tensors = inference.CppShapeInferenceResult.HandleData.FromString(data).shape_and_type
+    tensors = _handle_data().FromString(data).shape_and_type
     return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in tensors]
+
+
+def _handle_data():
+    # type: () -> Any
+    """The message that holds the shapes inside a resource; its module was in python/framework until TensorFlow 2.13."""
+    try:
+        from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
+    except ImportError:
+        from tensorflow.python.framework import cpp_shape_inference_pb2 as inference
+    return inference.CppShapeInferenceResult.HandleData
 
 
 def available():
@@ -107,27 +117,25 @@ def _made(graph, name, body, wanted):
     # type: (Any, str, Any, List[Sizes]) -> Any
     """The function's graph built again with these input shapes."""
     import tensorflow as tf
-    from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
     from tensorflow.python.framework import function_def_to_graph as convert
     from tensorflow.python.framework.func_graph import FuncGraph
     from tensorflow.python.ops import handle_data_util
 
-    definition = _definition(graph, name)
-    if definition is None:
+    function = definition(graph, name)
+    if function is None:
         return body
     with graph.as_default():
         made = FuncGraph(name)
         made.shaped_from = body
-        inside, flat = convert.function_def_to_graph_def(definition)
-    arguments = definition.signature.input_arg
+        inside, flat = convert.function_def_to_graph_def(function)
+    arguments = function.signature.input_arg
     shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}
     holders = {}
     with made.as_default():
         for argument, parameter, size in zip(arguments, body.inputs, wanted):
             if isinstance(size, bytes):
                 holder = tf.compat.v1.placeholder(parameter.dtype, parameter.shape, name=argument.name)
-                data = inference.CppShapeInferenceResult.HandleData.FromString(size)
-                handle_data_util.set_handle_data(holder, data)
+                handle_data_util.set_handle_data(holder, _handle_data().FromString(size))
                 holders[argument.name] = holder
         nodes = [node for node in inside.node if node.name not in holders]
         del inside.node[:]
@@ -142,20 +150,10 @@ def _made(graph, name, body, wanted):
         made.inputs = [
             holders[a.name] if a.name in holders else made.get_tensor_by_name(flat[a.name]) for a in arguments
         ]
-        ends = [flat[definition.ret[a.name]] for a in definition.signature.output_arg]
+        ends = [flat[function.ret[a.name]] for a in function.signature.output_arg]
         made.outputs = [
             holders[e.split(":")[0]] if e.split(":")[0] in holders else made.get_tensor_by_name(e) for e in ends
         ]
-        controls = [definition.control_ret[c] for c in definition.signature.control_output]
+        controls = [function.control_ret[c] for c in function.signature.control_output]
         made.control_outputs = [made.get_operation_by_name(c) for c in controls]
     return made
-
-
-def _definition(graph, name):
-    # type: (Any, str) -> Any
-    while graph is not None:
-        function = getattr(graph, "_functions", {}).get(name)
-        if function is not None:
-            return getattr(function, "cached_definition", None) or getattr(function, "definition", None)
-        graph = getattr(graph, "outer_graph", None)
-    return None

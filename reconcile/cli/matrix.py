@@ -57,7 +57,7 @@ def matrix(
     from ..core.conventions import choose
     from ..launch.matrix import run_matrix
     from ..launch.request import run_request
-    from ..launch.runner import conventions_of
+    from ..launch.runner import conventions_of, pair_file
     from ..report import matrix as report
     from ..report import matrix_terminal
     from .again import again
@@ -66,6 +66,7 @@ def matrix(
 
     chosen = environments(names, file, with_, python)
     request = run_request(**asked)
+    pair_file(request.model)  # before minutes go into environments
     weights = choose(request.convention, conventions_of(request))
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:

@@ -137,7 +137,7 @@ FACE: dict[str, dict[str, Any]] = {
     "counter": {
         "metavar": "NAME",
         "shell_complete": _complete(_counters),
-        "help": "Run only this counter. Repeatable; default all.",
+        "help": "Run only this counter. Repeatable; default: all but those that build the model in another way.",
     },
     "from": {
         "metavar": "COUNTER",

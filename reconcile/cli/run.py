@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from .options import BASELINES, models, options, pictures
+from .options import models, options, pictures
 from .streams import say
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(
     """
     from ..align.mapping import check, written
     from ..core import atomic
-    from ..decode.search import claims
+    from ..decode.gather import claims, folders_of
     from ..launch import runner, user_models
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
@@ -89,7 +89,7 @@ def run(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = runner.run(request, tell, keeping if request.training and request.model else take)
     if taken:
-        result = replace(result, published=claims(request.model, taken[0], BASELINES))
+        result = replace(result, published=claims(request.model, taken[0], folders_of(request.model)))
     statement = choose(result, wanted)
     stem = reports.stem(result.model, training=bool(request.training))
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:

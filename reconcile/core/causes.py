@@ -39,6 +39,7 @@ class Cause(str, Enum):
     WEIGHT_DIFFERS = "weight-differs"
     OUTSIDE_CONVENTION = "outside-convention"
     RUN_STATS_TRUNCATED = "run-stats-truncated"
+    FLOAT32_ROUNDING = "float32-rounding"
     REAL_WORK_DIFFERS = "real-work-differs"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
 
@@ -66,6 +67,7 @@ _MEANING = {
     Cause.WEIGHT_DIFFERS: "The convention weighs this component otherwise than the counter does.",
     Cause.OUTSIDE_CONVENTION: "The counter counts a component that the convention leaves out.",
     Cause.RUN_STATS_TRUNCATED: "The run statistics stopped before the run did.",
+    Cause.FLOAT32_ROUNDING: "The counter adds in float32, which does not hold every whole number above 2^24.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",
 }

@@ -10,6 +10,8 @@ import errno
 import os
 from collections.abc import Iterable
 
+from .message import first_line
+
 EXIT_OK = 0
 EXIT_UNEXPLAINED = 1
 EXIT_USAGE = 2
@@ -71,11 +73,11 @@ def short(value: object, limit: int = 60) -> str:
 def described(error: BaseException) -> str:
     """An error from other people's code as half a sentence: its type, and the first line of its message if it has one."""
     try:
-        line = str(error).strip().partition("\n")[0]
+        line = first_line(error).rstrip(".")
     except Exception:  # its own __str__ may be broken
         line = ""
     kind = type(error).__name__
-    return f"{kind}: {line[:300].rstrip('.')}" if line else kind
+    return f"{kind}: {line}" if line else kind
 
 
 def brief(name: str | os.PathLike[str]) -> str:

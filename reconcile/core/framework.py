@@ -25,11 +25,14 @@ class Framework(NamedTuple):
 
     ``extra`` is the extra of this distribution that installs it, '' for none; ``distributions`` are the names under which it
     and the packages around it are installed, used to recognise an environment's requirements; ``beside`` are further
-    distributions that such an environment needs.  ``files`` are the kinds of model files that it reads, each with its title.
+    distributions that such an environment needs, and ``bounds`` those that a range of its versions needs and does not declare:
+    (versions, requirements).  ``files`` are the kinds of model files that it reads, each with its title.
 
     ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
     training step is traced, ``aligned`` whether an author named its layers.  ``retraced`` says whether a trace whose process
-    died is taken again, in another way.  ``backend`` is its name in Keras 3, '' for none.
+    died is taken again, in another way, and ``lends`` whether a trace that one version takes can be compared with the counters
+    of another: in TensorFlow it cannot, because each release of Keras names its nodes differently.  ``backend`` is its name in
+    Keras 3, '' for none.
 
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
     ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
@@ -49,11 +52,13 @@ class Framework(NamedTuple):
     extra: str = ""
     distributions: Tuple[str, ...] = ()
     beside: Tuple[str, ...] = ()
+    bounds: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     files: Tuple[Tuple[str, str], ...] = ()
     factories: bool = True
     trains: bool = False
     aligned: bool = True
     retraced: bool = False
+    lends: bool = True
     backend: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     folder: str = ""

@@ -178,6 +178,11 @@ class Statement:
     residual: int | None
     residuals: tuple[Residual, ...]
 
+    @property
+    def closed(self) -> bool:
+        """Whether the statement leads from one total to the other; if not, ``state`` and ``reason`` say why."""
+        return None not in (self.from_total, self.to_total, self.residual)
+
     def by_cause(self) -> dict[Cause, int]:
         """Sum of the adjustments per cause, in booking order."""
         sums: dict[Cause, int] = {}

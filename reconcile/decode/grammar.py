@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from ..adapters import COUNTERS
 from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
-from ..core.records import DEAD, DUPLICATE, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
+from ..core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from ..core.text import number
 from ..engine.settle import Collected
-from .trace_readings import DERIVED, LAYER, PART, REPORTED, listed, of_trace, product_layers, same
+from .trace_readings import DERIVED, LAYER, PART, REPORTED, WORK, listed, of_trace, product_layers, same
 
 ROLES = {
     LIVE: "of the model",
@@ -51,16 +51,24 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One reading: ``value`` is its number, ``what`` a sentence on it, ``how`` the arithmetic ('' if there is none to show),
-    ``note`` a caution for the reader, ``where`` the environments that give it. An ``exact`` candidate is so close to another
-    one that no rounded figure can mean it."""
+    ``note`` a caution for the reader, ``where`` the environments that give it. ``unit`` is MAC or FLOP, '' if the number
+    counts no operations. ``counter`` is the counter that it is a reading of, '' for the work that ran. An ``exact``
+    candidate is so close to another one that no rounded figure can mean it."""
 
     value: int
     rank: int
+    unit: str
     what: str
     how: str = ""
     note: str = ""
     where: tuple[str, ...] = ()
     exact: bool = False
+    counter: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the multiply-adds of the work that ran, which owe nothing to any counter."""
+        return self.rank == WORK and self.unit == MAC
 
 
 def candidates(
@@ -76,7 +84,7 @@ def candidates(
             earlier = merged.get(key)
             where = candidate.where if earlier is None else tuple(dict.fromkeys((*earlier.where, *candidate.where)))
             merged[key] = replace(earlier or candidate, where=where)
-    return tuple(sorted(merged.values(), key=lambda c: (c.rank, c.value, c.what))), tuple(notes)
+    return tuple(sorted(merged.values(), key=lambda c: (c.rank, c.value, c.what))), tuple(dict.fromkeys(notes))
 
 
 def _of(
@@ -88,12 +96,12 @@ def _of(
             versions = ", ".join(f"{name} {version}" for name, version in sorted(ledger.versions.items()))
             where = (f"{source.name} ({'; '.join([*remarks, versions])})",)
             for candidate in of_ledger(ledger, source, layers.get(ledger.framework, ())):
-                yield replace(candidate, where=where)
+                yield replace(candidate, where=where, counter=ledger.counter)
     for trace in source.collected.traces:
         if isinstance(trace, Trace):
             where = (f"trace@{trace.framework} in {source.name}{f' ({source.remark})' if source.remark else ''}",)
-            for value, rank, what, how in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
-                yield Candidate(value, rank, what, how, "", where)
+            for reading in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
+                yield Candidate(*reading, "", where)
 
 
 def _product_layers(sources: Sequence[Source]) -> dict[str, tuple[str, ...]]:
@@ -112,7 +120,7 @@ def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator
     unit = " (it counts MACs)" if ledger.unit == MAC else ""
     note = _left_out(ledger, source.align, layers)
     split = _split(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
-    yield Candidate(total, REPORTED, f"{name}, as reported{unit}", split, note)
+    yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note)
     if not total:
         return
     for candidate in (*_scaled(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):
@@ -125,15 +133,15 @@ def _scaled(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
     name, total = ledger.counter, ledger.total
     twice = REPORTED if ledger.unit == MAC else PART
     wrong = unit or " (as if it had counted MACs)"
-    yield Candidate(2 * total, twice, f"{name} × 2{wrong}", f"2 × {number(total)} = {number(2 * total)}")
+    yield Candidate(2 * total, twice, FLOP, f"{name} × 2{wrong}", f"2 × {number(total)} = {number(2 * total)}")
     if total % 2 == 0:
-        yield Candidate(total // 2, PART, f"half of {name}", f"{number(total)} / 2 = {number(total // 2)}")
+        yield Candidate(total // 2, PART, MAC, f"half of {name}", f"{number(total)} / 2 = {number(total // 2)}")
     if batch > 1:
-        for amount, label in ((total, name), (2 * total, f"{name} × 2{wrong}")):
+        for amount, measured, label in ((total, ledger.unit, name), (2 * total, FLOP, f"{name} × 2{wrong}")):
             if amount % batch == 0 and (amount == total or ledger.unit == MAC):
                 each = amount // batch
                 how = f"{number(amount)} / {batch} = {number(each)}"
-                yield Candidate(each, DERIVED, f"{label}, per sample", how)
+                yield Candidate(each, DERIVED, measured, f"{label}, per sample", how)
 
 
 def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator[Candidate]:
@@ -142,12 +150,14 @@ def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator
         return
     for role, ops in parts.items():
         value = sum(ops.values())
-        yield Candidate(value, PART, f"{ledger.counter}, only what is {ROLES.get(role, role)}", _ops(ops, value))
+        what = f"{ledger.counter}, only what is {ROLES.get(role, role)}"
+        yield Candidate(value, PART, ledger.unit, what, _ops(ops, value))
     if INITIALIZER in parts and len(parts) > 2:
         made = sum(parts[INITIALIZER].values())
         rest = ledger.total - made
         how = f"{number(ledger.total)} − {number(made)} = {number(rest)}"
-        yield Candidate(rest, PART, f"{ledger.counter} without initialisers and random input", how)
+        what = f"{ledger.counter} without initialisers and random input"
+        yield Candidate(rest, PART, ledger.unit, what, how)
 
 
 def _built_again(ledger: Ledger) -> Iterator[Candidate]:
@@ -157,10 +167,10 @@ def _built_again(ledger: Ledger) -> Iterator[Candidate]:
     total = ledger.total
     how = f"2 × {number(total)} + 1 = {number(2 * total + 1)}"
     what = f"{ledger.counter} with the model built a second time in the same default graph, and one Maximum of its gradients"
-    yield Candidate(2 * total + 1, DERIVED, what, how)
+    yield Candidate(2 * total + 1, DERIVED, ledger.unit, what, how)
     what = f'"backward" by subtraction: {ledger.counter} of the model built twice less the model built once'
     how = f"2 × {number(total)} + 1 − {number(total)} = {number(total + 1)}"
-    yield Candidate(total + 1, DERIVED, what, how, exact=True)
+    yield Candidate(total + 1, DERIVED, ledger.unit, what, how, exact=True)
 
 
 def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
@@ -172,10 +182,10 @@ def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
     if len(sums) < 2:
         return
     for value, names in same(sums).items():
-        yield Candidate(value, LAYER, f"{ledger.counter}, {names}")
+        yield Candidate(value, LAYER, ledger.unit, f"{ledger.counter}, {names}")
         if ledger.unit == MAC:
             how = f"2 × {number(value)} = {number(2 * value)}"
-            yield Candidate(2 * value, LAYER, f"{ledger.counter} × 2, {names}", how)
+            yield Candidate(2 * value, LAYER, FLOP, f"{ledger.counter} × 2, {names}", how)
 
 
 def _roles(ledger: Ledger) -> dict[str, dict[str, int]]:

@@ -1,17 +1,27 @@
-"""The readings of a trace, the other half of the list in grammar.py. A reading is (value, rank, what, how)."""
+"""The readings of a trace, the other half of the list in grammar.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
-from ..core.records import Op, Trace
+from ..core.records import FLOP, FORWARD, MAC, Op, Trace
 from ..core.text import number
 from ..work import ZERO, UnknownWork, Work, numel, work_of
 
-Reading = tuple[int, int, str, str]
+
+class Reading(NamedTuple):
+    """One number of a trace, as grammar.Candidate has it. ``unit`` is MAC or FLOP, '' if it counts no operations."""
+
+    value: int
+    rank: int
+    unit: str
+    what: str
+    how: str = ""
+
 
 REPORTED, WORK, PART, DERIVED, LAYER = range(5)
 """Ranks: a counter's own total, the work that ran, a part or other reading of either, two steps away, one layer."""
@@ -49,21 +59,29 @@ def of_trace(
     source: str,
 ) -> Iterator[Reading]:
     """The readings of one trace. An incomplete trace has readings of its layers but no totals; ``notes`` then gets a sentence."""
-    known = [(op, parts) for op in trace.ops if (parts := _parts(op)) is not None]
-    if len(known) < len(trace.ops) or trace.problems:
-        notes.append(f"trace@{trace.framework} in {source} is incomplete: its totals are left out.")
+    assessed = [(op, _parts(op)) for op in trace.ops]
+    known = [(op, parts) for op, parts in assessed if isinstance(parts, Parts)]
+    unknown = [(op.op, op.layer, parts) for op, parts in assessed if not isinstance(parts, Parts)]
+    unknown += [(problem.op, problem.layer, problem.reason) for problem in trace.problems]
+    if unknown:
+        ops = listed([f"{op} ({why})" for op, why in sorted({op: why for op, _, why in reversed(unknown)}.items())])
+        notes.append(
+            f"trace@{trace.framework} in {source} is incomplete: the work of {ops} is unknown. Its total cannot be read, nor "
+            "can the layers that have such an op; its other layers are read, and so is every counter."
+        )
     else:
         yield from _whole(known, batch, conventions)
         yield from _parameters(trace)
-    yield from _layers(known, trace, align)
+    open_layers = {align.layer(trace.framework, layer) for _, layer, _ in unknown}
+    yield from _layers({k: v for k, v in _by_layer(known, trace, align).items() if k not in open_layers})
 
 
-def _parts(op: Op) -> Parts | None:
-    """The work of one call; None if no formula gives it."""
+def _parts(op: Op) -> Parts | str:
+    """The work of one call, or why no formula gives it."""
     try:
         work = work_of(op)
-    except UnknownWork:
-        return None
+    except UnknownWork as error:
+        return str(error)
     return Parts(work, work.add if op.op in BIASED else 0)
 
 
@@ -72,14 +90,15 @@ def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, 
     yield from _conventional(total, conventions, WORK, "the work that ran")
     yield from _unconventional(total)
     if batch > 1:
-        for value, _, what, _how in _conventional(total, conventions, WORK, "the work that ran"):
+        for value, _, unit, what, _how in _conventional(total, conventions, WORK, "the work that ran"):
             if value % batch == 0:
                 how = f"{number(value)} / {batch} = {number(value // batch)}"
-                yield value // batch, DERIVED, f"{what}, per sample", how
+                yield Reading(value // batch, DERIVED, unit, f"{what}, per sample", how)
     phases = list(dict.fromkeys(op.phase for op, _ in known))
     for phase in phases if len(phases) > 1 else ():
         part = _sum([(op, parts) for op, parts in known if op.phase == phase])
-        yield from _conventional(part, conventions, PART, f"the {phase} work that ran")
+        rank = WORK if phase == FORWARD else PART
+        yield from _conventional(part, conventions, rank, f"the {phase} work that ran")
     steps = [(op._replace(calls=1), parts) for op, parts in known if op.calls > 1 and parts.work]
     if steps:
         once = _sum(steps) + _sum([(op, parts) for op, parts in known if op.calls <= 1])
@@ -98,11 +117,13 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
     """The MACs, and the FLOPs under every convention."""
     macs = parts.work.mac
     if macs:
-        yield macs, rank, f"{what}, in MACs (half of matmul)", f"{number(2 * macs)} / 2 = {number(macs)}"
+        how = f"{number(2 * macs)} / 2 = {number(macs)}"
+        yield Reading(macs, rank, MAC, f"{what}, in MACs (half of matmul)", how)
     for name, convention in conventions.items():
         value = convention.flops(parts.work)
         if value > 0:
-            yield value, rank, f"{what}, in FLOPs by the convention {name}", spelled(parts.work, convention)
+            how = spelled(parts.work, convention)
+            yield Reading(value, rank, FLOP, f"{what}, in FLOPs by the convention {name}", how)
 
 
 def _unconventional(parts: Parts) -> Iterator[Reading]:
@@ -111,30 +132,35 @@ def _unconventional(parts: Parts) -> Iterator[Reading]:
     products = "the products that ran"
     if macs:
         m = f"2 × {number(macs)}"
-        yield 4 * macs, PART, f"{products}, FLOPs doubled as if they were MACs", f"2 × {m} = {number(4 * macs)}"
+        how = f"2 × {m} = {number(4 * macs)}"
+        yield Reading(4 * macs, PART, FLOP, f"{products}, FLOPs doubled as if they were MACs", how)
         first = 2 * macs - dots
-        yield first, PART, f"{products} at 2K − 1 per dot product", f"{m} − {number(dots)} = {number(first)}"
+        how = f"{m} − {number(dots)} = {number(first)}"
+        yield Reading(first, PART, FLOP, f"{products} at 2K − 1 per dot product", how)
         if bias:
             b = number(bias)
-            yield 2 * macs + bias, PART, f"{products}, and their biases", f"{m} + {b} = {number(2 * macs + bias)}"
+            how = f"{m} + {b} = {number(2 * macs + bias)}"
+            yield Reading(2 * macs + bias, PART, FLOP, f"{products}, and their biases", how)
             how = f"{m} − {number(dots)} + {b} = {number(first + bias)}"
-            yield first + bias, PART, f"{products} at 2K − 1 per dot product, and their biases", how
+            yield Reading(first + bias, PART, FLOP, f"{products} at 2K − 1 per dot product, and their biases", how)
             counted = macs + bias
             how = f"{number(macs)} + {b} = {number(counted)}"
-            yield counted, PART, f"{products} in MACs, a bias counted as a MAC", how
+            yield Reading(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", how)
             how = f"2 × ({number(macs)} + {b}) = {number(2 * counted)}"
-            yield 2 * counted, PART, f"{products} in MACs × 2, a bias counted as a MAC", how
+            yield Reading(2 * counted, PART, FLOP, f"{products} in MACs × 2, a bias counted as a MAC", how)
     for name in ("all", "textbook"):
         value = BUILT_IN[name].flops(parts.work)
         if value <= 0 or value == 2 * macs:
             continue
         what = f"the work that ran by the convention {name}"
-        yield 2 * value, PART, f"{what}, doubled", f"2 × {number(value)} = {number(2 * value)}"
+        how = f"2 × {number(value)} = {number(2 * value)}"
+        yield Reading(2 * value, PART, FLOP, f"{what}, doubled", how)
         if value % 2 == 0:
-            yield value // 2, PART, f"{what}, halved", f"{number(value)} / 2 = {number(value // 2)}"
+            how = f"{number(value)} / 2 = {number(value // 2)}"
+            yield Reading(value // 2, PART, MAC, f"{what}, halved", how)
         if bias:
             how = f"{number(value)} − {number(bias)} = {number(value - bias)}"
-            yield value - bias, PART, f"{what}, without biases", how
+            yield Reading(value - bias, PART, FLOP, f"{what}, without biases", how)
 
 
 def spelled(work: Work, convention: Convention) -> str:
@@ -162,8 +188,8 @@ def _parameters(trace: Trace) -> Iterator[Reading]:
     except UnknownWork:
         return
     what = "the number of parameters, not a count of operations"
-    yield count, PART, what, ""
-    yield 2 * count, DERIVED, f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}"
+    yield Reading(count, PART, "", what)
+    yield Reading(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}")
 
 
 def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:
@@ -175,21 +201,16 @@ def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> 
     return sums
 
 
-def _layers(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> Iterator[Reading]:
+def _layers(table: Mapping[str, Work]) -> Iterator[Reading]:
     """Single layers: in MACs, and under the conventions matmul and all."""
-    table = _by_layer(known, trace, align)
     if len(table) < 2:
         return
     for value, names in same({layer: work.mac for layer, work in table.items()}).items():
-        yield value, LAYER, f"{names}, in MACs", ""
-        yield (
-            2 * value,
-            LAYER,
-            f"{names}, in FLOPs by the convention matmul",
-            f"2 × {number(value)} = {number(2 * value)}",
-        )
+        how = f"2 × {number(value)} = {number(2 * value)}"
+        yield Reading(value, LAYER, MAC, f"{names}, in MACs")
+        yield Reading(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", how)
     for value, names in same({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
-        yield value, LAYER, f"{names}, in FLOPs by the convention all", ""
+        yield Reading(value, LAYER, FLOP, f"{names}, in FLOPs by the convention all")
 
 
 def same(sums: Mapping[str, int]) -> dict[int, str]:
@@ -211,5 +232,5 @@ def listed(names: Sequence[str]) -> str:
 
 def product_layers(trace: Trace, align: Alignment) -> tuple[str, ...]:
     """Layers with multiply-adds, in the order of the pair."""
-    known = [(op, parts) for op in trace.ops if (parts := _parts(op)) is not None]
+    known = [(op, parts) for op in trace.ops if isinstance(parts := _parts(op), Parts)]
     return align.order(layer for layer, work in _by_layer(known, trace, align).items() if work.mac)

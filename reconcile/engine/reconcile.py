@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
@@ -55,6 +55,7 @@ def reconcile(
     ]
     known = {t.framework: t for t in results}
     bridged: dict[str, Reconciled] = {}
+    cells: dict[str, Mapping[str, int]] = {}
     ledger_results = []
     for ledger in ledgers:
         if isinstance(ledger, Missing):
@@ -62,13 +63,16 @@ def reconcile(
         elif ledger.framework in raw:
             done = reconcile_ledger(ledger, raw[ledger.framework], align, convention)
             bridged[ledger.counter] = done
+            cells[ledger.counter] = done.cells
             ledger_results.append(done.ledger)
         else:
-            ledger_results.append(_without_trace(ledger, known[ledger.framework], align))
+            bare = _without_trace(ledger, known[ledger.framework], align)
+            cells[ledger.counter] = bare.cells
+            ledger_results.append(bare.ledger)
     between = _between(raw, results, align, convention)
     own = [(led.framework, _to_trace(led, known[led.framework], bridged, convention)) for led in ledger_results]
     statements = [*(statement for _, statement in own), *_across(results, own, between, convention)]
-    layers = _layers(raw, ledger_results, bridged, align, convention)
+    layers = _layers(raw, cells, bridged, align, convention)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
 
@@ -110,13 +114,12 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
     )
 
 
-def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> LedgerResult:
-    """A ledger whose framework has no trace: its own numbers are kept, but nothing can be checked."""
+def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Reconciled:
+    """A ledger whose framework has no trace: its own numbers are kept, layer by layer, but nothing can be checked."""
     empty = Trace(ledger.framework, {}, "", (), (), (), (), ())
-    bare = reconcile_ledger(ledger._replace(sightings=()), empty, align, Convention("nothing")).ledger
-    fields = {name: getattr(bare, name) for name in bare.__dataclass_fields__}
+    bare = reconcile_ledger(ledger._replace(sightings=()), empty, align, Convention("nothing"))
     reason = f"there is no trace to compare it with: {trace.reason}"
-    return LedgerResult(**{**fields, "state": State.NOT_COMPARABLE, "reason": reason})
+    return replace(bare, ledger=replace(bare.ledger, state=State.NOT_COMPARABLE, reason=reason))
 
 
 def _to_trace(
@@ -209,14 +212,15 @@ def _closed(name: str, done: Reconciled) -> Statement:
 
 def _layers(
     raw: Mapping[str, Trace],
-    ledgers: Sequence[LedgerResult],
+    cells: Mapping[str, Mapping[str, int]],
     bridged: Mapping[str, Reconciled],
     align: Alignment,
     convention: Convention,
 ) -> tuple[LayerRow, ...]:
+    """A row per layer. ``cells`` are the values per layer of every counter that has a total, with a trace or without one."""
     work = {framework: layer_work(trace, align, convention) for framework, trace in raw.items()}
     names = [name for table in work.values() for name in table]
-    names += [name for done in bridged.values() for name in done.cells]
+    names += [name for by_layer in cells.values() for name in by_layer]
     names += [line.layer for done in bridged.values() for line in done.adjustments]
     names += [r.layer for done in bridged.values() for r in done.residuals]
     ran = dict.fromkeys(align.layer(framework, path) for framework, trace in raw.items() for path in trace.layers)
@@ -237,7 +241,7 @@ def _layers(
         LayerRow(
             layer=name,
             work={f: known for f, table in work.items() if (known := table.get(name, 0)) is not None},
-            counters={c: done.cells.get(name, 0) for c, done in bridged.items()},
+            counters={counter: by_layer.get(name, 0) for counter, by_layer in cells.items()},
             causes=causes.get(name, {}),
             residuals=residuals.get(name, {}),
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..adapters import COUNTERS
@@ -59,7 +61,7 @@ def load(path: Path | None = None) -> dict[str, Environment]:
 
 
 def adhoc(with_: tuple[str, ...], python: str) -> Environment:
-    """An environment of these requirements, named after them, with the setuptools that PyTorch and thop need.
+    """An environment of these requirements, named after them, with the packages that their frameworks need and do not declare.
 
     Raises UsageError for text that is not a requirement, and for a Python version that is not written like 3.11.
     """
@@ -74,7 +76,8 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     installable = _installable()
     required = [record for record in installable if names & set(record.distributions)] or installable
     beside = {name for record in required for name in record.beside} - names
-    requirements = (*with_, *(_pinned(name, python) for name in sorted(beside)))
+    bounds = [text for record in required for text in _bounds(record, parsed) if Requirement(text).name not in names]
+    requirements = (*with_, *(_pinned(name, python) for name in sorted(beside)), *bounds)
     label = "+".join(_label(r) for r in parsed) + ("" if python == CURRENT else f"-py{python}")
     title = f"{', '.join(with_)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
     return Environment(label, title, python, tuple(record.name for record in required), requirements)
@@ -159,6 +162,15 @@ def _installable() -> list[Framework]:
 def _pinned(requirement: str, python: str) -> str:
     """A package that a framework needs beside it, in a version that this Python supports."""
     return _setuptools(python) if requirement == "setuptools" else requirement
+
+
+def _bounds(record: Framework, requirements: Sequence[Requirement]) -> Iterator[str]:
+    """The requirements that the framework does not declare, for the newest of its versions that these requirements allow."""
+    specifiers = [s for r in requirements if canonicalize_name(r.name) in record.distributions for s in r.specifier]
+    newest = [s.version.removesuffix(".*") for s in specifiers if s.operator in ("==", "~=", "<", "<=")]
+    for versions, bounds in record.bounds:
+        if any(SpecifierSet(versions).contains(version, prereleases=True) for version in newest):
+            yield from bounds
 
 
 def _setuptools(python: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..adapters import COUNTERS
 from ..core.errors import UsageError
 from ..core.records import Ledger, Trace
-from ..core.registry import title
+from ..core.registry import frameworks, title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment
@@ -39,7 +39,7 @@ def collect_in(
             raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
         counters = request.counters or counters_of(env, request.factories)
         collected = collect(replace(within(request, env, python), counters=counters), progress)
-        untraced = traceless(collected)
+        untraced = borrowers(collected)
         if not untraced or env.name == CURRENT:
             return collected
         try:
@@ -69,16 +69,17 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
     return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
 
 
-def traceless(collected: Collected) -> list[str]:
-    """Frameworks that have ledgers, but no trace to compare them with."""
+def borrowers(collected: Collected) -> list[str]:
+    """Frameworks that have ledgers, but no trace to compare them with, and whose versions can lend each other a trace."""
     counted = {ledger.framework for ledger in collected.ledgers if isinstance(ledger, Ledger)}
-    return [t.framework for t in collected.traces if isinstance(t, Missing) and t.framework in counted]
+    untraced = [t.framework for t in collected.traces if isinstance(t, Missing) and t.framework in counted]
+    return [name for name in untraced if frameworks()[name].lends]
 
 
-def lender(request: RunRequest, frameworks: list[str]) -> Collected:
+def lender(request: RunRequest, names: list[str]) -> Collected:
     """The current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
     first = {c.framework: name for name, c in reversed(COUNTERS.items()) if c.default}
-    return collect(replace(request, python="", counters=tuple(first[f] for f in frameworks)))
+    return collect(replace(request, python="", counters=tuple(first[f] for f in names)))
 
 
 def _unlent(collected: Collected, untraced: Sequence[str], why: str) -> Collected:
@@ -106,7 +107,7 @@ def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collecte
     if lender is None or lender is collected:
         return collected, ""
     lent = {t.framework: t for t in lender.traces if isinstance(t, Trace)}
-    untraced = traceless(collected)
+    untraced = borrowers(collected)
     traces: list[Trace | Missing] = []
     borrowed = ""
     for trace in collected.traces:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..adapters import COUNTERS
-from ..adapters.shared.refusal import FactoryError
+from ..adapters.shared.refusal import CannotCount, FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.framework import Framework, adapter_of
@@ -143,7 +143,7 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         progress(Event(framework.name, task, "failed"))
         not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package
         state = State.SKIPPED if not_installed else State.FAILED
-        reason = described(error).removeprefix("raised ")
+        reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
         return Missing(task, framework.name, state, reason, COUNTERS[task].unit, device)

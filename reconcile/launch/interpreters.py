@@ -158,7 +158,7 @@ def uv_command() -> tuple[str, ...]:
         return (str(beside),)
     on_path = shutil.which("uv")
     if on_path is not None:
-        return (on_path,)
+        return (os.path.abspath(on_path),)
     if importlib.util.find_spec("uv") is not None:
         return (sys.executable, "-m", "uv")
     raise EnvironmentError_(
@@ -196,6 +196,7 @@ def _from_uv(version: str) -> Iterator[Path]:
             timeout=PROBE_LIMIT,
             stdin=subprocess.DEVNULL,
             env=clean_environ(),
+            cwd=Path(sys.executable).parent,  # ``-m uv`` would import from the working folder
         )
     except (EnvironmentError_, OSError, subprocess.TimeoutExpired):
         return

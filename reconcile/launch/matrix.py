@@ -20,7 +20,7 @@ from ..work import load, scoped
 from ..work.formula_files import load_formulas
 from . import cache
 from .environments import CURRENT, Environment
-from .in_environment import counters_of, lender, traceless, with_trace, within
+from .in_environment import borrowers, counters_of, lender, with_trace, within
 from .interpreters import EnvironmentError_
 from .provision import ensure
 from .request import RunRequest
@@ -83,7 +83,7 @@ def run_matrix(
 
 def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collected | None:
     """The current environment's traces, if it is not in the matrix and other environments are too old for a tracer."""
-    untraced = dict.fromkeys(framework for c in outcomes if isinstance(c, Collected) for framework in traceless(c))
+    untraced = dict.fromkeys(framework for c in outcomes if isinstance(c, Collected) for framework in borrowers(c))
     return lender(request, list(untraced)) if untraced else None
 
 

@@ -6,7 +6,7 @@ run (cli/again.py) all read ``OPTIONS``. Only ``run_request`` makes a ``RunReque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import Enum
 from pathlib import Path
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 PASSES = ("forward", "training")
 OPTIMIZERS = ("sgd", "adam")
-TOGETHER = 2
-"""The number of models that one run compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +186,6 @@ def flags(which: Callable[[Option], bool]) -> set[str]:
 def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """The models among the given options: framework -> the option's value, in the order of the frameworks."""
     return {name: given[name] for name in frameworks() if given.get(name) is not None}
-
-
-def at_most_two(models: Collection[str]) -> None:
-    """Raise UsageError for models of more frameworks than one run compares."""
-    if len(models) > TOGETHER:
-        raise UsageError(
-            f"reconcile compares two models at a time, and you gave models in {', '.join(models)}: leave one out."
-        )
 
 
 def training(pass_: str, optimizer: str | None) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
-from ..core.errors import UsageError, brief, unknown
+from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest
 from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, title
 from ..core.results import RunResult
 from ..core.signals import passed_on
+from ..core.user_files import regular
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import pair as pairs
@@ -28,7 +29,8 @@ from . import user_models, zipapp
 from .interpreters import Interpreter
 from .lend import lend
 from .request import RunRequest
-from .supervisor import Event, Outcome, Supervisor
+from .supervisor import Event, Supervisor
+from .written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
@@ -118,10 +120,14 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
 def pair_file(model: str) -> str:
     """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
     path = pairs.pair_path(model)
-    if not os.path.isfile(path):
-        if path.endswith(".py") and model.endswith(".py"):
-            raise UsageError(f"there is no pair file {brief(model)}.")
-        raise unknown("model", model, pairs.zoo_names())
+    try:
+        regular(Path(path))
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
+            raise unknown("model", model, pairs.zoo_names()) from error
+        if isinstance(error, FileNotFoundError):
+            raise UsageError(f"there is no pair file {brief(model)}.") from error
+        raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error
     return path
 
 
@@ -174,7 +180,7 @@ def _collect(
     metas = [s.meta for s in supervisors.values() if s.meta is not None]
     if not metas:
         reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
-        raise UsageError(f"the model could not be read in any worker: {reason}.")
+        raise UsageError(f"the model could not be read in any worker: {reason.rstrip('.')}.")
     return metas[0], outcomes
 
 

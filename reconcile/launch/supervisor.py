@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import subprocess
 import threading
@@ -17,10 +16,10 @@ from typing import Any
 
 from ..core.errors import UsageError
 from ..core.protocol import TRACE, WorkerRequest, to_text
-from ..core.records import Ledger, Trace, from_json
-from . import confine, reaper
+from . import confine, reaper, written
 from .exits import MARK, Log, death_of, refused, sweep
 from .interpreters import Interpreter
+from .written import Outcome
 
 POLL = 0.02
 GRACE = 3.0
@@ -38,15 +37,6 @@ class Event:
     framework: str
     task: str
     phase: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason)."""
-
-    record: Trace | Ledger | None
-    reason: str = ""
-    missing: str = ""
 
 
 class Supervisor:
@@ -124,7 +114,7 @@ class Supervisor:
         confinement_told = not self._confined
         while True:
             ended = process.poll() is not None
-            events = _events(folder, events_read)
+            events = written.events(folder, events_read)
             events_read += len(events)
             for event in events:
                 since = time.monotonic()
@@ -150,7 +140,9 @@ class Supervisor:
         if not self.tasks:
             return {}
         self._trial = "done" if self._trial else ""
-        done = {t: o for t in tasks if (o := _outcome(folder, t)) is not None}
+        if status:
+            written.check_room(folder)
+        done = {t: o for t in tasks if (o := written.outcome(folder, t)) is not None}
         if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
             self._blame_file(
                 f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
@@ -191,16 +183,15 @@ class Supervisor:
 
     def _read_confined(self, folder: Path) -> bool:
         """Report how the worker is confined, once that is known."""
-        path = folder / reaper.CONFINED
-        if not path.exists():
+        reasons = written.confinement(folder, reaper.CONFINED, confine.LIMITS)
+        if reasons is None:
             return False
-        self.progress(Event(self.framework, confine.sentence(json.loads(path.read_text(encoding="utf-8"))), "confined"))
+        self.progress(Event(self.framework, confine.sentence(reasons), "confined"))
         return True
 
     def _read_meta(self, folder: Path) -> None:
-        path = folder / "meta.json"
-        if self.meta is None and path.exists():
-            meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = written.meta(folder) if self.meta is None else None
+        if meta is not None:
             if "error" in meta:
                 self._kill()
                 raise UsageError(meta["error"])
@@ -211,9 +202,8 @@ class Supervisor:
 
     def _read_refusal(self, folder: Path) -> None:
         """Raise UsageError if the user's own code cannot be used."""
-        path = folder / "refused.json"
-        if path.exists():
-            refusal = json.loads(path.read_text(encoding="utf-8"))
+        refusal = written.refusal(folder)
+        if refusal is not None:
             raise refused(refusal["error"], folder, self.framework if refusal["declined"] else "")
 
     def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
@@ -251,21 +241,3 @@ def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
         for supervisor in tuple(RUNNING):
             supervisor.stop()
         time.sleep(POLL)
-
-
-def _events(folder: Path, seen: int) -> list[dict[str, str]]:
-    path = folder / "events.jsonl"
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[seen:-1]]
-
-
-def _outcome(folder: Path, task: str) -> Outcome | None:
-    path = folder / f"{task}.json"
-    if path.exists():
-        return Outcome(from_json(path.read_text(encoding="utf-8")))
-    failed = folder / f"{task}.error.json"
-    if failed.exists():
-        data = json.loads(failed.read_text(encoding="utf-8"))
-        return Outcome(None, data["reason"], data["missing"])
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .. import files
@@ -16,6 +16,8 @@ from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, title
 from ..model_zoo.pair import Input
 
+TOGETHER = 2
+"""The number of models that one run compares."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
 
@@ -103,15 +105,19 @@ def one_model(
         raise UsageError(f"--model names a pair, and {_options()} name your own model; give one or the other.")
     if model is not None and inputs:
         raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
-    if mapped and len([name for name in factories if frameworks()[name].aligned]) != 2:
+    if mapped and len([name for name in factories if frameworks()[name].aligned]) != TOGETHER:
         raise UsageError(f"{mapped} is for two models of your own: give both {_options()}.")
-    if len(factories) > 2:
-        given = ", ".join(f"--{name}" for name in factories)
-        raise UsageError(
-            f"reconcile compares two models at a time, and you gave {len(factories)}: {given}. Leave one out."
-        )
+    at_most_two(factories)
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
+
+
+def at_most_two(models: Collection[str]) -> None:
+    """Raise UsageError for models of more frameworks than one run compares."""
+    if len(models) > TOGETHER:
+        raise UsageError(
+            f"reconcile compares two models at a time, and you gave models in {', '.join(models)}: leave one out."
+        )
 
 
 def _options(between: str = " and ") -> str:

@@ -34,13 +34,13 @@ def require() -> None:
 
 
 def waterfall(statement: Statement, layers: Sequence[str] = ()) -> list[Bar]:
-    """The bars of a statement; empty if it has no totals. The residual is always a bar, even if it is 0."""
-    if statement.from_total is None or statement.to_total is None:
+    """The bars of a statement; empty if it is not closed. The residual is always a bar, even if it is 0."""
+    if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return []
     bars = [Bar(statement.from_, "", 0, statement.from_total, "total")]
     steps = blocks(statement, layers)
     if not statement.residuals:
-        steps.append(Block(RESIDUAL, statement.residual or 0, []))
+        steps.append(Block(RESIDUAL, statement.residual, []))
     for block in steps:
         kind = "residual" if block.cause == RESIDUAL else "cause"
         bars.append(Bar(block.cause, _where(block), bars[-1].end, block.amount, kind))

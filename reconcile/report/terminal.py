@@ -94,12 +94,12 @@ def _notes(result: RunResult, run_verdict: Verdict) -> list[RenderableType]:
     them; and the alignment of two models' layers."""
     shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
     lines = [
-        f"{trace.name}: {note}."
+        f"{trace.name}: {view.as_sentence(note)}"
         for trace in result.traces
         for note in trace.notes
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
-    lines += [f"{ledger.counter}: {note}." for ledger in result.ledgers for note in ledger.notes]
+    lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
     lines += [f"Published: {sentence}" for sentence in view.published(result)]
     return [Text(clean(text), style="dim") for text in [*lines, *sentences(result.alignment)]]
 

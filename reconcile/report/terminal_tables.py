@@ -105,7 +105,7 @@ def statement_table(
 
     Beyond ``limit`` layers, the rest of a cause is one line, so the sum stays right.
     """
-    if statement.from_total is None or statement.to_total is None:
+    if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
             f"{statement.state.value.replace('_', ' ')}: {clean(statement.reason)}", style=STYLE[statement.state]
         )

@@ -35,7 +35,7 @@ def closing(counter: CounterVerdict) -> str:
     """One sentence on a counter, without its name."""
     left = _left_out(counter.ledger)
     if counter.off is None:
-        return f"{counter.state.value.replace('_', ' ')}: {_sentence(reason(counter))}"
+        return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
     if counter.off == 0 and not counter.causes:
@@ -69,18 +69,20 @@ def _left_out(ledger: LedgerResult) -> str:
     return f" It says it did not support {shown}."
 
 
-def _sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
+    """The text on one line, with a full stop if it ends without one."""
     text = " ".join(text.split())
     return text if text.endswith((".", "!", "?")) else text + "."
 
 
 def default_statement(result: RunResult) -> Statement | None:
-    """tf.profiler@frozen to thop if both have totals; else the first counter with a total to its trace; else any statement."""
+    """tf.profiler@frozen to thop if it is closed; else the first counter whose statement to its trace is; else any statement."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
     statements = [first, *(v.statement for v in counters_of(result)), *result.statements]
     candidates = [s for s in statements if s is not None]
-    return next((s for s in candidates if s.from_total is not None), candidates[0] if candidates else None)
+    ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
+    return ranked[0] if ranked else None
 
 
 def origin(result: RunResult, name: str, total: int | None) -> str:
@@ -175,7 +177,8 @@ def traces_lost(result: RunResult) -> list[str]:
     """A sentence on each trace that is missing altogether."""
     missing = [t for t in result.traces if not t.complete and not t.unknown]
     return [
-        f"{t.name}: {t.state.value.replace('_', ' ')}: {_sentence(t.reason or 'no reason was given')}" for t in missing
+        f"{t.name}: {t.state.value.replace('_', ' ')}: {as_sentence(t.reason or 'no reason was given')}"
+        for t in missing
     ]
 
 

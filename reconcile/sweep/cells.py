@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from ..adapters import COUNTERS
 from ..core import user_files
 from ..core.atomic import safe
-from ..core.errors import UsageError
+from ..core.errors import UsageError, reason
 from ..core.registry import frameworks
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment
@@ -193,25 +193,35 @@ def sources(cell: Cell, paths: Sequence[str]) -> dict[str, str]:
     for where in cell.factories.values():
         top = where.partition(":")[0].partition(".")[0]
         for folder in (os.getcwd(), *paths):
-            package, module = Path(folder) / top, Path(folder) / f"{top}.py"
-            if package.is_dir():
+            package = Path(folder) / top
+            if os.path.isdir(package):
                 roots[package] = True
-            if module.is_file() or package.is_dir():
+            if os.path.isfile(f"{package}.py") or os.path.isdir(package):
                 roots.setdefault(Path(folder), False)
                 break
     files: dict[str, str] = {}
     for root, whole in roots.items():
         for file in sorted(root.rglob("*.py") if whole else root.glob("*.py")):
-            files[f"{root.name}/{file.relative_to(root).as_posix()}"] = hashlib.sha256(file.read_bytes()).hexdigest()
+            files[f"{root.name}/{file.relative_to(root).as_posix()}"] = _digest(file)
     return files
+
+
+def _digest(file: Path) -> str:
+    """The SHA-256 of a file; why there is none where Python could not import it either: a broken link, a folder, a pipe."""
+    try:
+        user_files.regular(file)
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        return reason(error)
 
 
 def is_there(module: str, paths: Iterable[str]) -> bool:
     """Whether a top-level module of that name can be found, without importing anything."""
     top = module.partition(".")[0]
-    if any((Path(p) / top).is_dir() or (Path(p) / f"{top}.py").is_file() for p in (os.getcwd(), *paths)):
+    here = [os.path.join(path, top) for path in (os.getcwd(), *paths)]
+    if any(os.path.isdir(path) or os.path.isfile(f"{path}.py") for path in here):
         return True
     try:
         return find_spec(top) is not None
-    except (ImportError, ValueError):
+    except (ImportError, OSError, ValueError):
         return False

@@ -11,10 +11,12 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ..core.errors import UsageError
+from ..core.errors import UsageError, short
 from ..core.text import clean
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^/\s]+:\d+")
+SECURED = ("tls", "wss")
+"""Ways to connect that need certificates."""
 STRANGER = "what answers is not a Dask scheduler"
 PATIENCE = 10.0
 """Seconds that a scheduler may take to be connected to, and to let go of."""
@@ -61,7 +63,13 @@ def connected(address: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise UsageError("--dask needs dask.distributed: pip install 'flop-reconcile[dask]'") from error
     if not ADDRESS.fullmatch(address):
-        raise UsageError(f"--dask takes an address such as tcp://10.0.0.1:8786, not {clean(address)!r}.")
+        raise UsageError(f"--dask takes an address such as tcp://10.0.0.1:8786, not {short(clean(address))}.")
+    scheme = address.partition("://")[0]
+    if scheme in SECURED and not _certified():
+        raise UsageError(
+            f"--dask {scheme}:// needs certificates: name them in Dask's configuration (distributed.comm.tls: ca-file and "
+            "client.cert and client.key), or give a tcp:// address."
+        )
     _hush()
     client = _connect(address)
     try:
@@ -69,6 +77,16 @@ def connected(address: str) -> Iterator[Cluster]:
     finally:
         with suppress(Exception):  # of a scheduler that is gone there is nothing to let go of
             client.close(timeout=PATIENCE)
+
+
+def _certified() -> bool:
+    """Whether Dask's configuration names certificates that can be used."""
+    from distributed import Security
+
+    try:
+        return Security().get_connection_args("client").get("ssl_context") is not None
+    except (OSError, ValueError):  # a file that is missing or no certificate: connecting says which
+        return True
 
 
 async def _ask(address: str) -> None:

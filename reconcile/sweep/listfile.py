@@ -15,7 +15,6 @@ from ..core import toml
 from ..core.errors import UsageError, short, unknown
 from ..launch import user_models
 from ..launch.environments import Environment
-from ..launch.request import TOGETHER
 from . import listing
 from .cells import Cell, in_environments
 
@@ -94,7 +93,7 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
     makers = listing.makers()
     chosen = entry.get("frameworks", listing.both())
     if not chosen or set(chosen) - set(makers):
-        which = "both" if len(makers) == TOGETHER else "two"
+        which = "both" if len(makers) == user_models.TOGETHER else "two"
         raise UsageError(f"frameworks are one or {which} of {', '.join(makers)}, not {short(chosen)}.")
     if "package" in entry:
         return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths)

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import UsageError, unknown
+from ..core.errors import UsageError, brief, unknown
 from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.interpreters import clean_environ
-from ..launch.request import TOGETHER, at_most_two
-from ..model_zoo.pair import Input, PairError, load_pair, pair_path, resolve, zoo_names
+from ..launch.runner import pair_file
+from ..model_zoo.pair import Input, PairError, load_pair, resolve, zoo_names
 from .cells import Cell, is_there
 
 ZOO = "zoo"
@@ -67,7 +67,7 @@ sys.stdout.write("\\n" + json.dumps(names))
 
 def both() -> tuple[str, ...]:
     """The frameworks in which one definition makes the same model: the first two that Keras runs on."""
-    return tuple(record.name for record in frameworks().values() if record.backend)[:TOGETHER]
+    return tuple(record.name for record in frameworks().values() if record.backend)[: user_models.TOGETHER]
 
 
 def makers() -> tuple[str, ...]:
@@ -107,9 +107,7 @@ def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ())
 
 def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
     """A pair of the zoo, or one in a file. Raises UsageError for a model or a parameter that is not there."""
-    path = pair_path(model)
-    if not os.path.isfile(path):
-        raise unknown("model", model, zoo_names())
+    path = pair_file(model)
     if model in zoo_names():
         try:
             resolve(load_pair(path), dict(overrides or {}))
@@ -125,7 +123,7 @@ def factory(
     name: str = "",
 ) -> Cell:
     """Factories by framework. Raises UsageError for what is no ``module:function``, and for more than two of them."""
-    at_most_two(factories)
+    user_models.at_most_two(factories)
     held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
     given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
     return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
@@ -184,9 +182,14 @@ def _printed(module: str, program: str, *arguments: str) -> list[str]:
                 capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise UsageError(f"{module} was not imported within {LIMIT:g} s.") from error
+            raise UsageError(f"{brief(module)} was not imported within {LIMIT:g} s.") from error
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
-        raise UsageError(f"{module} cannot be listed: {lines[-1][:300].rstrip('.')}.")
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        raise UsageError(f"{brief(module)} cannot be listed: {lines[-1][:300].rstrip('.')}.")
+    try:
+        names: list[str] = json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
+    except (StopIteration, ValueError) as error:
+        raise UsageError(
+            f"{brief(module)} cannot be listed: its code prints over the list, or ends the process."
+        ) from error
+    return names

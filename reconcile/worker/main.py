@@ -16,8 +16,9 @@ from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
-from ..adapters.shared.refusal import FactoryError
+from ..adapters.shared.refusal import FactoryError, reason_of
 from ..core.framework import absolute, adapter_of
+from ..core.message import first_line
 from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
@@ -160,7 +161,7 @@ class Worker(object):
         # type: (str, BaseException) -> None
         process_guard.note(error)
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-        reason = "%s: %s" % (type(error).__name__, first_line(error))
+        reason = reason_of(error)
         if missing:
             reason = "the package %s is not installed in this environment" % missing
             package = missing.partition(".")[0]
@@ -220,13 +221,6 @@ def _inputs(pair, params):
     except Exception as error:
         process_guard.note(error)
         return []
-
-
-def first_line(error):
-    # type: (BaseException) -> str
-    """The error's first line, not too long."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else ""
 
 
 def main(path):

@@ -12,6 +12,7 @@ from os import getpid
 from typing import Any, Callable, Type
 
 from ..adapters.shared.refusal import FactoryError
+from ..core.message import first_line
 from . import import_path, process_guard
 
 MACHINE = (ImportError, MemoryError, OSError)
@@ -125,7 +126,7 @@ def described(error, folder=""):
     elif isinstance(error, ModuleNotFoundError) and error.name:
         text = "needs the package %s, which is not installed in this environment" % error.name.partition(".")[0]
     else:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        text = "raised " + type(error).__name__ + (": " + lines[0][:300].rstrip(".") if lines else "")
+        line = first_line(error).rstrip(".")
+        text = "raised " + type(error).__name__ + (": " + line if line else "")
     location = import_path.location(error, folder or os.getcwd())
     return text + (" (%s)" % location if location else "")

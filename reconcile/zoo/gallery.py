@@ -17,8 +17,10 @@ from typing import Any
 from ..core.conventions import BUILT_IN, MATMUL
 from ..core.errors import UsageError
 from ..core.results import RunResult
+from ..decode.figure import figure
+from ..decode.gather import saved
 from ..decode.grammar import Source
-from ..decode.search import figure, saved, search
+from ..decode.search import search
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import run_request
@@ -125,7 +127,7 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
 
 
 def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
-    sources = [Source("current", collected), *saved(run_request(model=model), baselines)]
+    sources = [Source("current", collected), *saved(run_request(model=model), (baselines,))]
     for text, claim, where in collected.meta["published"]:
         try:
             wanted = figure(text)

@@ -14,7 +14,7 @@ from typing import Any
 from ..core.conventions import ALL, BUILT_IN, MATMUL
 from ..core.errors import UsageError
 from ..core.results import RunResult
-from ..decode.search import claims
+from ..decode.gather import claims
 from ..engine.phases import PhaseRow, phases
 from ..engine.settle import settle
 from ..launch.request import OPTIMIZERS, run_request
@@ -72,7 +72,7 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]
         return TrainingRow(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
     results = {name: settle(collected, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
-    shown = replace(results[MATMUL.name], others=others, published=claims(model, collected, baselines))
+    shown = replace(results[MATMUL.name], others=others, published=claims(model, collected, (baselines,)))
     step = TrainingRow(
         model=model,
         source=source,

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
+from reconcile.core.errors import UsageError
+from reconcile.decode import gather
+from reconcile.engine.settle import Collected
+from reconcile.launch.request import RunRequest, by_parameter, model_options
 from tests.decode import data
 
 
-def typed(*args: str) -> Result:
-    return CliRunner().invoke(cli, ["decode", "--no-run", "--baselines", str(data.SAVED), *args], prog_name="reconcile")
+def typed(*args: str, baselines: Path | None = data.SAVED) -> Result:
+    more = ["--no-run", "--baselines", str(baselines)] if baselines else []
+    return CliRunner().invoke(cli, ["decode", *more, *args], prog_name="reconcile")
 
 
 def test_explained() -> None:
@@ -23,6 +34,8 @@ def test_explained() -> None:
         "      2 × 11,469,280 = 22,938,560",
         "      1 of the 3 layers that convolve or multiply matrices is not in it: gru.",
         "      torch-1.10.1-thop-2001 (saved; thop 0.0.31.post2001170342, torch 1.10.1)",
+        "",
+        "To run it: reconcile run --model gru_demo --environment torch-1.10.1-thop-2001 --counter thop",
     ]
 
 
@@ -39,24 +52,106 @@ def test_a_rounded_number_written_as_an_exact_one() -> None:
     assert "If it is rounded, write it so: 2.5e8." in done.output
 
 
-def test_ambiguous() -> None:
-    done = typed("--model", "gru_demo", "250e6")
+def test_four_digits_may_be_ambiguous() -> None:
+    done = typed("--model", "gru_demo", "250.3e6")
     assert done.exit_code == 0
-    assert "250e6 for gru_demo is ambiguous: " in done.output
+    assert "250.3e6 for gru_demo is ambiguous: " in done.output
     assert "different numbers. The simplest first:" in done.output
-    assert "more readings: --verbose" in done.output
-    longer = typed("--model", "gru_demo", "250e6", "--verbose")
+    longer = typed("--model", "gru_demo", "250.3e6", "--verbose")
     assert "more readings" not in longer.output
     assert "Nearest candidates that it is not:" in longer.output
 
 
+def test_few_digits_are_one_reading_and_the_macs_come_first() -> None:
+    done = typed("--model", "gru_demo", "125M")
+    assert done.exit_code == 0
+    assert done.output.startswith("125M for gru_demo is explained:\n\n  124,904,960\n    the work that ran, in MACs")
+    assert len(re.findall(r"^  \d", done.output, re.MULTILINE)) == 1
+    assert "Its digits do not tell this from 125,026,016 (thop, as reported (it counts MACs))" in done.output
+
+
 def test_one_number_behind_the_digits() -> None:
-    done = typed("--model", "resnet50", "3.86e9", "--quiet", "--environment", "tf-2.3.1")
-    assert done.output == "3.86e9 for resnet50 is explained: 1 candidate rounds to it, 3,857,973,248:\n"
+    done = typed("--model", "resnet50", "3.858e9", "--quiet", "--environment", "tf-2.3.1")
+    assert done.output == "3.858e9 for resnet50 is explained: 1 candidate rounds to it, 3,857,973,248:\n"
 
 
 def test_cut_off() -> None:
-    assert "have these digits, the rest cut off (none rounds to them)" in typed("--model", "resnet50", "3.8e9").output
+    assert "the rest cut off (none rounds to them)" in typed("--model", "resnet50", "3.857e9").output
+    done = typed("--model", "resnet50", "3.8e9")
+    assert done.exit_code == 1
+    assert "The work that ran is 3,857,973,248 MACs, which round to 3.9e9." in done.output
+
+
+def test_a_unit_leaves_the_readings_in_it() -> None:
+    macs, flops = typed("--model", "gru_demo", "250 MMACs"), typed("--model", "gru_demo", "250 MFLOPs")
+    assert "No reading in MACs agrees; these are in another unit." in macs.output
+    assert "unit" not in flops.output
+    assert "124,904,960" in typed("--model", "gru_demo", "125 MFLOPs").output
+
+
+def test_where_a_saved_total_is_looked_for() -> None:
+    done = typed("--model", "gru_demo", "--environment", "current", "25150826")
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == (
+        "The saved data of tf-1.12 has it: tf.profiler@session, as reported. Look there: reconcile decode --model gru_demo "
+        f"--baselines {data.SAVED} --environment tf-1.12 25150826"
+    )
+
+
+def test_environments_that_were_not_looked_at_are_named() -> None:
+    done = typed("--model", "resnet50", "12345678")
+    last = done.output.splitlines()[-1]
+    assert last.startswith("Older versions of a counter may print it, and were not looked at. Run them: ")
+    assert "--environment tf-1.12 " in last
+    assert "--environment tf-2.3.1 " not in last
+
+
+def test_a_far_reading_is_doubted_while_there_is_more_to_look_at() -> None:
+    done = typed("--model", "resnet50", "--verbose", "51112225")
+    assert done.exit_code == 0
+    assert "This reading may be a coincidence. Older versions" in done.output
+
+
+def test_outside_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = typed("--no-run", "--model", "resnet50", "51112224", baselines=None)
+    assert done.exit_code == 0, done.output
+    assert "tf.profiler@batch_none, as reported" in done.output
+
+
+def test_an_installed_baseline_is_not_that_of_a_pair_with_the_same_name(tmp_path: Path) -> None:
+    assert gather.SHIPPED in gather.folders_of("resnet50")
+    assert gather.SHIPPED not in gather.folders_of(str(tmp_path / "resnet50.py"))
+
+
+@pytest.fixture
+def taking(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    """The requests of decode's runs, which end there."""
+    asked: list[RunRequest] = []
+
+    def take(request: RunRequest, _progress: Callable[..., Any]) -> Collected:
+        asked.append(request)
+        raise UsageError("this run ends here.")
+
+    monkeypatch.setitem(gather.gather.__kwdefaults__, "take", take)
+    return asked
+
+
+def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
+    done = typed("--torch", "net:make", "--input", "1,3:int64", "--timeout", "5", "77", baselines=None)
+    assert "this run ends here" in done.output
+    (request,) = taking
+    assert request.factories == {"torch": "net:make"}
+    assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
+    assert request.timeout == 5
+
+
+def test_options_are_those_of_a_run() -> None:
+    """Whatever names a model, its inputs and where it runs, for every framework."""
+    known = {parameter.name for parameter in cli.get_command(None, "decode").params}  # type: ignore[arg-type, union-attr]
+    wanted = {"model", "inputs", "signature", "trust_file", "overrides", "file", "with_", "python", *model_options()}
+    assert wanted - known == set()
+    assert wanted - set(by_parameter()) == set()
 
 
 def test_bad_usage() -> None:
@@ -65,7 +160,11 @@ def test_bad_usage() -> None:
         (("--model", "gru_dem", "5"), "unknown model"),
         (("--model", "gru_demo", "5", "--environment", "x"), "unknown environment"),
         (("--model", "conv1x1", "2"), "there is no data on conv1x1"),
+        (("5",), "name a model"),
+        (("--model", "gru_demo", "--torch", "net:make", "5"), "give one or the other"),
+        (("--torch", "net:make", "5"), "--no-run looks at saved baselines"),
+        (("--model", "gru_demo", "--with", "torch==2.4", "--environment", "tf-1.12", "5"), "give one of them"),
     ):
         done = typed(*args)
-        assert done.exit_code == 2
+        assert done.exit_code == 2, args
         assert said in done.stderr

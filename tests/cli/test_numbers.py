@@ -11,7 +11,7 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.numbers import integer, seconds
-from reconcile.decode.search import figure
+from reconcile.decode.figure import figure
 from reconcile.launch.request import RunRequest
 from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.pair import Pair, PairError, resolve

@@ -46,6 +46,13 @@ KINDS: dict[str, Callable[[Path], str]] = {
     "below a file": lambda folder: str(Path(__file__) / "below"),
     "denied": lambda folder: str(folder / "denied"),
 }
+PAIRS: dict[str, Callable[[Path], str]] = {
+    "overlong.py": KINDS["overlong.py"],
+    "loop.py": lambda folder: (_link(folder / "loop.py"), str(folder / "loop.py"))[1],
+    "fifo.py": lambda folder: (os.mkfifo(folder / "fifo.py"), str(folder / "fifo.py"))[1],
+    "below.py": lambda folder: str(Path(__file__) / "below.py"),
+    "denied.py": lambda folder: str(folder / "denied.py"),
+}
 
 
 @pytest.fixture
@@ -54,7 +61,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.stat
 
     def stat(path: object, **options: object) -> os.stat_result:
-        if str(path).endswith("denied"):
+        if str(path).endswith(("denied", "denied.py")):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return real(path, **options)  # type: ignore[arg-type]
 
@@ -76,6 +83,29 @@ def test_a_path_that_cannot_be_used_is_one_sentence(tmp_path: Path, option: str,
         words += ["--out", str(tmp_path / "reports")] if words[0] != "check" else []
     said = sentence(CliRunner().invoke(cli, words, prog_name="reconcile"))
     assert "defect" not in said
+
+
+@pytest.mark.usefixtures("denied", "temporary")
+@pytest.mark.parametrize("command", [("run", "--model"), ("matrix", "--model"), ("decode", "5", "--model"), ("sweep",)])
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("overlong.py", "File name too long"),
+        ("loop.py", "Too many levels of symbolic links"),
+        ("fifo.py", "it is neither a file nor a folder"),
+        ("below.py", "Not a directory"),
+        ("denied.py", "Permission denied"),
+    ],
+)
+def test_a_pair_that_cannot_be_read_says_why(tmp_path: Path, command: tuple[str, ...], kind: str, why: str) -> None:
+    path = PAIRS[kind](tmp_path)
+    said = sentence(CliRunner().invoke(cli, [*command, path], prog_name="reconcile"))
+    assert said == f"Error: cannot read the pair file {brief(path)}: {why}."
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "nets." + "a" * 5000])
+def test_a_sweep_of_a_name_that_is_too_long(name: str) -> None:
+    sentence(CliRunner().invoke(cli, ["sweep", name], prog_name="reconcile"))
 
 
 @pytest.mark.parametrize("framework", ["tf", "torch", "onnx"])

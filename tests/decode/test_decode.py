@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.adapters import COUNTERS
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.decode.figure import figure
+from reconcile.decode.gather import gather
 from reconcile.decode.grammar import Source, candidates
-from reconcile.decode.search import Decoded, figure, gather, search
+from reconcile.decode.search import Decoded, search
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
@@ -62,12 +65,9 @@ def test_refused() -> None:
 
 def test_resnet50_from_its_old_trace() -> None:
     assert decoded("resnet50", "3.86e9").values == (3_857_973_248,)
-    found = decoded("resnet50", "7.7e9")
-    assert found.ambiguous
-    assert found.values[0] == 7_715_946_496
-    cut = decoded("resnet50", "3.8e9")
-    assert cut.cut
-    assert 3_857_973_248 in cut.values
+    assert decoded("resnet50", "7.7e9").values == (7_715_946_496,)
+    assert decoded("resnet50", "3.857e9").cut
+    assert decoded("resnet50", "3.857e9").values == (3_857_973_248,)
 
 
 @pytest.mark.zoo
@@ -91,7 +91,7 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
 
 @pytest.mark.frameworks
 def test_matmul_init_from_a_run(tmp_path: Path) -> None:
-    sources, notes = gather(data.request("matmul_init"), tmp_path)
+    sources, notes = gather(data.request("matmul_init"), (tmp_path,))
     assert not notes
     found = search("matmul_init", figure("8288"), sources, notes=notes)
     assert found.matches[0].what == "tf.profiler@session, as reported"
@@ -102,63 +102,97 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
 
 
-class Stub:
-    """In place of the runner: remembers what it was asked."""
+RECIPES = tuple(name for name, counter in COUNTERS.items() if counter.recipe)
 
-    def __init__(self, found: Collected, session: Collected | None = None) -> None:
-        self.found, self.session, self.asked = found, session or found, list[RunRequest]()
+
+class Stub:
+    """In place of the runner: remembers what it was asked. ``recipes`` is what those of a recipe give."""
+
+    def __init__(self, usual: Collected, recipes: Collected | None = None) -> None:
+        self.usual, self.recipes, self.asked = usual, recipes or usual, list[RunRequest]()
 
     def __call__(self, request: RunRequest, progress: object) -> Collected:
         self.asked.append(request)
-        return self.session if request.counters == ("tf.profiler@session",) else self.found
+        return self.recipes if set(request.counters) & set(RECIPES) else self.usual
 
 
 def fresh() -> Collected:
     return baselines.load(data.SAVED / "gru_demo/current.json").collected
 
 
+def far(sources: object) -> bool:
+    """A figure that no data comes close to."""
+    return False
+
+
 def test_a_run_and_everything_saved() -> None:
     stub = Stub(fresh())
-    sources, notes = gather(data.request(), data.SAVED, take=stub)
-    # The saved baseline of this very run is not looked at twice; the session's recipe is saved, so it is not run.
+    sources, notes = gather(data.request(), (data.SAVED,), take=stub)
+    # The saved baseline of this very run is not looked at twice; data comes close to the figure, so no recipe is run.
     assert [s.name for s in sources].count("current") == 1
     assert {"tf-1.12", "tf-2.3.1", "torch-1.10.1-thop-2001"} <= {s.name for s in sources}
     assert len(stub.asked) == 1
     assert not notes
 
 
-def test_the_session_recipe_runs_where_nothing_saved_has_it(tmp_path: Path) -> None:
-    lost = Missing("tf.profiler@session", "tf", State.FAILED, "AttributeError: no")
+def test_every_counter_that_can_be_asked_for_is_read(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    gather(data.request(), (tmp_path,), close=far, take=stub)
+    assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
+    assert RECIPES
+
+
+def test_recipes_end_where_one_comes_close(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    gather(data.request(), (tmp_path,), close=lambda sources: len(sources) == 3, take=stub)
+    assert [r.counters for r in stub.asked] == [(), *((name,) for name in RECIPES[:2])]
+
+
+def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
+    lost = Missing(RECIPES[0], "tf", State.FAILED, "AttributeError: no")
     stub = Stub(fresh(), replace(fresh(), traces=(), ledgers=(lost,)))
-    sources, notes = gather(data.request(), tmp_path, take=stub)
-    assert [r.counters for r in stub.asked] == [(), ("tf.profiler@session",)]
+    sources, notes = gather(data.request(), (tmp_path,), close=far, take=stub)
     assert len(sources) == 1
-    assert notes == ("current: tf.profiler@session cannot run here: the model does not build into a v1 graph.",)
+    assert set(notes) == {f"current: {RECIPES[0]} (tf): AttributeError: no."}
+
+
+def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) -> None:
+    lost = tuple(Missing(x.counter, "tf", State.SKIPPED, "absent") for x in fresh().ledgers if x.framework == "tf")
+    kept = tuple(x for x in fresh().ledgers if x.framework == "torch")
+    stub = Stub(replace(fresh(), ledgers=(*lost, *kept)))
+    gather(data.request(), (tmp_path,), close=far, take=stub)
+    assert len(stub.asked) == 1
+
+
+def test_a_recipe_needs_a_pair() -> None:
+    stub = Stub(fresh())
+    gather(RunRequest(factories={"tf": "net:make"}), (data.SAVED,), close=far, take=stub)
+    assert len(stub.asked) == 1
 
 
 def test_named_environments_only() -> None:
     stub = Stub(fresh())
-    sources, _ = gather(data.request(), data.SAVED, ["tf-1.12"], take=stub)
+    sources, _ = gather(data.request(), (data.SAVED,), ["tf-1.12"], take=stub)
     assert [s.name for s in sources] == ["tf-1.12"]
     assert not stub.asked
     with pytest.raises(UsageError, match="unknown environment"):
-        gather(data.request(), data.SAVED, ["tf-1.1"], take=stub)
+        gather(data.request(), (data.SAVED,), ["tf-1.1"], take=stub)
 
 
 def test_saved_data_alone(tmp_path: Path) -> None:
     stub = Stub(fresh())
-    sources, _ = gather(data.request(units="128"), data.SAVED, fresh=False, take=stub)
+    sources, _ = gather(data.request(units="128"), (data.SAVED,), fresh=False, take=stub)
     assert not stub.asked
     assert {s.remark for s in sources} == {"saved with units=96"}
     with pytest.raises(UsageError, match="there is no data on gru_demo"):
-        gather(data.request(), tmp_path, fresh=False, take=stub)
+        gather(data.request(), (tmp_path,), fresh=False, take=stub)
     with pytest.raises(UsageError, match="unknown model"):
-        gather(data.request("gru_dem"), tmp_path, fresh=False, take=stub)
+        gather(data.request("gru_dem"), (tmp_path,), fresh=False, take=stub)
 
 
 def test_what_failed_is_told_and_the_saved_data_stands() -> None:
     lost = tuple(Missing(x.counter, x.framework, State.SKIPPED, "not installed") for x in fresh().ledgers)
-    sources, notes = gather(data.request(), data.SAVED, take=Stub(replace(fresh(), traces=(), ledgers=lost)))
+    sources, notes = gather(data.request(), (data.SAVED,), take=Stub(replace(fresh(), traces=(), ledgers=lost)))
     assert notes[0] == "current: tf.profiler@function (tf): not installed."
     assert [s.remark for s in sources if s.name == "current"] == ["", "saved"]
 
@@ -166,8 +200,8 @@ def test_what_failed_is_told_and_the_saved_data_stands() -> None:
 def test_any_file_is_picked_up(tmp_path: Path) -> None:
     path = baselines.file_of(tmp_path, "gru_demo", "anything")
     baselines.save(path, fresh(), "anything")
-    (only,), _ = gather(data.request(), tmp_path, fresh=False)
+    (only,), _ = gather(data.request(), (tmp_path,), fresh=False)
     assert only.name == "anything"
     path.write_text("{")
     with pytest.raises(UsageError, match="damaged"):
-        gather(data.request(), tmp_path, fresh=False)
+        gather(data.request(), (tmp_path,), fresh=False)

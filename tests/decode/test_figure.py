@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
-from reconcile.decode.search import figure
+from reconcile.core.records import FLOP, MAC
+from reconcile.decode.figure import figure
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,49 @@ def test_read(text: str, digits: int, unit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "3,86e9", "1,23", "12,34,567", "1,234_567", "-5", "1e", "e9", "1.e9", "0x10", "nan", "1e100"]
+    ("text", "digits", "unit", "counts"),
+    [
+        ("4.1G", 41, 10**8, ""),
+        ("~4.1G", 41, 10**8, ""),
+        ("4.1 GFLOPs", 41, 10**8, FLOP),
+        ("4.1 G FLOPs", 41, 10**8, FLOP),
+        ("4.1 GMac", 41, 10**8, MAC),
+        ("4.09B", 409, 10**7, ""),
+        ("4.09 BFLOPS", 409, 10**7, FLOP),
+        ("4,089,284,608", 4_089_284_608, 1, ""),
+        ("4,089,284,608 FLOPs", 4_089_284_608, 1, FLOP),
+        ("4 089 284 608", 4_089_284_608, 1, ""),
+        ("4\u202f089\u00a0284\u2009608 MACs", 4_089_284_608, 1, MAC),
+        ("4.089.284.608", 4_089_284_608, 1, ""),
+        ("4.1 × 10^9", 41, 10**8, ""),
+        ("4.1x10**9", 41, 10**8, ""),
+        ("4.1·10⁹ MACs", 41, 10**8, MAC),
+        ("3.8 billion FLOPs", 38, 10**8, FLOP),
+        ("300M MAdds", 300, 10**6, MAC),
+        ("585 million multiply-adds", 585, 10**6, MAC),
+        ("4089 MACs", 4_089, 1, MAC),
+        ("4089 MMACs", 4_089, 10**6, MAC),
+        ("12 Gops", 12, 10**9, ""),
+    ],
+)
+def test_other_spellings(text: str, digits: int, unit: int, counts: str) -> None:
+    read = figure(text)
+    assert (read.digits, read.unit, read.counts) == (digits, unit, counts)
+
+
+@pytest.mark.parametrize(
+    ("text", "few"), [("2", True), ("300M", True), ("7.70e9", True), ("2.834G", False), ("2050", False)]
+)
+def test_digits_that_are_given(text: str, few: bool) -> None:
+    assert figure(text).few == few
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "3,86e9", "1,23", "12,34,567", "1,234_567", "-5", "1e", "e9", "1.e9", "0x10", "nan", "1e100"),
+        *("4.1x109", "٣", "1٣", "1.234.56", "4.1 GFLOPs MACs"),
+    ],
 )
 def test_no_number(text: str) -> None:
     with pytest.raises(UsageError, match="is not a number"):

@@ -11,8 +11,9 @@ import pytest
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE
+from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Source, candidates
-from reconcile.decode.search import figure, search
+from reconcile.decode.search import search
 from tests.decode import data
 from tests.drift import takes
 
@@ -120,13 +121,17 @@ def test_the_same_reading_in_two_environments_is_one_candidate() -> None:
     assert candidates([a, b])[0][0].where == ("a (tensorflow 1.12.0)", "b (tensorflow 1.12.0)")
 
 
-def test_an_incomplete_trace_has_no_totals_and_says_so() -> None:
+def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:
     odd = data.product("a", 4, 8, 3, layer="x")._replace(op="NobodyKnowsIt")
-    source = data.source(data.trace(odd, data.product("b", 4, 8, 3, layer="y"), data.product("c", 1, 2, 3, layer="z")))
-    found, notes = candidates([source])
-    assert notes == ("trace@tf in old is incomplete: its totals are left out.",)
+    known = [data.product("b", 4, 8, 3, layer="y"), data.product("c", 1, 2, 3, layer="z")]
+    beside = data.product("d", 5, 7, 3, layer="x")
+    found, notes = candidates([data.source(data.trace(odd, *known, beside))])
+    (note,) = notes
+    assert note.startswith("trace@tf in old is incomplete: the work of NobodyKnowsIt (")
+    assert "other layers are read" in note
     assert {c.what for c in found if c.value == 96} == {"layer y, in MACs"}
     assert not [c for c in found if "the work that ran" in c.what]
+    assert [c.what for c in found if c.value == 5 * 7 * 3] == []  # a part of layer x
 
 
 def test_what_a_counter_leaves_out_is_named() -> None:

@@ -15,7 +15,9 @@ from reconcile.align.mapping import check as check_mapping
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import ReconcileError, UsageError, short
 from reconcile.core.user_files import DEEP, Unsound, parse_json
-from reconcile.decode.search import figure, gather, search
+from reconcile.decode.figure import figure
+from reconcile.decode.gather import gather
+from reconcile.decode.search import search
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
 from reconcile.launch.request import RunRequest
@@ -206,7 +208,7 @@ def test_decode_reads_a_damaged_one_or_refuses_it(tmp_path: Path) -> None:
     path = tmp_path / "gru_demo" / "current.json"
 
     def decoded() -> None:
-        sources, notes = gather(RunRequest("gru_demo", {}), tmp_path, fresh=False)
+        sources, notes = gather(RunRequest("gru_demo", {}), (tmp_path,), fresh=False)
         search("gru_demo", figure("3.2G"), sources, BUILT_IN, notes)
 
     good = json.loads(takes.COMMITTED.read_text())

@@ -21,7 +21,7 @@ from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import _missing
-from reconcile.launch.supervisor import Outcome
+from reconcile.launch.written import Outcome
 from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
@@ -273,7 +273,7 @@ def test_a_fork_of_a_counter_is_named_and_not_explained_by_its_rules(repository:
     assert totals == {"thop": None, "fvcore": 2 * 3 * 5 * 4}
     (reason,) = [ledger["reason"] for ledger in data["ledgers"] if ledger["counter"] == "thop"]
     assert reason == (
-        f"OtherPackage: the module thop here belongs to {FORK}, which counts by its own rules, not by those of thop, so its "
+        f"the module thop here belongs to {FORK}, which counts by its own rules, not by those of thop, so its "
         "totals cannot be explained; install thop in an environment without ultralytics-thop, or leave this counter out"
     )
 

@@ -15,7 +15,7 @@ import pytest
 from reconcile.launch import confine, reaper
 from reconcile.launch.interpreters import Interpreter
 from reconcile.launch.supervisor import Event, Supervisor
-from tests.workers import model_file, request, user_model
+from tests.workers import meta, model_file, request, user_model
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
 HOLDS = {confine.FILES: "", confine.CALLS: ""}
@@ -76,7 +76,7 @@ import json, os, sys
 out = json.load(open(sys.argv[1]))["out"]
 status = {name: said.strip() for name, _, said in (line.partition(":") for line in open("/proc/self/status"))}
 with open(out + "/part", "w") as file:
-    json.dump({"frameworks": [], "status": status}, file)
+    json.dump({**META, "status": status}, file)
 os.replace(out + "/part", out + "/meta.json")
 """
 
@@ -94,7 +94,7 @@ def test_a_worker_that_loads_an_untrusted_file_is_confined(
     tmp_path: Path, fields: dict[str, Any], confined: bool
 ) -> None:
     tool = tmp_path / "tool.py"
-    tool.write_text(TOOL)
+    tool.write_text(f"META = {meta()!r}\n{TOOL}")
     events: list[Event] = []
     supervisor = Supervisor(
         request("tf", tasks=("trace",), **fields), tmp_path / "run", 60, events.append, tool, Interpreter()

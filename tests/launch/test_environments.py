@@ -93,11 +93,26 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(binary)
 
 
+OF_OLD_TENSORFLOW = ("protobuf<3.20", "numpy<2")
+"""TensorFlow 2.4.4 asks for protobuf>=3.9.2 and 2.8.4 for numpy>=1.20: neither runs on the newest. From 2.12 on, it says so."""
+
+
 @pytest.mark.parametrize(
     ("with_", "python", "name", "frameworks", "added"),
     [
         (("tensorflow==2.15.1",), "3.11", "tensorflow-2.15.1-py3.11", ("tf",), ()),
-        (("tensorflow==1.13.2", "protobuf<3.20"), "3.6", "tensorflow-1.13.2+protobuf-lt3.20-py3.6", ("tf",), ()),
+        (
+            ("tensorflow==1.13.2", "protobuf<3.20"),
+            "3.6",
+            "tensorflow-1.13.2+protobuf-lt3.20-py3.6",
+            ("tf",),
+            ("numpy<2",),
+        ),
+        (("tensorflow-cpu==2.4.4",), "3.8", "tensorflow-cpu-2.4.4-py3.8", ("tf",), OF_OLD_TENSORFLOW),
+        (("tensorflow~=2.11.0",), "3.9", "tensorflow-like2.11.0-py3.9", ("tf",), OF_OLD_TENSORFLOW),
+        (("tensorflow==2.8.*",), "3.9", "tensorflow-2.8.--py3.9", ("tf",), OF_OLD_TENSORFLOW),
+        (("tensorflow==2.12.0",), "3.9", "tensorflow-2.12.0-py3.9", ("tf",), ()),
+        (("tensorflow>=2.4",), "3.11", "tensorflow-ge2.4-py3.11", ("tf",), ()),
         (("torch==1.13.1", "thop"), "3.10", "torch-1.13.1+thop-py3.10", ("torch",), ("setuptools<70",)),
         (("torch==2.5", "setuptools"), "3.12", "torch-2.5+setuptools-py3.12", ("torch",), ()),
         (("torch==2.5",), "3.12", "torch-2.5-py3.12", ("torch",), ("setuptools",)),

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from reconcile.launch.interpreters import Interpreter
-from reconcile.launch.supervisor import Outcome, Supervisor
+from reconcile.launch.supervisor import Supervisor
+from reconcile.launch.written import Outcome
 from reconcile.zoo import rows
 from tests.launch.conftest import STRAY, running, until
-from tests.workers import request
+from tests.workers import meta, request
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
 
@@ -26,7 +27,7 @@ import json, os, signal, sys, tempfile, time
 request = json.load(open(sys.argv[1]))
 stray(request["device"])
 with open(request["out"] + "/part", "w") as file:
-    json.dump({"frameworks": ["torch"]}, file)
+    json.dump(META, file)
 os.replace(request["out"] + "/part", request["out"] + "/meta.json")
 open(tempfile.gettempdir() + "/mine", "w").close()
 """
@@ -35,7 +36,7 @@ open(tempfile.gettempdir() + "/mine", "w").close()
 def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = 60) -> Supervisor:
     """A worker that leaves a stray and a temporary file behind, and then does this."""
     tool = tmp_path / "tool.py"
-    tool.write_text(STRAY + TOOL + code)
+    tool.write_text(f"META = {meta('torch')!r}\n{STRAY}{TOOL}{code}")
     asked = request("torch", tasks=("thop",), device=str(ready))  # a field that this worker may use as it likes
     return Supervisor(asked, tmp_path / "run", timeout, lambda _event: None, tool, Interpreter())
 

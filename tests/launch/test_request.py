@@ -16,7 +16,8 @@ import reconcile
 from reconcile.cli import COMMANDS, cli
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.launch.request import RunRequest, at_most_two, by_parameter, model_options, models_of, run_request, words
+from reconcile.launch.request import RunRequest, by_parameter, model_options, models_of, run_request, words
+from reconcile.launch.user_models import at_most_two
 from reconcile.model_zoo.pair import Input
 from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY

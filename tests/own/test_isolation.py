@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ pytestmark = pytest.mark.frameworks
 ROOT = Path(__file__).parents[2]
 
 TRAP = "raise ImportError('the file in the working directory was imported')\n"
+
+LIBRARY = ("random", "typing", "logging", "zipfile", "platform", "resource")
+"""Modules of the standard library that frameworks import as they start."""
 
 NET = """
     import adapters
@@ -34,7 +38,20 @@ NET = """
 
 def test_a_repository_full_of_our_names(repository: Repository) -> None:
     """As the console script does: the folder of the script, not the working directory, starts the import path."""
-    traps = ("torch", "tensorflow", "keras", "numpy", "thop", "fvcore", "click", "rich", "json", "records", "worker")
+    traps = (
+        "torch",
+        "tensorflow",
+        "keras",
+        "numpy",
+        "thop",
+        "fvcore",
+        "click",
+        "rich",
+        "json",
+        "records",
+        "worker",
+        *LIBRARY,
+    )
     for name in traps:
         repository.write(**{name: TRAP})
     repository.write(
@@ -56,6 +73,23 @@ def test_a_repository_full_of_our_names(repository: Repository) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     data = json.loads((repository.folder / "out" / "net.make.json").read_text())
     assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
+
+
+def test_python_m_takes_nothing_from_the_folder_but_a_package_of_this_name(tmp_path: Path) -> None:
+    """Python itself decides what ``-m reconcile`` is, and looks in the folder first; after that, nothing is taken from there."""
+    for name in ("click", "json", "numpy", "random", "torch", "zipfile"):
+        (tmp_path / f"{name}.py").write_text(TRAP)
+    command = [sys.executable, "-m", "reconcile", "list", "counters"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def call() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+
+    done = call()
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "reconcile").mkdir()
+    (tmp_path / "reconcile" / "__init__.py").write_text(TRAP)
+    assert "the file in the working directory was imported" in call().stderr
 
 
 def test_the_traps_would_be_sprung(repository: Repository) -> None:

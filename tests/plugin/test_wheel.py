@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.home.test_packaging import LEFT_OUT, ROOT, build
+from tests.home.test_packaging import ROOT, build, left_out
 
 pytestmark = pytest.mark.frameworks
 
@@ -52,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, unpacked where nothing else is."""
     import shutil
 
-    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=LEFT_OUT))
+    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
     wheel = build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
     place = tmp_path_factory.mktemp("site")
     zipfile.ZipFile(wheel).extractall(place)

@@ -53,6 +53,12 @@ def test_counters_and_states_are_never_broken_and_a_long_name_stays_indented(wid
     assert [line for line in statement.splitlines() if line.startswith(("block.", ".", "end"))] == []
 
 
+def test_a_note_that_is_a_sentence_ends_with_one_full_stop() -> None:
+    text = joined(samples.full())
+    assert "tf.profiler@frozen: The graph was frozen. " in text
+    assert ".. " not in text.replace("... ", "")
+
+
 def test_large_totals_stand_in_si_units_too() -> None:
     result = samples.clean()
     statement = replace(result.statements[0], from_total=249_809_920, to_total=999)

@@ -18,6 +18,8 @@ from reconcile.core.errors import UsageError
 from reconcile.sweep import cell, cluster
 from tests.sweep.fakes import LOG, answer
 
+CERTIFIED = True
+"""Whether the configuration names certificates."""
 PLACE = "tcp://127.0.0.1:1"
 
 
@@ -76,13 +78,23 @@ def dask(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]
 
         class Security:
             def get_connection_args(self, _role: str) -> dict[str, Any]:
-                return {}
+                return {"ssl_context": object() if CERTIFIED else None}
 
         module = ModuleType("distributed")
         vars(module).update(rpc=rpc, Security=Security, Client=Client)
         monkeypatch.setitem(__import__("sys").modules, "distributed", module)
 
     return put
+
+
+@pytest.mark.parametrize("scheme", ["tls", "wss"])
+def test_an_address_that_needs_certificates_says_so(
+    dask: Callable[[Callable[[], Any]], None], monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    dask(scheduler)
+    monkeypatch.setitem(globals(), "CERTIFIED", False)
+    with pytest.raises(UsageError, match=f"^--dask {scheme}:// needs certificates: .* or give a tcp:// address\\.$"):
+        cluster.connected(f"{scheme}://x:1").__enter__()
 
 
 def scheduler() -> dict[str, str]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reconcile.core.results import RunResult
 from reconcile.sweep import form
@@ -103,6 +105,79 @@ def test_junk_anywhere_is_refused_or_becomes_a_page() -> None:
             assert to_csv([one]).count("\n") == 1 + sum(len(one.outcome[x]) for x in ("traces", "counters", "refused"))
             assert costs([one])
     assert taken
+
+
+WHOLE = kept(outcome("a", counter("fvcore", 4), counter("thop", 10)))
+VALUES = st.sampled_from([*JUNK, 10**4000, "0"]) | st.integers() | st.text(max_size=5)
+DEPTHS = st.sampled_from([0, 0, 0, 1, 70, 900, 9000])  # Hypothesis itself raises the limit of the recursion
+TOP = [at for at in places(WHOLE) if 0 < len(at) <= 2]
+PLACES = (
+    st.just(("outcome", "exit_code"))
+    | st.sampled_from(TOP)
+    | st.sampled_from([at for at in places(WHOLE) if len(at) > 2])
+)
+CHANGES = st.lists(st.tuples(PLACES, st.booleans(), VALUES, DEPTHS), min_size=1, max_size=2)
+CUTS = st.just(-1) | st.just(-1) | st.integers(0, len(json.dumps(WHOLE)))
+
+
+def damaged(changes: list[tuple[tuple[Any, ...], bool, Any, int]], cut: int, byte: str) -> str:
+    """The text of a cell: values replaced (by deeply nested ones, too) or left out, a letter changed, the end missing."""
+    data = copy.deepcopy(WHOLE)
+    for at, left_out, value, depth in changes:
+        inner = data
+        try:
+            for place in at[:-1]:
+                inner = inner[place]
+            if left_out:
+                del inner[at[-1]]
+            else:
+                for _ in range(depth):
+                    value = [value]
+                inner[at[-1]] = value
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took it away
+    text = _loosely(data)
+    return text if cut < 0 else text[:cut] + byte + text[cut + 1 :] if byte else text[:cut]
+
+
+def _loosely(data: Any) -> str:
+    """As json.dumps, at any depth and for numbers of any length."""
+    if isinstance(data, int) and not isinstance(data, bool) and abs(data) > 10**1000:
+        return "9" * 5000
+    if isinstance(data, list) and len(data) == 1:
+        depth = 0
+        while isinstance(data, list) and len(data) == 1:
+            data, depth = data[0], depth + 1
+        return "[" * depth + _loosely(data) + "]" * depth
+    if isinstance(data, list):
+        return f"[{', '.join(map(_loosely, data))}]"
+    if isinstance(data, dict):
+        return f"{{{', '.join(f'{json.dumps(k)}: {_loosely(v)}' for k, v in data.items())}}}"
+    return json.dumps(data)
+
+
+def sentence_and_data(text: str) -> tuple[str, Any]:
+    """Why a sweep runs the cell again, '' if it need not, and what it reads of it."""
+    try:
+        data = form.read(text)
+    except form.Malformed as error:
+        return str(error), None
+    return refusal(data), data
+
+
+@settings(max_examples=200, deadline=None)
+@given(CHANGES, CUTS, st.sampled_from(["", "[", "{", "9", "-", '"', "\\", "e", ",", "\0"]))
+def test_a_damaged_text_is_refused_or_becomes_a_page(
+    changes: list[tuple[tuple[Any, ...], bool, Any, int]], cut: int, byte: str
+) -> None:
+    why, data = sentence_and_data(damaged(changes, cut, byte))
+    if why:
+        assert why.isprintable()
+        return
+    finished = Finished(data["outcome"], data["cost"], kept=True)
+    assert finished.exit_code in (0, 1, 2, 3, 4)
+    pages = (to_markdown([finished], ""), to_csv([finished]), costs([finished]), verdict(finished))
+    assert [page for page in pages if not page] == []
 
 
 def test_a_number_that_does_not_foot_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from reconcile.core.errors import UsageError
 from reconcile.launch import environments
 from reconcile.model_zoo.pair import Input, zoo_names
 from reconcile.sweep import listfile, listing
-from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of
+from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of, sources
 from tests.outside import NUMPY
 
 THERE = environments.load(None)
@@ -57,6 +58,26 @@ def test_a_package_lists_what_can_be_called_without_anything() -> None:
     ]
 
 
+def test_a_package_that_prints_over_its_list_is_one_sentence(folder: Path) -> None:
+    (folder / "ends.py").write_text("import os\ndef make(): ...\nprint('[1, 2')\nos._exit(0)\n")
+    with pytest.raises(UsageError, match=r"^ends cannot be listed: its code prints over the list, or ends the process"):
+        listing.cells_of("ends")
+
+
+def test_what_cannot_be_imported_beside_a_model_is_not_read(folder: Path) -> None:
+    """A broken link (an editor's lock), a folder and a pipe; a file that changes gives another key."""
+    cell = Cell("a", factories={"torch": "breaks:make"})
+    (folder / ".#breaks.py").symlink_to("nowhere")
+    (folder / "folder.py").mkdir()
+    os.mkfifo(folder / "pipe.py")
+    before = sources(cell, ())
+    assert {f"{folder.name}/{name}" for name in (".#breaks.py", "folder.py", "pipe.py", "json.py")} <= set(before)
+    (folder / "breaks.py").write_text("")
+    assert [name for name, digest in sources(cell, ()).items() if digest != before[name]] == [
+        f"{folder.name}/breaks.py"
+    ]
+
+
 def test_factories_pairs_and_the_zoo(folder: Path) -> None:
     (folder / "mine.py").touch()
     assert listing.cells_of("torch=net:make") == [Cell("net.make", factories={"torch": "net:make"})]
@@ -75,7 +96,7 @@ def test_factories_pairs_and_the_zoo(folder: Path) -> None:
         ("os.path:", "the factory 'os.path:': '' is not a function name."),
         ("a b:make", "the factory 'a b:make': 'a b' is not a module name."),
         ("jax=net:make", "'jax=net:make' cannot be read: before = comes tf or torch"),
-        ("gone.py", "unknown model 'gone.py'"),
+        ("gone.py", "there is no pair file gone.py"),
         ("antigravity=1", "cannot be read"),
     ],
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.conventions import BUILT_IN
-from reconcile.decode.search import figure, search
+from reconcile.decode.figure import figure
+from reconcile.decode.search import search
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect

@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ....core.records import FLOP, Entry, Ledger, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...pytorch.trace import Recorder
+from ...shared.refusal import CannotCount
 
 COUNTER = "flop_counter"
 
@@ -116,7 +117,7 @@ def capture(counter, model):
     entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
-        raise RuntimeError(
+        raise CannotCount(
             "flop_counter's ops add up to %d, its total is %d: of torch.cond it keeps the larger branch"
             % (sum(e.value for e in entries), total)
         )

@@ -30,7 +30,7 @@ def of_library(op: Op) -> Rule | None:
     )
 
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library)
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library=of_library)
 rule = BOOK.rule
 
 

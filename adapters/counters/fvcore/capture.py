@@ -14,6 +14,7 @@ import torch
 from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
 from .nodes import dropped, is_seen, made, node_record
 
 COUNTER = "fvcore"
@@ -89,7 +90,7 @@ class Walked(object):
 def _whole(amount):
     # type: (Any) -> int
     if amount != int(amount):
-        raise ValueError("fvcore reports %r, which is not a whole number" % (amount,))
+        raise CannotCount("fvcore reports %r, which is not a whole number" % (amount,))
     return int(amount)
 
 
@@ -161,7 +162,7 @@ def capture(counter, model):
         Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
     ]
     if sum(e.value for e in entries) != total:
-        raise RuntimeError("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+        raise CannotCount("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
     package_versions = versions(module)
     package_versions["fvcore"] = number
     unsupported = dict(analysis.unsupported_ops())

@@ -11,9 +11,21 @@ from ..rulebook import RuleBook, dims, size
 from . import COUNTERS
 
 BOOK = RuleBook(
-    COUNTERS[0].family, COUNTERS[0].versions_key, {"J": "fvcore/nn/jit_handles.py", "F": "fvcore/nn/flop_count.py"}
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
+    {
+        "J": "fvcore/nn/jit_handles.py",
+        "F": "fvcore/nn/flop_count.py",
+        "OLD": "fvcore/nn/jit_handles.py (0.1.5.post20211023)",
+        "OLDEST": "fvcore/nn/flop_count.py (0.1.5.post20210518)",
+    },
 )
 rule = BOOK.rule
+
+# Every handle of the releases since 0.1.5.post20210328 was read: these are all that changed.
+SINCE_MM = ">=0.1.5.post20210719"
+SINCE_EVAL = ">=0.1.5.post20210604"
+SINCE_TRANSPOSED = ">=0.1.5.post20220119"
 
 IGNORED = frozenset(
     [
@@ -88,7 +100,8 @@ def _linear(op: Op) -> Work:
     return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[1].shape)[0])
 
 
-@rule("aten.matmul", "aten.mm", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed")
+@rule("aten.matmul", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed")
+@rule("aten.mm", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed", versions=SINCE_MM)
 def _matmul(op: Op) -> Work:
     return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
 
@@ -98,11 +111,27 @@ def _bmm(op: Op) -> Work:
     return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
 
 
-@rule("aten._convolution", source="J:127", formula="B numel(weight) prod(output positions; of the input if transposed)")
+@rule(
+    "aten._convolution",
+    source="J:127",
+    formula="B numel(weight) prod(output positions; of the input if transposed)",
+    versions=SINCE_TRANSPOSED,
+)
 def _convolution(op: Op) -> Work:
     x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
     positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
     return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+
+
+@rule(
+    "aten._convolution",
+    source="OLD:122",
+    formula="O numel(weight[0]), transposed or not",
+    versions="<0.1.5.post20220119",
+)
+def _convolution_by_its_output(op: Op) -> Work:
+    """The first axis of a transposed convolution's weight has the input's channels, which thus do not count."""
+    return Work(mac=size(op.outputs[0].shape) * prod(dims(op.inputs[1].shape)[1:]))
 
 
 @rule("aten.einsum", source="J:174", formula="two patterns exact; else half of numpy's optimised flop count, 4 digits")
@@ -127,7 +156,7 @@ def _numpy_estimate(equation: str, shapes: list[tuple[int, ...]]) -> int:
     return int(float(line.split(":")[-1]) // 2)
 
 
-@rule("aten.batch_norm", source="J:251", formula="eval: 2N affine, N plain; training: 5N, 4N")
+@rule("aten.batch_norm", source="J:251", formula="eval: 2N affine, N plain; training: 5N, 4N", versions=SINCE_EVAL)
 def _batch_norm(op: Op) -> Work:
     if op.attrs.get("training"):
         return _norm(op)
@@ -135,6 +164,7 @@ def _batch_norm(op: Op) -> Work:
     return Work(mul=n, add=n if op.given("weight") else 0)
 
 
+@rule("aten.batch_norm", source="OLDEST:34", formula="5N affine, 4N plain", versions="<0.1.5.post20210604")
 @rule("aten.group_norm", "aten.layer_norm", "aten.instance_norm", source="J:230", formula="5N affine, 4N plain")
 def _norm(op: Op) -> Work:
     n = size(op.inputs[0].shape)

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from ....core.records import DEAD, FLOP, RUN_STATS_TRUNCATED, Entry, Ledger, Sighting
+from ...shared.refusal import CannotCount
 from ...tensorflow import graph as tf_graph
 from ...tensorflow.model import TfModel
 from ...tensorflow.session import TfSession
@@ -38,7 +39,7 @@ def _profile(graph, run_meta):
             flops[node.name] = int(node.float_ops)
         stack.extend(node.children)
     if sum(flops.values()) != root.total_float_ops:
-        raise RuntimeError(
+        raise CannotCount(
             "tf.profiler's nodes add up to %d, its total is %d" % (sum(flops.values()), root.total_float_ops)
         )
     return flops
@@ -64,7 +65,7 @@ def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None
             sightings.append(Sighting(op, id, roles.get(name, DEAD)))
     if len(entries) != len(values):
         unknown = sorted(set(values) - {o.name for o in graph.get_operations()})
-        raise RuntimeError("tf.profiler reports nodes that are not in the graph: %s" % unknown[:5])
+        raise CannotCount("tf.profiler reports nodes that are not in the graph: %s" % unknown[:5])
     return Ledger(
         counter,
         "tf",

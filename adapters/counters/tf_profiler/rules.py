@@ -21,10 +21,10 @@ BOOK = RuleBook(
 )
 rule = BOOK.rule
 
-# The registries of 1.12.0, 2.3.1, 2.15.1 and 2.21.0 were compared: 2.3.1 has BatchMatMul, BatchMatMulV2 and Conv3D more than
-# 1.12.0, 2.15.1 has AddV2 and BatchMatMulV3 more than 2.3.1, 2.21.0 has the same.  Releases between them were not.
-SINCE_1_13 = ">=1.13"
-SINCE_2_4 = ">=2.4"
+# The registries of every minor release from 1.12 to 2.14, of 2.15.1 and of 2.21.0 were compared, in nn_ops.py, math_ops.py and
+# flops_registry.py: those of 1.12.0, 1.13.1, 2.3.1, 2.4.4, 2.8.4, 2.10.1, 2.11.1, 2.12.1 and 2.13.1 among them.  From release
+# to release, the formulas stay and ops are only added: Conv3D in 1.14.0, BatchMatMul in 1.15.0, BatchMatMulV2 in 2.1.0,
+# BatchMatMulV3 in 2.6.0 and AddV2 in 2.13.0.
 
 
 def _n(op: Op, index: int = 0) -> int:
@@ -75,7 +75,7 @@ def _softmax(op: Op) -> Work:
 
 
 @rule("Add", source="R:145", formula="O")
-@rule("AddV2", source="R:145", formula="O", versions=SINCE_2_4)
+@rule("AddV2", source="R:145", formula="O", versions=">=2.13")
 @rule("Sub", source="R:152", formula="O")
 def _add(op: Op) -> Work:
     return Work(add=_o(op))
@@ -200,14 +200,15 @@ def _mat_mul(op: Op) -> Work:
     return Work(mac=a[0 if op.attrs.get("transpose_a") else 1] * _o(op))
 
 
-@rule("BatchMatMul", "BatchMatMulV2", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=SINCE_1_13)
-@rule("BatchMatMulV3", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=SINCE_2_4)
+@rule("BatchMatMul", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=1.15")
+@rule("BatchMatMulV2", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=2.1")
+@rule("BatchMatMulV3", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=2.6")
 def _batch_mat_mul(op: Op) -> Work:
     return Work(mac=dims(op.inputs[0].shape)[-1] * _o(op))
 
 
 @rule("Conv2D", source="NN:5258", formula="2 O kh kw filter_in")
-@rule("Conv3D", source="NN:5239", formula="2 O kt kh kw filter_in", versions=SINCE_1_13)
+@rule("Conv3D", source="NN:5239", formula="2 O kt kh kw filter_in", versions=">=1.14")
 def _conv(op: Op) -> Work:
     dims(op.inputs[0].shape)
     return Work(mac=_o(op) * prod(dims(op.inputs[1].shape)[:-1]))

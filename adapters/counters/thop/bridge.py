@@ -12,9 +12,13 @@ from ....core.causes import Cause
 from ....core.records import ALIAS, Op, Sighting, Trace
 from ....work import ZERO, Work
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
-from ..rulebook import Rule, apply
+from ..rulebook import NotCounted, Rule, apply
 from .own import of_sightings
-from .rules import BOOK
+from .rounding import float32_sum
+from .rules import BOOK, FLOAT32
+
+SUM = "(sum)"
+"""The entry of what is lost or gained where the counts of all modules are added; it belongs to no module."""
 
 CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.container.ModuleList")
 
@@ -36,13 +40,46 @@ def bridge(view: View, trace: Trace) -> Bridge:
     by_entry: dict[str, list[Sighting]] = {}
     for sighting in view.sightings:
         by_entry.setdefault(sighting.entry, []).append(sighting)
+    sums: list[tuple[int, int]] = []
     for entry, sightings in by_entry.items():
         owner = sightings[0].op.layer
         if owner in hooked:
             own, others = _apart(sightings, inside.get(owner, []))
             items.append(_of_module(entry, sightings, own, view))
             items += [item for op in others for item in _in_hook(op, sightings[0])]
+            addends = [(_macs(_counted(s, view)), s.op.calls * s.copies) for s in sightings]
+            items += _rounded(entry, sightings[0].op, addends, view)
+            sums.append((float32_sum(addends), 1))
+    items += _rounded(SUM, Op(FLOAT32, FLOAT32, "", (), (), {}), sums, view)
     return Bridge(tuple(items))
+
+
+def _counted(sighting: Sighting, view: View) -> Work:
+    """What the rules count for one call of a module."""
+    return apply(BOOK.find(sighting.op.op, view.versions), sighting.op, lambda op: "")[0]
+
+
+def _macs(work: Work) -> int:
+    """The number that thop's hook adds for this work."""
+    return work.mac + work.add + work.mul + work.div + work.cmp + work.special
+
+
+def _rounded(entry: str, of: Op, addends: list[tuple[int, int]], view: View) -> list[Item]:
+    """What adding in float32 changes at one entry, in a release that does so; nothing if every sum is exact."""
+    rule = BOOK.find(FLOAT32, view.versions)
+    if rule is None:
+        return []
+    sighting = of._replace(
+        id=entry, op=FLOAT32, inputs=(), outputs=(), attrs={"addends": [[*addend] for addend in addends if addend[0]]}
+    )
+    counted = rule.compute(sighting)
+    if not counted:
+        return []
+    return [
+        make_item(
+            sighting, rule, layer=of.layer, op=of.op, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=entry
+        )
+    ]
 
 
 def _owner(path: str, hooked: set[str]) -> str | None:
@@ -121,6 +158,10 @@ def _of_module(entry: str, sightings: list[Sighting], ops: list[Op], view: View)
         counted = counted + part * sighting.op.calls
     ran, unknown = _sum(ops)
     alias = first.role == ALIAS
+    if not first.copies and missed is None:
+        missed = NotCounted(
+            Cause.OP_NOT_COUNTED, "this release of thop adds up the children of the model, without the model"
+        )
     gaps = unknown_of(ops)
     gap = (
         ""

@@ -11,11 +11,15 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tens
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
-from .legacy import Watched, exact_below
+from ...shared.refusal import CannotCount
+from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
 CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList)
-ROOT = "(root)"
+AT_ROOT = "(root)"
+SUM = "(sum)"
+EXACT = 1 << 53
+"""From here on, float64 does not hold every whole number."""
 
 
 def full_name(cls):
@@ -86,6 +90,12 @@ def visits(root, hooked):
     return visited
 
 
+def leaves(root):
+    # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
+    """The modules that thop adds up before 0.0.31.post2004101309, each once, and the others, which it does not hook."""
+    return list(root.named_modules())
+
+
 def hook_counts(root):
     # type: (torch.nn.Module) -> Dict[Any, int]
     """How often ``model.apply`` reaches each module, and so how many hooks thop puts on it."""
@@ -117,13 +127,24 @@ def capture(counter, model):
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
     number = version_of("thop", table)
+    if date_of(number) < ADDS:
+        raise RuntimeError(
+            "thop %s keeps only the last call of a module: take 0.0.23.post1908061459 or a later release" % number
+        )
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     hooks = hook_counts(module)
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
     calls = Calls(module)
     values = {}  # type: Dict[str, float]
-    exact = exact_below(single=not hasattr(table, "default_dtype"))
+
+    def hooked(m):
+        # type: (torch.nn.Module) -> bool
+        return type(m) in table.register_hooks
+
+    walking = walks(thop.profile)
+    visited = visits(module, hooked) if walking else leaves(module)
+    root_counts = not walking or date_of(number) >= ROOT
     if "ret_layer_info" in inspect.signature(thop.profile).parameters:
         total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
         flatten(layers, "", values)
@@ -131,22 +152,20 @@ def capture(counter, model):
     else:
         watched = Watched(table.register_hooks)
         total = watched.profile(thop.profile, module, inputs)
-        values = {name: watched.values.get(m, 0.0) for name, m in module.named_modules()}
+        values = {path: watched.values.get(m, 0.0) for path, m in visited}
+        if not root_counts:
+            values[""] = 0.0
     calls.remove()
-    if total >= exact:
-        raise OverflowError(
-            "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, exact)
+    if total >= EXACT:
+        raise CannotCount(
+            "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
         )
-
-    def hooked(m):
-        # type: (torch.nn.Module) -> bool
-        return type(m) in table.register_hooks
 
     entries, sightings = [], []  # type: List[Entry], List[Sighting]
     names = module_paths(module)
-    for path, child in visits(module, hooked):
+    for path, child in visited:
         owner = names[child]
-        name, entry = class_name(child), path or ROOT
+        name, entry = class_name(child), path or AT_ROOT
         if values[path]:
             count = sum(calls.by_module.get(child, {}).values())
             entries.append(Entry(entry, owner, name, int(values[path]), count))
@@ -155,7 +174,11 @@ def capture(counter, model):
             if child in own_hooks:  # their work belongs to the module
                 attrs["hooks"] = own_hooks[child]
             op = Op("%s#%d" % (path, len(sightings)), name, owner, ins, outs, attrs, times)
-            sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, hooks[child]))
+            copies = hooks[child] if path or root_counts else 0
+            sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, copies))
+    rounded = int(total) - sum(entry.value for entry in entries)
+    if rounded:  # thop's sum of the modules in float32
+        entries.append(Entry(SUM, "", "thop.float32", rounded, 1))
     unsupported = {}  # type: Dict[str, int]
     for m in module.modules():
         if not hooked(m) and not list(m.children()):

@@ -31,7 +31,21 @@ class Watched(object):
         return float(total)
 
 
-def exact_below(single):
-    # type: (bool) -> int
-    """The total from which thop's accumulator no longer holds whole units: float32 in 0.0.31.post2001170342, float64 since."""
-    return 1 << 24 if single else 1 << 53
+def date_of(number):
+    # type: (str) -> int
+    """The date of a release (``0.0.4.post2006111041``), year first; that of the newest for a number without a date."""
+    date = number.rpartition("post")[2]
+    return int(date.ljust(10, "9")) if date.isdigit() and len(date) in (6, 10) else 9999999999
+
+
+ADDS = 1908061459
+"""Before this release, a hook sets the count of its module: of several calls, only the last is in the total."""
+
+ROOT = 2109101449
+"""Before this release, the model's own count is not in the total, since there is a walk over children (``dfs_count``)."""
+
+
+def walks(profile):
+    # type: (Any) -> bool
+    """Whether a release walks over children; if not, it adds up all modules that have none, each once."""
+    return any(getattr(c, "co_name", "") == "dfs_count" for c in profile.__code__.co_consts)

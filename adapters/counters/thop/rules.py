@@ -6,11 +6,29 @@ P = thop/profile.py, H = thop/vision/basic_hooks.py, C = thop/vision/calc_func.p
 
 from __future__ import annotations
 
+from packaging.version import Version
+
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..rulebook import NotCounted, RuleBook, dims, size
 from . import COUNTERS
+from .rounding import float32_sum
+
+UNDATED = ((Version("0.1.1"), "2207130030"), (Version("0.1"), "2206102148"))
+"""The dates of the first releases of a number, for a number without a date; before 0.1, the order starts with it."""
+
+
+def by_date(version: Version) -> Version:
+    """The place of a release in the order in which thop's releases came out: 0.0.4 and 0.0.5 came after most of 0.0.31.
+
+    Its date follows its number (``0.0.31.post2005241907``), up to the minute or, once, the day.
+    """
+    date = "" if version.post is None else str(version.post)
+    if len(date) in (6, 10):
+        return Version(date.ljust(10, "9"))
+    return Version(next((first for release, first in UNDATED if version >= release), "0"))
+
 
 BOOK = RuleBook(
     COUNTERS[0].family,
@@ -21,17 +39,26 @@ BOOK = RuleBook(
         "C": "thop/vision/calc_func.py",
         "RN": "thop/rnn_hooks.py",
         "OLD": "thop/vision/basic_hooks.py (0.0.31; count_hooks.py before)",
+        "COUNTER": "thop/vision/counter.py (0.0.5.post2206100352)",
         "OLDEST": "thop/count_hooks.py (0.0.31.post2001170342)",
+        "FIRST": "thop/count_hooks.py (0.0.31.post1909230639)",
+        "SUM": "thop/profile.py (0.0.31.post2001170342)",
     },
+    by_date,
 )
 rule = BOOK.rule
 
-# Compared: 0.0.31.post2001170342 (OLDEST), 0.0.31.post2005241907 (OLD: RNN hooks, Linear in MACs) and
-# 0.1.1.post2209072238 (NEW: no convolution bias, affine norms, more hooks).  Releases between them were not.
-OLDEST = "<0.0.31.post2005241907"
-OLD = "<0.1"
+# Every release on the index was read, from 0.0.23.post1908061459 on: the hooks of those before set a module's count and do
+# not add to it. Ranges are by date (by_date): 0.0.5.post2206102148 and 0.1.0.post2206102148 are the same files.
+FLOPS = "<0.0.31.post2004070130"  # Linear in FLOPs, norms by 4 until January 2020, float32
+MACS = ">=0.0.31.post2004070130"
+FIRST = "<0.0.31.post2001170342"
 SINCE_RNN = ">=0.0.31.post2005241907"
+OLD = "<0.1"
+OLD_SINCE_2001 = ">=0.0.31.post2001170342,<0.1"
 OLD_SINCE_RNN = ">=0.0.31.post2005241907,<0.1"
+MORE_NORMS = ">=0.0.5.post2206100352,<0.1"
+SINCE_MORE_NORMS = ">=0.0.5.post2206100352"
 NEW = ">=0.1"
 
 NN = "torch.nn.modules."
@@ -80,28 +107,48 @@ def _norm(op: Op) -> Work:
     return Work(add=2 * n, mul=2 * n) if affine else Work(add=n, mul=n)
 
 
-@rule(*_names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), source="OLD:48", formula="2N", versions=OLD)
+_BATCH_NORMS = _names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+
+
+@rule(*_BATCH_NORMS, source="OLD:48", formula="2N", versions=OLD_SINCE_2001)
 @rule(*_names("batchnorm", "SyncBatchNorm"), source="OLD:48", formula="2N", versions=OLD_SINCE_RNN)
-def _batch_norm(op: Op) -> Work:
+@rule(*_NORMS[4:], source="COUNTER:17", formula="2N", versions=MORE_NORMS)
+def _norm_without_its_affine(op: Op) -> Work:
     n = _n(op)
     return Work(add=n, mul=n)
 
 
-@rule(*_names("activation", "PReLU"), source="H:82", formula="N", versions=NEW)
+@rule(*_BATCH_NORMS, source="FIRST:39", formula="4N", versions=FIRST)
+def _norm_as_four(op: Op) -> Work:
+    n = _n(op)
+    return Work(add=2 * n, mul=2 * n)
+
+
+@rule(*_names("activation", "PReLU"), source="H:82", formula="N", versions=SINCE_MORE_NORMS)
 def _prelu(op: Op) -> Work:
     return Work(mul=_n(op))
 
 
-@rule(*_names("activation", "Softmax"), source="H:98, C:57", formula="rows (3 features - 1)", versions=NEW)
+@rule(*_names("activation", "Softmax"), source="H:98, C:57", formula="rows (3 features - 1)", versions=SINCE_MORE_NORMS)
 def _softmax(op: Op) -> Work:
     n, features = _n(op), dims(op.inputs[0].shape)[op.attrs["dim"]]
     rows = n // features
     return Work(special=rows * features, add=rows * (features - 1), div=rows * features)
 
 
-@rule(*_names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="H:106, C:65", formula="O")
+_AVERAGES = _names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d")
+
+
+@rule(*_AVERAGES, source="H:106, C:65", formula="O", versions=">=0.0.31.post2001170342")
 def _avg_pool(op: Op) -> Work:
     return Work(div=_o(op))
+
+
+@rule(*_AVERAGES, source="FIRST:69", formula="O (prod(kernel_size as it was given) + 1)", versions=FIRST)
+def _avg_pool_of_its_windows(op: Op) -> Work:
+    """A kernel size given as one number is taken once, whatever the number of axes."""
+    window, o = op.attrs["kernel_size"], _o(op)
+    return Work(add=o * (prod(window) if isinstance(window, (list, tuple)) else window), div=o)
 
 
 _ADAPTIVE = _names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")
@@ -111,7 +158,7 @@ _ADAPTIVE = _names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "Adaptiv
     *_ADAPTIVE,
     source="H:114, C:69",
     formula="int(O (prod(in / out) + 1))",
-    versions=NEW,
+    versions=">=0.1.0.post2207010342",
 )
 def _adaptive_pool(op: Op) -> Work:
     window = 1.0  # thop divides in float64 and truncates the product; so does this
@@ -121,12 +168,16 @@ def _adaptive_pool(op: Op) -> Work:
     return Work(add=int((window + 1) * o) - o, div=o)
 
 
-@rule(*_ADAPTIVE, source="OLD:91", formula="O (prod(in // out) + 1)", versions=OLD)
+@rule(
+    *_ADAPTIVE,
+    source="OLD:91",
+    formula="O (prod(in // out) + 1)",
+    versions="<0.1.0.post2207010342",
+)
 def _adaptive_pool_of_whole_windows(op: Op) -> Work:
-    spatial, sizes = dims(op.inputs[0].shape)[2:], op.attrs["output_size"]
-    after = sizes if isinstance(sizes, (list, tuple)) else [sizes] * len(spatial)
+    spatial, pooled = dims(op.inputs[0].shape)[2:], dims(op.outputs[0].shape)[2:]
     o = _o(op)
-    return Work(add=o * prod([size // out for size, out in zip(spatial, after, strict=False)]), div=o)
+    return Work(add=o * prod([size // out for size, out in zip(spatial, pooled, strict=False)]), div=o)
 
 
 _UPSAMPLE = {"nearest": 1, "linear": 5, "bilinear": 11, "bicubic": 224 + 35}
@@ -146,7 +197,12 @@ def _upsample(op: Op) -> Work:
     return Work(mul=_UPSAMPLE[mode] * _o(op))
 
 
-@rule(*_UPSAMPLINGS, source="OLD:103", formula="linear 5 O, bilinear 11 O, bicubic 259 O, else 0", versions=OLD)
+@rule(
+    *_UPSAMPLINGS,
+    source="OLD:103",
+    formula="linear 5 O, bilinear 11 O, bicubic 259 O, else 0",
+    versions=">=0.0.31.post1910280903,<0.1",
+)
 def _upsample_but_nearest(op: Op) -> Work:
     if op.attrs["mode"] == "nearest":
         raise NotCounted(Cause.OP_NOT_COUNTED, "thop takes upsampling mode nearest as zero")
@@ -154,10 +210,20 @@ def _upsample_but_nearest(op: Op) -> Work:
 
 
 @rule(
+    *_UPSAMPLINGS,
+    source="FIRST:95",
+    formula="linear 5 O, bilinear 13 O, bicubic 259 O, else 0",
+    versions=">=0.0.30.post1908281655,<0.0.31.post1910280903",
+)
+def _upsample_with_13(op: Op) -> Work:
+    return Work(mul=13 * _o(op)) if op.attrs["mode"] == "bilinear" else _upsample_but_nearest(op)
+
+
+@rule(
     *_names("linear", "Linear"),
     source="H:140",
     formula="in_features O, bias ignored",
-    versions=SINCE_RNN,
+    versions=MACS,
 )
 def _linear(op: Op) -> Work:
     return Work(mac=op.attrs["in_features"] * _o(op))
@@ -167,12 +233,22 @@ def _linear(op: Op) -> Work:
     *_names("linear", "Linear"),
     source="OLDEST:127",
     formula="O (in_features + in_features - 1 + bias)",
-    versions=OLDEST,
+    versions=">=0.0.31.post1910280903,<0.0.31.post2004070130",
 )
 def _linear_in_flops(op: Op) -> Work:
     """Multiplies and adds counted apart, in a total of MACs."""
     width = op.attrs["in_features"]
     return Work(mac=_o(op) * (2 * width - (1 if op.attrs["bias"] is None else 0)))
+
+
+@rule(
+    *_names("linear", "Linear"),
+    source="FIRST:123",
+    formula="O (in_features + in_features - 1), bias ignored",
+    versions="<0.0.31.post1910280903",
+)
+def _linear_in_flops_without_bias(op: Op) -> Work:
+    return Work(mac=_o(op) * (2 * int(op.attrs["in_features"]) - 1))
 
 
 _ZERO_OPS = (
@@ -181,15 +257,12 @@ _ZERO_OPS = (
     *_names("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
     *_names("dropout", "Dropout"),
 )
-_ZERO_OPS_NEW = (
-    *_names("container", "Sequential"),
-    *_names("pixelshuffle", "PixelShuffle"),
-)
 
 
 @rule(*_ZERO_OPS, source="P:21", formula="0")
-@rule(*_names("padding", "ZeroPad2d"), source="P:21", formula="0", versions=SINCE_RNN)
-@rule(*_ZERO_OPS_NEW, source="P:21", formula="0", versions=NEW)
+@rule(*_names("padding", "ZeroPad2d"), source="P:21", formula="0", versions=MACS)
+@rule(*_names("container", "Sequential"), source="P:21", formula="0", versions=">=0.0.4.post2109101452")
+@rule(*_names("pixelshuffle", "PixelShuffle"), source="P:21", formula="0", versions=">=0.1.1.post2207130030")
 @rule(*_names("activation", "LeakyReLU"), source="H:90, C:47", formula="0", versions=NEW)
 def _zero(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"thop's hook for {op.op} counts 0")
@@ -244,3 +317,13 @@ def _recurrent(op: Op) -> Work:
     for _ in range(op.attrs["num_layers"] - 1):
         work = work + _cell(op, op.attrs["hidden_size"] * directions) * directions
     return work * (steps * batch)
+
+
+FLOAT32 = "thop.float32"
+"""Not an op: a sum of the counts of calls or of modules. ``addends`` are (count, times), in order."""
+
+
+@rule(FLOAT32, source="OLDEST:27, SUM:107", formula="the sum in float32 less the sum in whole numbers", versions=FLOPS)
+def _rounding(op: Op) -> Work:
+    addends = [(amount, times) for amount, times in op.attrs["addends"]]
+    return Work(mac=float32_sum(addends) - sum(amount * times for amount, times in addends))

@@ -171,7 +171,9 @@ class _Books:
             "weights": [view.convention.weight(name) for name in COMPONENTS],
             "bridges": [self._statement(s) for s in bridges],
             "between": self._statement(between),
-            "open": self._open(view, {s.from_ for s in bridges if s is not None and _closed(s)}, _closed(between)),
+            "open": self._open(
+                view, {s.from_ for s in bridges if s is not None and s.closed}, between is not None and between.closed
+            ),
             "work": [self._work(view, t) for t in view.traces],
         }
 
@@ -183,7 +185,7 @@ class _Books:
         return [None if flops is None else exact(flops) for flops in known]
 
     def _statement(self, statement: Statement | None) -> dict[str, Any] | None:
-        if statement is None or statement.from_total is None or statement.to_total is None or not _closed(statement):
+        if statement is None or statement.from_total is None or statement.to_total is None or not statement.closed:
             return None
         lines = statement.adjustments
         return {
@@ -241,7 +243,3 @@ class _Books:
                 totals = [None, None] if s is None else [s.from_total, s.to_total]
                 pairs.append([a, b, state, self._string(reason), *(None if n is None else exact(n) for n in totals)])
         return pairs
-
-
-def _closed(statement: Statement | None) -> bool:
-    return statement is not None and None not in (statement.from_total, statement.to_total, statement.residual)

@@ -194,7 +194,7 @@ def test_every_module_that_thop_counts_has_a_formula_of_ours() -> None:
     rest = {"track_running_stats": True, "mode": "bilinear", "nonlinearity": "tanh", "input_size": 6, "hidden_size": 6}
     deep = {"num_layers": 1, "bidirectional": False, "batch_first": False, "in_channels": 4, "in_features": 6}
     for rule in BOOK.rules():
-        if rule.formula == "0":
+        if rule.formula == "0" or rule.op == "thop.float32":
             continue
         weight = [4, 4, 2, 2] if "Conv" in rule.op else [5, 6] if "Linear" in rule.op else None
         pooled = tensor(*x.shape[:2], 3, 3)

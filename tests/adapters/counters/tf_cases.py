@@ -1,7 +1,7 @@
 """tf.profiler's registered statistics by hand: R is profiler/internal/flops_registry.py, NN is ops/nn_ops.py, as in rules.py.
 
-The profiler counts FLOPs, two for a multiply-add. Releases that differ: BatchMatMul, BatchMatMulV2 and Conv3D came after
-1.12.0, AddV2 and BatchMatMulV3 after 2.3.1.
+The profiler counts FLOPs, two for a multiply-add. Releases that differ: Conv3D came in 1.14.0, BatchMatMul in 1.15.0,
+BatchMatMulV2 in 2.1.0, BatchMatMulV3 in 2.6.0 and AddV2 in 2.13.0; the releases below are the ends of these ranges.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from reconcile.core.causes import Cause
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-RELEASES = ("1.12.0", "2.3.1", "2.15.1", "2.21.0")
-SINCE_1_13, SINCE_2_4 = RELEASES[1:], RELEASES[2:]
+RELEASES = (
+    "1.12.0", "1.13.1", "1.14.0", "1.15.0", "2.0.0", "2.1.0", "2.5.3", "2.6.0", "2.12.1", "2.13.0", "2.15.1", "2.21.0",
+)  # fmt: skip
+
+
+def since_release(first: str) -> tuple[str, ...]:
+    """This release and all later ones."""
+    return RELEASES[RELEASES.index(first) :]
+
 
 X = (2, 3, 4)
 N = 24
@@ -58,7 +65,7 @@ def of_two() -> Iterator[Case]:
         ("SquaredDifference", 2 * N, Work(add=N, mul=N)),
     ):
         yield Case(op(name, [WIDE, TALL], [X]), RELEASES, total, work)
-    yield from since(Case(op("AddV2", [WIDE, TALL], [X]), SINCE_2_4, N, Work(add=N)))
+    yield from since(Case(op("AddV2", [WIDE, TALL], [X]), since_release("2.13.0"), N, Work(add=N)))
     for name in ("Maximum", "Minimum", "GreaterEqual", "Greater", "LessEqual", "Less", "Equal", "NotEqual"):
         yield Case(op(name, [WIDE, TALL], [X]), RELEASES, N, Work(cmp=N))
 
@@ -92,7 +99,8 @@ def products() -> Iterator[Case]:
     yield Case(op("MatMul", [(2, 3), (3, 5)], [(2, 5)]), RELEASES, total, Work(mac=total // 2))
     turned = op("MatMul", [(3, 2), (3, 5)], [(2, 5)], transpose_a=True)
     yield Case(turned, RELEASES, total, Work(mac=total // 2))
-    for name, releases in (("BatchMatMul", SINCE_1_13), ("BatchMatMulV2", SINCE_1_13), ("BatchMatMulV3", SINCE_2_4)):
+    for name, first in (("BatchMatMul", "1.15.0"), ("BatchMatMulV2", "2.1.0"), ("BatchMatMulV3", "2.6.0")):
+        releases = since_release(first)
         several = op(name, [(4, 2, 3), (4, 3, 5)], [(4, 2, 5)])
         yield from since(Case(several, releases, 4 * total, Work(mac=2 * total)))
         adjoint = op(name, [(4, 3, 2), (4, 3, 5)], [(4, 2, 5)], adj_x=True)
@@ -106,7 +114,7 @@ def convolutions() -> Iterator[Case]:
     yield Case(op("Conv2D", [image, kernel], [out]), RELEASES, 2 * macs, Work(mac=macs))
     macs = (1 * 4 * 3 * 4 * 4) * (2 * 3 * 2) * 2
     volume = op("Conv3D", [(1, 5, 5, 5, 2), (2, 3, 2, 2, 4)], [(1, 4, 3, 4, 4)])
-    yield from since(Case(volume, SINCE_1_13, 2 * macs, Work(mac=macs)))
+    yield from since(Case(volume, since_release("1.14.0"), 2 * macs, Work(mac=macs)))
     macs = (2 * 4 * 6 * 8) * (3 * 2)
     depthwise = op("DepthwiseConv2dNative", [image, (3, 2, 4, 2)], [(2, 4, 6, 8)])
     yield Case(depthwise, RELEASES, 2 * macs, Work(mac=macs))

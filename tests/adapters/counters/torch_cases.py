@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-FVCORE_RELEASES = ("0.1.5.post20221221",)
+MAY21, JUN21, SEP21, DEC22 = FVCORE_RELEASES = (
+    "0.1.5.post20210518",
+    "0.1.5.post20210604",  # batch norms in eval mode
+    "0.1.5.post20210915",  # mm
+    "0.1.5.post20221221",  # transposed convolutions
+)
 TORCH_RELEASES = ("2.13.0",)
 
 X = (2, 6, 5, 4)
@@ -15,30 +20,35 @@ N = 240
 
 
 def fvcore() -> Iterator[Case]:
-    def case(macs: int, name: str, inputs, outputs, **attrs) -> Case:
-        return Case(op(f"aten.{name}", inputs, outputs, **attrs), FVCORE_RELEASES, macs, Work(mac=macs))
+    def case(macs: int, name: str, inputs, outputs, releases=FVCORE_RELEASES, **attrs) -> Case:
+        return Case(op(f"aten.{name}", inputs, outputs, **attrs), releases, macs, Work(mac=macs))
 
-    def each(work: Work, total: int, name: str, inputs, outputs, **attrs) -> Case:
-        return Case(op(f"aten.{name}", inputs, outputs, **attrs), FVCORE_RELEASES, total, work)
+    def each(work: Work, total: int, name: str, inputs, outputs, releases=FVCORE_RELEASES, **attrs) -> Case:
+        return Case(op(f"aten.{name}", inputs, outputs, **attrs), releases, total, work)
 
     yield case(2 * 3 * 5, "addmm", [(5,), (2, 3), (3, 5)], [(2, 5)])
     yield case(4 * 2 * 3 * 5, "linear", [(4, 2, 3), (5, 3), (5,)], [(4, 2, 5)])
-    for name in ("matmul", "mm"):
-        yield case(2 * 3 * 5, name, [(2, 3), (3, 5)], [(2, 5)])
+    yield case(2 * 3 * 5, "matmul", [(2, 3), (3, 5)], [(2, 5)])
+    yield case(2 * 3 * 5, "mm", [(2, 3), (3, 5)], [(2, 5)], (SEP21, DEC22))
+    yield Case(op("aten.mm", [(2, 3), (3, 5)], [(2, 5)]), (MAY21, JUN21))
     yield case(2 * 3 * 5, "matmul", [(2, 3), (7, 3, 5)], [(7, 2, 5)])  # J:217: seven products counted as one
     yield case(4 * 2 * 3 * 5, "bmm", [(4, 2, 3), (4, 3, 5)], [(4, 2, 5)])
     # 2 groups: 8 x 3 x 3 x 2 weights at each of 2 x (3 x 3) positions of the output; transposed, of the input.
     macs = 2 * (8 * 3 * 3 * 2) * (3 * 3)
     yield case(macs, "_convolution", [X, (8, 3, 3, 2)], [(2, 8, 3, 3)], transposed=False)
     macs = 2 * (6 * 4 * 3 * 2) * (5 * 4)
-    yield case(macs, "_convolution", [X, (6, 4, 3, 2)], [(2, 4, 7, 5)], transposed=True)
+    yield case(macs, "_convolution", [X, (6, 4, 3, 2)], [(2, 4, 7, 5)], (DEC22,), transposed=True)
+    # By the output until 2022: each of its 2 x 4 x (7 x 5) elements takes 4 x 3 x 2 weights, 4 being its own channels.
+    macs = (2 * 4 * 7 * 5) * (4 * 3 * 2)
+    yield case(macs, "_convolution", [X, (6, 4, 3, 2)], [(2, 4, 7, 5)], (MAY21, JUN21, SEP21), transposed=True)
     yield case(2 * 3 * 4 * 5, "einsum", [(2, 3, 4), (2, 3, 5)], [(2, 4, 5)], equation="bij,bik->bjk")
     yield case(2 * 3 * 4 * 5, "einsum", [(2, 3, 4), (2, 5, 4)], [(2, 5, 3)], equation="nct,npt->npc")
     # numpy prints 2 * 101 * 103 * 107 = 2,226,242 as 2.226e+06, and fvcore halves that.
     yield case(2_226_000 // 2, "einsum", [(101, 103), (103, 107)], [(101, 107)], equation="ij,jk->ik")
     weight = {"weight": None}
-    yield each(Work(mul=N, add=N), 2 * N, "batch_norm", [X], [X], training=False)
-    yield each(Work(mul=N), N, "batch_norm", [X], [X], training=False, **weight)
+    yield each(Work(mul=N, add=N), 2 * N, "batch_norm", [X], [X], FVCORE_RELEASES[1:], training=False)
+    yield each(Work(mul=N), N, "batch_norm", [X], [X], FVCORE_RELEASES[1:], training=False, **weight)
+    yield each(Work(mul=3 * N, add=2 * N), 5 * N, "batch_norm", [X], [X], (MAY21,), training=False)
     yield each(Work(mul=3 * N, add=2 * N), 5 * N, "batch_norm", [X], [X], training=True)
     yield each(Work(mul=2 * N, add=2 * N), 4 * N, "batch_norm", [X], [X], training=True, **weight)
     for name in ("group_norm", "layer_norm", "instance_norm"):

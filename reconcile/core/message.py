@@ -1,0 +1,20 @@
+"""The line of an error's message that says what went wrong. Imported by the worker: Python 3.6 and standard library only."""
+
+import re
+
+LONGEST = 300
+
+HEADING = re.compile(
+    r"Graph execution error:|Exception encountered when calling |Detected at node |Node: |<stack traces "
+)
+"""What TensorFlow and Keras write above their message: where it was met. Stacks between are indented, colours are escapes."""
+
+
+def first_line(error):
+    # type: (BaseException) -> str
+    """The first line of an error's message, not too long; of a message with headings, the first line below them."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()
+    if lines and HEADING.match(lines[0]):
+        below = [line for line in lines if line.strip() and not line[0].isspace() and not HEADING.match(line)]
+        lines = below or lines
+    return lines[0].strip()[:LONGEST] if lines else ""

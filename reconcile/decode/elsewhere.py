@@ -1,0 +1,45 @@
+"""The environments that were not looked at: which saved data of theirs has the figure, and which could be run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..adapters import COUNTERS
+from ..launch.environments import CURRENT, Environment
+from .figure import PrintedFigure
+from .grammar import Candidate, Source
+from .search import search
+
+
+def reading(
+    model: str, wanted: PrintedFigure, kept: Sequence[Source], looked_at: Sequence[Source]
+) -> tuple[str, Candidate] | None:
+    """The environment whose saved data has a total with these digits, and that total, if nobody looked there."""
+    seen = {source.name for source in looked_at}
+    for source in kept:
+        if source.name in seen:
+            continue
+        decoded = search(model, wanted, [source])
+        if decoded.close:
+            return source.name, decoded.matches[0]
+    return None
+
+
+def unseen(
+    known: Mapping[str, Environment], kept: Sequence[Source], looked_at: Sequence[Source], own: Sequence[str]
+) -> tuple[str, ...]:
+    """The environments that can be run for this model and of which nothing was looked at. ``own`` are the frameworks of a
+    model of the user's own, none for a pair."""
+    seen = {source.name.partition("@")[0] for source in (*kept, *looked_at)}
+    frameworks = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}
+    return tuple(
+        name
+        for name, environment in known.items()
+        if name not in seen and name != CURRENT and frameworks & set(environment.frameworks)
+    )
+
+
+def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
+    """The environment to run to get this total of a counter again; '' if it is the one here, or cannot be run."""
+    name = candidate.where[0].partition(" (")[0].partition("@")[0]
+    return name if candidate.counter in COUNTERS and name in known and name != CURRENT else ""

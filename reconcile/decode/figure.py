@@ -1,0 +1,88 @@
+"""A number as people print it: its digits, how far they reach, and the unit beside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..core.errors import UsageError, short
+from ..core.records import FLOP, MAC
+
+LONGEST = 100
+"""Longest text that is read as a number, in characters; its power of ten has up to two digits."""
+FEW = 3
+"""Up to so many digits, a figure agrees with many readings by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFigure:
+    """A number as printed: ``digits`` × ``unit``. An exact number has the unit 1. ``counts`` is MAC or FLOP if the text says
+    so, otherwise ''."""
+
+    text: str
+    digits: int
+    unit: int
+    counts: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether every digit is given."""
+        return self.unit == 1
+
+    @property
+    def length(self) -> int:
+        """The number of digits that it has."""
+        return len(str(self.digits))
+
+    @property
+    def few(self) -> bool:
+        """Whether it has so few digits that a far-fetched reading agrees with it by chance."""
+        return self.length <= FEW
+
+    def holds(self, value: int) -> bool:
+        """Whether ``value`` rounds to these digits; a value halfway between two figures rounds to both."""
+        return 2 * abs(value - self.digits * self.unit) <= self.unit if not self.exact else value == self.digits
+
+    def cuts(self, value: int) -> bool:
+        """Whether ``value`` has these digits if the others are cut off."""
+        return self.digits * self.unit <= value < (self.digits + 1) * self.unit
+
+
+_SPACES = "\u00a0\u2007\u2009\u202f"
+"""Spaces that typesetters put between groups of digits: no-break, figure, thin, narrow no-break."""
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_POWERS = {
+    "": 0, "k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "g": 9, "b": 9, "bn": 9, "billion": 9, "t": 12,
+    "trillion": 12, "p": 15,
+}  # fmt: skip
+_MACS = r"macs?|madds?|mult(?:iply)?[- ](?:adds?|accumulates?|accumulations?)"
+_FIGURE = re.compile(
+    r"[~≈]?\s*"
+    r"(?:(?P<dotted>\d{1,3}(?:\.\d{3}){2,})"
+    r"|(?P<whole>\d+|\d{1,3}(?:(?P<gap>[,_' ])\d{3})(?:(?P=gap)\d{3})*)(?:\.(?P<part>\d+))?)"
+    r"(?:[eE]\+?(?P<power>\d{1,2})|\s*[x×*·]\s*10(?:\^|\*\*)?(?P<raised>(?<=[\^*])\d{1,2}|[⁰¹²³⁴-⁹]{1,2}))?"
+    r"\s*(?P<suffix>thousand|million|billion|trillion|mn|bn|[kmgbtp])?"
+    rf"\s*(?:(?P<flop>flops?)|(?P<mac>{_MACS})|ops|operations)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def figure(text: str) -> PrintedFigure:
+    """Read a number as people print it. Raises UsageError for anything else, and for fractions of an operation."""
+    plain = re.sub(f"[{_SPACES}]", " ", text.strip())
+    parts = _FIGURE.fullmatch(plain) if len(text) <= LONGEST else None
+    if parts is None:
+        raise UsageError(
+            f"{short(text)} is not a number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G, 4.1 GFLOPs or 585M MACs."
+        )
+    fraction = parts["part"] or ""
+    digits = int(re.sub(r"[^0-9]", "", parts["dotted"] or parts["whole"]) + fraction)
+    power = int(parts["power"] or (parts["raised"] or "0").translate(_RAISED))
+    power += _POWERS[(parts["suffix"] or "").lower()] - len(fraction)
+    while power < 0 and digits % 10 == 0:
+        digits, power = digits // 10, power + 1
+        if digits == 0:
+            power = 0
+    if power < 0:
+        raise UsageError(f"{text} is not a whole number, but a count is. Leave out the digits after the point.")
+    return PrintedFigure(text.strip(), digits, 10**power, FLOP if parts["flop"] else MAC if parts["mac"] else "")

@@ -1,0 +1,190 @@
+"""Collects what the candidates of grammar.py are made of: saved baselines, and runs here and in other environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..adapters import COUNTERS
+from ..core.causes import State
+from ..core.errors import UsageError, unknown
+from ..core.records import Ledger
+from ..core.results import Claim
+from ..drift import baselines
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+from ..launch.environments import CURRENT, Environment
+from ..launch.environments import load as load_environments
+from ..launch.in_environment import counters_of, within
+from ..launch.interpreters import EnvironmentError_
+from ..launch.provision import ensure
+from ..launch.request import RunRequest, run_request
+from ..launch.runner import Collect, collect, pair_file
+from ..launch.supervisor import Event
+from ..launch.user_models import name_of
+from ..model_zoo.pair import zoo_names
+from .figure import figure
+from .grammar import Source
+from .search import search
+
+SHIPPED = Path(__file__).with_name("baselines")
+"""The committed baselines, which are installed with the tool."""
+
+
+def folders_of(model: str) -> tuple[Path, ...]:
+    """Where the baselines of a model are if nobody names a folder. Those that are installed belong to the zoo's models."""
+    return (baselines.FOLDER, SHIPPED) if model in zoo_names() else (baselines.FOLDER,)
+
+
+def saved(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
+    """All baselines of the model, named after their files. Of two with the same name, the first folder's is read."""
+    paths: dict[str, Path] = {}
+    for folder in folders if request.model else ():
+        for path in baselines.file_of(folder, request.model).parent.glob("*.json"):
+            paths.setdefault(path.stem, path)
+    sources = []
+    for stem, path in sorted(paths.items()):
+        collected = baselines.load(path).collected
+        sources.append(Source(stem, collected, "saved" + _changed(collected.meta["params"], request.overrides)))
+    return sources
+
+
+def gather(
+    request: RunRequest,
+    folders: Iterable[Path],
+    names: Sequence[str] = (),
+    *,
+    known: Mapping[str, Environment] | None = None,
+    fresh: bool = True,
+    close: Callable[[Sequence[Source]], bool] = bool,
+    progress: Callable[[Event], None] = lambda _event: None,
+    say: Callable[[str], None] = lambda _message: None,
+    take: Collect = collect,
+) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """Collect the data on a model, with notes on data that is missing.
+
+    Without ``names``: a fresh run here, and the saved baselines of all environments in the ``folders``.  With ``names``: of
+    these environments only, the saved data if there is any, else a run there; ``known`` are the environments that can be
+    run.  Then every other way of building the model is run, one after another, until the data comes ``close`` to the
+    figure.  ``fresh`` False: saved data only.
+    Raises UsageError for unknown models and environments, for damaged baselines, and if there is no data at all.
+    """
+    if request.model:
+        pair_file(request.model)
+    known = load_environments() if known is None else known
+    kept = saved(request, folders)
+    stems = {_stem(source) for source in kept}
+    for name in names:
+        if name not in known and name not in stems:
+            raise unknown("environment", name, {*known, *stems})
+    places = [known[n] for n in names or (CURRENT,) if n == CURRENT or n not in stems] if fresh else []
+    notes: list[str] = []
+    runs = [run for place in places if (run := _run(request, place, notes, progress, say, take)) is not None]
+    sources = [source for source, _ in runs]
+    ran = [(s.name, s.collected.meta["params"], baselines.versions(s.collected)) for s in sources]
+    for source in kept:
+        again = (_stem(source), source.collected.meta["params"], baselines.versions(source.collected)) in ran
+        if not again and (not names or _stem(source) in names):
+            sources.append(source)
+    for source, asked in runs:
+        for counter in _others(request, source.collected):
+            if close(sources):
+                break
+            sources += _built(replace(asked, counters=(counter,)), source.name, notes, progress, take)
+    records = [r for s in sources for r in (*s.collected.ledgers, *s.collected.traces)]
+    if all(isinstance(record, Missing) for record in records):
+        model = request.model or name_of(request.factories)
+        why = f" ({notes[0]})" if notes else ""
+        where = " or ".join(map(str, folders)) if request.model else ""
+        raise UsageError(
+            f"there is no data on {model}: nothing ran{why}"
+            + (f", and {where} holds no baseline of it." if where else ".")
+        )
+    return tuple(sources), tuple(notes)
+
+
+def claims(model: str, collected: Collected, folders: Iterable[Path]) -> tuple[Claim, ...]:
+    """The figures that the pair lists as published, each looked up in this run and in the model's saved baselines."""
+    sources = [Source(CURRENT, collected), *saved(run_request(model=model), folders)]
+    looked_up = []
+    for text, claim, where in collected.meta["published"]:
+        matches = search(model, figure(text), sources).matches
+        first = matches[0] if matches else None
+        sentence = " ".join(part for part in (f"{first.what}:", f"{first.how}.", first.note) if part) if first else ""
+        looked_up.append(Claim(text, claim, where, sentence, first.value if first else None))
+    return tuple(looked_up)
+
+
+def _stem(source: Source) -> str:
+    """The environment of a saved baseline; baselines of older versions are kept as ``name@versions``."""
+    return source.name.partition("@")[0]
+
+
+def _changed(params: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
+    """The parameters of saved data that differ from the requested ones."""
+    other = [f"{k}={params.get(k)}" for k, v in overrides.items() if str(params.get(k)).lower() != v.lower()]
+    return f" with {', '.join(other)}" if other else ""
+
+
+def _run(
+    request: RunRequest,
+    place: Environment,
+    notes: list[str],
+    progress: Callable[[Event], None],
+    say: Callable[[str], None],
+    take: Collect,
+) -> tuple[Source, RunRequest] | None:
+    """A run of the counters of one environment, and the request for that environment; None, with a note, if it cannot be
+    made."""
+    asked = request
+    if place.name != CURRENT:
+        try:
+            asked = within(request, place, ensure(place, say))
+        except EnvironmentError_ as error:
+            notes.append(f"{place.name}: {error}.")
+            return None
+        asked = replace(asked, counters=counters_of(place, request.factories))
+    collected = take(asked, progress)
+    notes += _lost(collected, place.name)
+    return Source(place.name, collected), asked
+
+
+def _lost(collected: Collected, name: str) -> list[str]:
+    lost = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
+    return [f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}." for m in lost]
+
+
+def _others(request: RunRequest, collected: Collected) -> list[str]:
+    """The counters that did not run but can be asked for. A recipe builds a pair, not a user's own model."""
+    records = (*collected.traces, *collected.ledgers)
+    absent = {r.framework for r in records if isinstance(r, Missing) and r.state is State.SKIPPED}
+    ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
+    return [
+        name
+        for name, counter in COUNTERS.items()
+        if not counter.default
+        and name not in ran
+        and counter.framework in {r.framework for r in collected.ledgers} - absent
+        and not (counter.recipe and request.factories)
+    ]
+
+
+def _built(
+    request: RunRequest, name: str, notes: list[str], progress: Callable[[Event], None], take: Collect
+) -> list[Source]:
+    """A run of one more counter, whose model may be built in another way. Nothing, with a note, if that does not work."""
+    try:
+        collected = take(request, progress)
+    except UsageError as error:
+        notes.append(f"{name}: {request.counters[0]}: {error}")
+        return []
+    if any(isinstance(record, Ledger) for record in collected.ledgers):
+        return [Source(name, collected)]
+    notes += [
+        f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}."
+        for m in collected.ledgers
+        if isinstance(m, Missing)
+    ]
+    return []

@@ -1,0 +1,109 @@
+"""What decides which ops run is read from constants, even where a function computes it, else from one run; else it is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.adapters.tensorflow import loops
+from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.adapters.tensorflow.trace import trace_function
+from reconcile.model_zoo import pair as pairs
+
+quiet()
+
+import tensorflow as tf  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+WIDE = 3
+
+
+class Pair(pairs.Pair):
+    """Stands for a pair of one function that takes a row."""
+
+    def __init__(self, function):
+        self.build_tf = lambda _params: function
+
+    def inputs(self, _params):
+        return [pairs.Input("x", (1, WIDE))]
+
+
+def chosen(predicate, x):
+    """A product, but only if the predicate holds."""
+    return tf.cond(predicate, lambda: x @ tf.ones((WIDE, WIDE)), lambda: x)
+
+
+def doubled(number):
+    """A number that comes out of a cond: a function in the graph computes it."""
+    return tf.cond(number > 2, lambda: number * 2, lambda: number)
+
+
+def by_constants(x, first):
+    return chosen(doubled(tf.constant(first)) > 5, x)
+
+
+def twice_removed(x, first):
+    return chosen(doubled(doubled(tf.constant(first))) > 11, x)
+
+
+def by_a_loop(x, first):
+    return chosen(tf.while_loop(lambda i: i < 6, lambda i: i + 3, [tf.constant(first)])[0] > 7, x)
+
+
+def by_a_called_function(x, first):
+    return tf.function(lambda y: by_constants(y, first))(x)
+
+
+def by_the_input(x, first):
+    return chosen(doubled(tf.reduce_sum(x) * 0 + first) > 5, x)
+
+
+def traced(function):
+    runs = []
+    model = TfModel(Pair(function), pairs.Params({}))
+
+    def run(wanted):
+        runs.append(wanted)
+        return model.fetch(wanted)
+
+    return trace_function(model.concrete, model.scopes, run, {}), len(runs)
+
+
+def products(trace):
+    return sum(op.calls for op in trace.ops if op.op == "MatMul")
+
+
+@pytest.mark.parametrize(
+    ("function", "holds", "fails", "runs"),
+    [
+        (by_constants, 3, 2, 0),
+        (twice_removed, 3, 2, 0),
+        (by_a_loop, 2, 1, 0),  # 2, 5, 8 and 1, 4, 7
+        (by_a_called_function, 3, 2, 0),
+        (by_the_input, 3.0, 2.0, 1),
+    ],
+)
+def test_a_predicate_out_of_a_function_decides(function, holds, fails, runs):
+    for first, expected in ((holds, 1), (fails, 0)):
+        trace, taken = traced(lambda x, first=first: function(x, first))
+        assert (trace.problems, products(trace), taken) == ((), expected, runs)
+
+
+def test_where_the_function_is_missing_one_run_decides(monkeypatch):
+    monkeypatch.setattr(loops, "definition", lambda _graph, _name: None)
+    trace, taken = traced(lambda x: by_constants(x, 3))
+    assert (trace.problems, products(trace), taken) == ((), 1, 1)
+
+
+def test_where_nothing_decides_the_op_is_named():
+    """Inside a call nothing can be fetched: what depends on the input there stays open."""
+    trace, _ = traced(lambda x: tf.function(lambda y: by_the_input(y, 3.0))(x))
+    assert [p.op for p in trace.problems] == ["StatelessIf", "StatelessIf"]
+    assert {p.reason for p in trace.problems} == {"which branch runs is not constant and could not be read from a run"}
+    assert products(trace) == 0
+
+
+def test_a_value_that_tensorflow_refuses_to_compute_is_unknown():
+    with tf.Graph().as_default():
+        assert loops.Constants().value(tf.constant(7) // tf.constant(0), None) is None
+        assert loops.Constants().value(tf.constant(7) // tf.constant(2), None) == 3

@@ -1,0 +1,58 @@
+"""A trace of another version is borrowed only in a framework whose versions name their ops alike; else nothing is compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.records import Trace
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected, settle
+from reconcile.launch import in_environment
+from reconcile.launch.environments import Environment
+from reconcile.launch.request import RunRequest
+from tests.drift import takes
+
+REASON = "ImportError: no module of that age"
+WHOLE = takes.committed()
+
+
+def untraced(framework: str) -> Collected:
+    """gru_demo without the trace of one framework, as its environment is too old for the tracer."""
+    missing = Missing("trace", framework, State.FAILED, REASON)
+    return replace(WHOLE, traces=tuple(missing if t.framework == framework else t for t in WHOLE.traces))
+
+
+def taken(framework: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Collected, list[bool]]:
+    """What an old environment collects, and for each run whether the current environment made it."""
+    current: list[bool] = []
+
+    def collect(request: RunRequest, _progress: object = None) -> Collected:
+        current.append(not request.python)
+        return untraced(framework) if request.python else WHOLE
+
+    monkeypatch.setattr(in_environment, "ensure", lambda _env, _say: Path("old"))
+    monkeypatch.setattr(in_environment, "collect", collect)
+    env = Environment("old", "An old one", "3.8", ("tf", "torch"), ())
+    return in_environment.collect_in(env)(RunRequest("gru_demo"), lambda _event: None), current
+
+
+def test_pytorch_borrows_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected, current = taken("torch", monkeypatch)
+    assert current == [False, True]
+    assert [type(trace) for trace in collected.traces] == [Trace, Trace]
+
+
+def test_tensorflow_compares_nothing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected, current = taken("tf", monkeypatch)
+    assert current == [False]
+    assert in_environment.with_trace(collected, WHOLE) == (collected, "")
+    result = settle(collected, MATMUL, BUILT_IN)
+    states = {ledger.counter: (ledger.state, ledger.reason) for ledger in result.ledgers if ledger.framework == "tf"}
+    sentence = f"there is no trace to compare it with: {REASON}"
+    assert set(states.values()) == {(State.NOT_COMPARABLE, sentence)}
+    assert [s.to for s in result.statements if s.state is State.UNEXPLAINED] == []
