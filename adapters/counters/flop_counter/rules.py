@@ -27,6 +27,7 @@ def of_library(op: Op) -> Rule | None:
         lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2),
         f"{FILE}:49",
         "the formula that the library of the op registered (register_flop_formula)",
+        SpecifierSet(),
     )
 
 
