@@ -83,6 +83,15 @@ def again(where: str) -> int:
     return 2 * count(model, inputs)
 
 
+def written(out: Path, command: str, finished: Sequence[engine.Finished], listed: int) -> None:
+    """The page and tables of the sweep; the page says so if it is of a part of the models."""
+    finished = sorted(finished, key=lambda one: one.name)
+    text = page.to_markdown(finished, command, reports=False)
+    if len(finished) < listed:
+        text = text.replace(f"`{command}`.", f"`{command}`: {len(finished)} of {listed} models, drawn by chance.", 1)
+    store.write_pages(out, {"README": text, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the sweep, write its page, and compare."""
     parser = argparse.ArgumentParser()
@@ -101,12 +110,8 @@ def main(arguments: Sequence[str]) -> int:
     atomic.prepare(asked.out)
     command = f"reconcile sweep {asked.library}" + (f" --pass {asked.pass_}" if asked.pass_ != "forward" else "")
 
-    share = f"{len(requests)} of {len(chosen)} architectures, drawn by chance.\n" if len(requests) < len(chosen) else ""
-
     def pages(finished: list[engine.Finished]) -> None:
-        finished = sorted(finished, key=lambda one: one.name)
-        texts = {"README": page.to_markdown(finished, command, False) + share, "sweep": page.to_csv(finished)}
-        store.write_pages(asked.out, {**texts, "costs": page.costs(finished)})
+        written(asked.out, command, finished, len(chosen))
 
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(asked.jobs, context, started, (asked.library,)) as pool:
