@@ -79,7 +79,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -147,6 +147,13 @@ gallery: $(VENV)/.installed
 # Every model of keras.applications in both frameworks: half an hour, goes on where it was interrupted.
 keras: $(VENV)/.installed
 	$(BIN)/python -m reconcile sweep keras.applications --out reports/keras.applications --format json --timeout 1800
+
+# Every architecture of transformers, a call and a training step: an hour, goes on where it was interrupted. Needs a Python with
+# transformers: make transformers TRANSFORMERS=venv/bin/python
+TRANSFORMERS ?= $(BIN)/python
+transformers:
+	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --out reports/transformers
+	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --pass training --out reports/transformers/training
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed

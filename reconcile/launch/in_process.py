@@ -58,7 +58,7 @@ class Live(FactoryPair):
         return model
 
     def _factory(self) -> Any:
-        return self.model
+        return self.adapter.maker(self.model)
 
     def _call(self, function: Any, action: str, declined: type[FactoryError] = FactoryError) -> Any:
         try:
