@@ -32,7 +32,7 @@ class _Counter:
     why_not: WhyNot
 
     def rule(self, op: Op) -> Rule | None:
-        return self.book.find(op.op, self.versions)
+        return self.book.of(op, self.versions)
 
     def includes(self, op: Op) -> Work:
         """The work that it would count for one call of this op."""
