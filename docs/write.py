@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from docs.formulas import formulas
 from reconcile.cli import COMMANDS, CONTEXT, cli
 from reconcile.core.text import markdown, prose
 from reconcile.model_zoo.pair import pair_path, zoo_names
@@ -40,6 +41,7 @@ def texts() -> dict[str, str]:
         found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
     found["cli.md"] = "\n".join(_commands())
     found["models.md"] = "\n".join(_models())
+    found["ops.md"] = "\n".join(["# Formulas", "", NOTE.format("reconcile/work"), "", *formulas()])
     found["README.md"] = "\n".join(_index())
     return found
 
@@ -104,8 +106,10 @@ def _index() -> Iterator[str]:
     yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
     yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
+    yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
+    yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."
     yield from (
         f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."

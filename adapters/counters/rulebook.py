@@ -53,16 +53,23 @@ class RuleBook:
     """The rules of one counter family. ``package`` is the distribution whose version selects among them.
 
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
-    ``place`` puts releases in the order in which they came out, if their version numbers do not.
+    ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
+    an op whose library taught it to the counter.
     """
 
     def __init__(
-        self, name: str, package: str, files: Mapping[str, str], place: Callable[[Version], Version] = lambda v: v
+        self,
+        name: str,
+        package: str,
+        files: Mapping[str, str],
+        place: Callable[[Version], Version] = lambda v: v,
+        of_library: Callable[[Op], Rule | None] | None = None,
     ) -> None:
         self.name = name
         self.package = package
         self.place = place
         self.files = dict(files)
+        self.of_library = of_library
         self._rules: dict[str, list[Rule]] = {}
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
@@ -102,6 +109,11 @@ class RuleBook:
         if len(matching) > 1:
             raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
         return matching[0] if matching else None
+
+    def of(self, op: Op, versions: Mapping[str, str]) -> Rule | None:
+        """The rule for this record: the counter's own, or the one that the op's library taught it."""
+        own = self.find(op.op, versions)
+        return own if own is not None or self.of_library is None else self.of_library(op)
 
     def rules(self) -> tuple[Rule, ...]:
         """All rules, for listings and tests."""

@@ -18,5 +18,6 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
+    libraries=(("transformers", ".adapters.pytorch.smallest.transformers"),),
     order=1,
 )

@@ -1,5 +1,6 @@
 """Tensors and arguments of PyTorch calls as records. Python 3.6, torch 1.x and later."""
 
+import sys
 from typing import Any, List, Optional
 
 import torch
@@ -42,6 +43,25 @@ def stored(tensor):
         return None
     values = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
     return int(values.numel())
+
+
+def registered_flops(func, args, kwargs, out):
+    # type: (Any, Any, Any, Any) -> Optional[int]
+    """FLOPs of this call by the formula that its library registered (torch.utils.flop_counter.register_flop_formula), or None.
+
+    PyTorch's own operators have formulas at home. A formula that fails or returns another thing than a count is none.
+    """
+    module = sys.modules.get("torch.utils.flop_counter")  # type: Any
+    if module is None or func.namespace in ("aten", "prims"):
+        return None
+    formula = getattr(module, "flop_registry", {}).get(getattr(func, "overloadpacket", None))
+    if formula is None:
+        return None
+    try:
+        flops = formula(*args, **dict(kwargs, out_val=out))
+    except Exception:  # a library's own code
+        return None
+    return flops if isinstance(flops, int) and not isinstance(flops, bool) and flops >= 0 else None
 
 
 def tensors_in(value):

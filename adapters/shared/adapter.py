@@ -7,10 +7,11 @@ framework of plain functions that no counter supports.
 Python 3.6 and standard library only.
 """
 
+import importlib
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
-from ...core.framework import Framework
+from ...core.framework import Framework, absolute
 from . import nested
 from .refusal import FactoryError, OutOfMemory
 
@@ -39,6 +40,11 @@ class Adapter(object):
         """Whether a value can be called as a model of this framework."""
         return callable(value)
 
+    def as_model(self, value, inputs):
+        # type: (Any, Any) -> Tuple[Any, Any]
+        """A value as a model, and its example inputs: those given, or those that it has itself."""
+        return value, inputs
+
     def is_made(self, value):
         # type: (Any) -> bool
         """Whether a value is certainly a model, if a function that makes a model is expected."""
@@ -48,6 +54,13 @@ class Adapter(object):
         # type: (Callable[..., Any], bool) -> bool
         """Whether a function object is a factory rather than a model; ``has_inputs`` says whether inputs came with it."""
         return not has_inputs
+
+    def maker(self, factory):
+        # type: (Any) -> Any
+        """The factory itself; for a class of a library whose models are made from a configuration, one that has a small one."""
+        package = str(getattr(factory, "__module__", "")).partition(".")[0]
+        module = dict(self.framework.libraries).get(package)
+        return importlib.import_module(absolute(module)).maker(factory) if module else factory
 
     def default_dtype(self):
         # type: () -> str

@@ -30,7 +30,9 @@ LIST = ".toml"
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
 )
-@options("environments", "convention", "convention-file", "counter", "formulas", "device", "timeout")
+@options(
+    "environments", "convention", "convention-file", "counter", "pass", "optimizer", "formulas", "device", "timeout"
+)
 @click.option(
     "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
 )  # fmt: skip
@@ -65,6 +67,7 @@ def sweep(
     \b
     WHAT is any number of:
       keras.applications         every model of a package, in TensorFlow and PyTorch
+      transformers               every architecture, from the smallest configuration that its code allows
       net:make                   one factory, the same definition in both
       torch=net:make             a factory or a package in one framework alone (or tf=)
       gru_demo, zoo, my_pair.py  pairs

@@ -34,6 +34,9 @@ class Framework(NamedTuple):
     of another: in TensorFlow it cannot, because each release of Keras names its nodes differently.  ``backend`` is its name in
     Keras 3, '' for none.
 
+    ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
+    ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
+
     ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
     ``order`` sorts the options in ``--help``, the smallest first; the default comes last.
     """
@@ -57,6 +60,7 @@ class Framework(NamedTuple):
     retraced: bool = False
     lends: bool = True
     backend: str = ""
+    libraries: Tuple[Tuple[str, str], ...] = ()
     folder: str = ""
     order: int = 100
 

@@ -59,6 +59,9 @@ POINTWISE = "tag:pointwise"
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
 
+REGISTERED = "tag:registered_flops"
+"""Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
+
 Shape = Optional[Tuple[Optional[int], ...]]
 
 

@@ -74,7 +74,7 @@ def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -
 def _counted(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> Work:
     total = ZERO
     for op in proof.seen:
-        rule = book_.find(op.op, versions)
+        rule = book_.of(op, versions)
         if rule is not None:
             try:
                 total = total + rule.compute(op) * op.calls

@@ -30,7 +30,7 @@ from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
 from ..launch.interpreters import clean_environ
 from ..launch.request import RunRequest, by_parameter, run_request, words
-from ..launch.runner import run
+from ..launch.runner import Collect, run
 from ..report import reports
 from . import cells
 from .outcome import outcome_of, refused
@@ -121,15 +121,15 @@ def _end_with_parent(folder: str) -> None:
     os.execv(sys.executable, [sys.executable, "-I", "-c", CLEAR, folder])
 
 
-def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Run it here; ``folder`` is for the files that came along."""
+def answer(request: Mapping[str, Any], folder: Path, take: Collect | None = None) -> dict[str, Any]:
+    """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py)."""
     cell, manner = cells.read(request)
     texts: Mapping[str, str | bytes] = {}
     interrupted = ""
     try:
         _same(request, cell)
         os.chdir(request["folder"])
-        found, refusals = _either(cell, _request(cell, manner, request["paths"], folder))
+        found, refusals = _either(cell, _request(cell, manner, request["paths"], folder), take)
         outcome = outcome_of(cell.name, found, refusals)
         if found is not None:
             texts = reports.render(found, manner.formats, None, command_of(cell, manner))
@@ -204,13 +204,13 @@ def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: P
     return replace(request, arguments=cell.arguments, inputs=cells.inputs_of(cell), paths=tuple(paths))
 
 
-def _either(cell: cells.Cell, request: RunRequest) -> tuple[RunResult | None, dict[str, str]]:
+def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tuple[RunResult | None, dict[str, str]]:
     """The run, and why frameworks are not in it: one beside which the model's own code refuses to work is left out.
 
     Raises UsageError for anything else that is wrong with it.
     """
     place = cell.place
-    take = collect_in(place) if place is not None else None
+    take = collect_in(place) if place is not None else take
     refusals: dict[str, str] = {}
     while True:
         try:

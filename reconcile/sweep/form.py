@@ -68,7 +68,7 @@ _SETTLED = {
 _TRACE = _record({
     "framework": _FRAMEWORK, "state": _SETTLED["state"], "reason": _TEXT, "work": _WORK, "totals": _table(_COUNT),
     "notes": _list(_TEXT),
-})  # fmt: skip
+}, {"unknown": _table(_COUNT), "unweighed": _table(_COUNT)})  # fmt: skip
 _COUNTER = _record({
     "counter": _TEXT, "framework": _FRAMEWORK, "unit": {"enum": [MAC, FLOP]}, "reported": _MAYBE, "normalised": _MAYBE,
     **_SETTLED,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, brief, unknown
+from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.interpreters import clean_environ
@@ -50,6 +51,20 @@ sys.stdout.write("\\n" + json.dumps(sorted(found)))
 """Prints the public functions of a module that can be called without arguments."""
 
 
+LISTED = """
+import importlib, json, os, sys
+sys.path[:] = [sys.argv[3]] + [p for p in sys.path if p] + json.loads(sys.argv[2])
+sys.dont_write_bytecode = True
+module = importlib.import_module(sys.argv[1])
+try:
+    names = module.names()
+except ImportError as error:
+    sys.exit(str(error))
+sys.stdout.write("\\n" + json.dumps(names))
+"""
+"""Prints the classes of a library whose models are made from a configuration."""
+
+
 def both() -> tuple[str, ...]:
     """The frameworks in which one definition makes the same model: the first two that Keras runs on."""
     return tuple(record.name for record in frameworks().values() if record.backend)[: user_models.TOGETHER]
@@ -60,6 +75,11 @@ def makers() -> tuple[str, ...]:
     return tuple(record.name for record in frameworks().values() if record.factories)
 
 
+def libraries() -> dict[str, tuple[str, str]]:
+    """Every package whose models are made from a configuration, with its framework and the module that lists them."""
+    return {package: (record.name, module) for record in frameworks().values() for package, module in record.libraries}
+
+
 def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ()) -> list[Cell]:
     """The cells that one word of the command line names. Raises UsageError for one that names nothing."""
     framework, equals, rest = text.partition("=")
@@ -68,6 +88,8 @@ def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ())
         known = f"{', '.join(others)} or {last}"
         raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
     chosen, where = ((framework,), rest) if equals else (both(), text)
+    if not equals and text in libraries():
+        chosen = libraries()[text][:1]
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
         if inputs:
             raise UsageError(f"--input is for factories; {text} says itself what its inputs are.")
@@ -75,7 +97,11 @@ def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ())
     if ":" in where:
         return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
     if "." not in where and not is_there(where, paths):
-        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications"])
+        if where in libraries():
+            raise UsageError(
+                f"{where} is not installed in this environment: install it, and give the same command again."
+            )
+        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *libraries()])
     return package(where, chosen, inputs=inputs, paths=paths)
 
 
@@ -116,7 +142,9 @@ def package(
 
     The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
     """
-    names = public(module, chosen, paths)
+    library = libraries().get(module)
+    listed = library is not None and tuple(chosen) == library[:1]
+    names = classes(module, paths) if listed else public(module, chosen, paths)
     for name in without:
         if name not in names:
             raise unknown(f"model of {module}", name, names)
@@ -131,7 +159,20 @@ def public(module: str, chosen: Sequence[str], paths: Sequence[str]) -> list[str
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
     user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
-    command = [sys.executable, "-c", PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend]
+    return _printed(module, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
+
+
+def classes(package: str, paths: Sequence[str]) -> list[str]:
+    """Names of a library's models, one class per architecture. Raises UsageError."""
+    module = absolute(libraries()[package][1])
+    return _printed(
+        package, LISTED, module, json.dumps([os.getcwd(), *paths]), str(Path(__file__).resolve().parents[2])
+    )
+
+
+def _printed(module: str, program: str, *arguments: str) -> list[str]:
+    """The names that a program prints, which imports that module in a process of its own. Raises UsageError."""
+    command = [sys.executable, "-c", program, *arguments]
     with tempfile.TemporaryDirectory(
         prefix="reconcile-"
     ) as folder:  # whose folder is empty: nothing of theirs comes first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,8 @@ def _trace(trace: TraceResult, convention: str) -> dict[str, Any]:
         "reason": trace.reason,
         "work": trace.totals.get(convention),
         "totals": dict(trace.totals),
+        "unknown": dict(sorted(Counter(gap.op for gap in trace.unknown).items())),
+        "unweighed": dict(sorted(Counter(gap.op for gap in trace.unweighed).items())),
         "notes": list(trace.notes),
     }
 

@@ -55,6 +55,7 @@ def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool =
         "A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same.",
         "",
         *_causes(finished),
+        *_unknown(finished),
         *_versions(finished),
     ]
     lines += ["Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.", ""]
@@ -77,6 +78,8 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     failed = [one for one in ran if one.exit_code == EXIT_FAILED]
     yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed,"
     yield f"{len(finished) - len(ran)} that could not be run."
+    if ran and len(clean) < len(finished):
+        yield f"Of the {len(ran)} that ran, {percent(len(clean), len(ran))} are reconciled."
     partly = [one for one in ran if one.outcome["refused"]]
     if partly:
         yield f"Of those that ran, {len(partly)} are refused in one framework by their own code."
@@ -114,6 +117,23 @@ def _causes(finished: Sequence[Finished]) -> Iterator[str]:
         known = sorted((share for share in shares if share is not None), key=abs)
         ends = " | ".join(map(_share, (known[0], known[-1]))) if known else " | "
         yield f"| {markdown(counter)} | {cause} | {number(len(shares))} | {ends} |"
+    yield ""
+
+
+def _unknown(finished: Sequence[Finished]) -> Iterator[str]:
+    """The ops whose work is unknown, in how many models: under the convention of the sweep, and under others alone."""
+    traces = [trace for one in finished for trace in one.outcome["traces"]]
+    open_ = Counter(op for trace in traces for op in trace.get("unknown", ()))
+    other = Counter(op for trace in traces for op in trace.get("unweighed", ()))
+    if not open_ and not other:
+        return
+    convention = markdown(_convention(finished))
+    yield "Ops whose work is unknown, op by op, and in how many models:"
+    yield ""
+    yield f"| op | models incomplete under {convention} | models incomplete under other conventions alone |"
+    yield "|:--|--:|--:|"
+    for op in sorted({*open_, *other}, key=lambda op: (-open_[op], -other[op], op)):
+        yield f"| {markdown(op)} | {number(open_[op])} | {number(other[op])} |"
     yield ""
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import absolute
-from ..core.records import POINTWISE, STORED, Op
+from ..core.records import POINTWISE, REGISTERED, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -143,6 +143,10 @@ def _kind(op: Op) -> str:
 
 
 def _without_formula(op: Op, reason: str) -> UnknownWork:
+    flops = op.attrs.get(REGISTERED)
+    if isinstance(flops, int) and flops >= 0 and flops % 2 == 0:
+        reason += ": its library registered a formula with torch.utils.flop_counter, which gives the multiply-adds, and no more"
+        return UnknownWork(reason, (*SINGLE, "accumulators"), Work(mac=flops // 2))
     if is_pointwise(op.op) or op.attrs.get(POINTWISE) is True:
         return UnknownWork(f"{reason}: it is pointwise, so it has no multiply-adds, and nothing else is known", SINGLE)
     return UnknownWork(reason)

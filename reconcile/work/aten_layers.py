@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, formula, prod
+from ..core.work import SINGLE, UnknownWork, Work, formula, prod
 from . import attention, normalization, pooling
 from .contraction import dense, dots
 from .elementwise import ADD, CMP, SHARED, reduction
@@ -198,16 +200,26 @@ def _sdpa(op: Op) -> Work:
         raise UnknownWork(f"{op.op} with a given dropout mask")
     masked = len(op.inputs) > 3 or bool(op.attrs.get("is_causal"))
     dropout = bool(op.attrs.get("dropout_p"))
+    if op.attrs.get("rows") is not None:  # nested tensors: the shapes of query, key and value, sequence by sequence
+        return sum((attention.sdpa(*each, masked=masked, dropout=dropout) for each in _sequences(op)), Work())
     return attention.sdpa(shape(op, 0), shape(op, 1), shape(op, 2), masked=masked, dropout=dropout)
+
+
+def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Query, key and value of each sequence of nested tensors."""
+    for query, key, value in zip(*op.attrs["rows"], strict=True):
+        yield tuple(query), tuple(key), tuple(value)
 
 
 @formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")
 def _flex(op: Op) -> Work:
+    work = attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
     if op.attrs["score_mod"] != "identity":
-        raise UnknownWork(
-            "flex_attention changes its scores with the model's own score_mod, whose work is not recorded"
+        reason = (
+            "flex_attention changes its scores, one by one, with the model's own score_mod, whose work is not recorded"
         )
-    return attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
+        raise UnknownWork(reason, SINGLE, Work(mac=work.mac, accumulators=work.accumulators))
+    return work
 
 
 @formula("aten._native_multi_head_attention", source="attention.multi_head: ATen native/transformers/attention.cpp")

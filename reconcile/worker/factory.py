@@ -45,6 +45,7 @@ class FactoryPair(pairs.Pair):
         self.code = UserCode(os.getcwd())
         self.paths = request.paths
         self._weightless = ()  # type: Tuple[str, ...]
+        self._made_of = ()  # type: Tuple[str, ...]
         self._before = None  # type: Optional[process_guard.Surroundings]
         self._names = None  # type: Optional[Dict[str, int]]
         self._arguments = ((), {})  # type: Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -80,8 +81,8 @@ class FactoryPair(pairs.Pair):
 
     def called_notes(self, inputs):
         # type: (Callable[[], str]) -> Tuple[str, ...]
-        """The model's inputs, and which weights its factory was told not to load."""
-        return (CALLED_WITH + inputs(),) + self._weightless
+        """The model's inputs, the configuration it is made from, and which weights its factory was told not to load."""
+        return (CALLED_WITH + inputs(),) + self._made_of + self._weightless
 
     def _build(self, _params):
         # type: (Any) -> Any
@@ -93,6 +94,9 @@ class FactoryPair(pairs.Pair):
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
+        model, inputs = self._call(
+            lambda: self.adapter.as_model(model, inputs), "what the factory %s made" % self.where
+        )
         if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
             raise FactoryError(
                 "the factory %s made a Keras model on the backend %s, not on %s: do not change %s before you import Keras, "
@@ -110,6 +114,7 @@ class FactoryPair(pairs.Pair):
                 "the factory %s returned %s; it must return a %s, or (model, example inputs)."
                 % (self.where, result, self.framework.model)
             )
+        self._made_of = tuple(getattr(factory, "notes", ()))
         self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
         return model
 
@@ -132,7 +137,7 @@ class FactoryPair(pairs.Pair):
     def _factory(self):
         # type: () -> Any
         """The function that makes the model. Raises FactoryError."""
-        return self.code.factory(self.where, self.adapter.is_made)
+        return self.adapter.maker(self.code.factory(self.where, self.adapter.is_made))
 
     def _call(self, function, action, declined=FactoryError):
         # type: (Callable[[], Any], str, Type[FactoryError]) -> Any

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.formulas import HELD, module_of
 from docs.write import TITLES, texts
 from reconcile.adapters import COUNTERS
 from reconcile.adapters.counters.bridge import make_item
@@ -15,7 +16,7 @@ from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import FLOP
 from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
-from reconcile.work import Work
+from reconcile.work import Work, registered, registered_variants
 from tests.cli.conftest import Stub, stub  # noqa: F401
 from tests.pages.reading import SLOW, numbers, programs, value
 
@@ -89,3 +90,17 @@ def test_explain_prints_the_page_with_its_program_as_it_is(stub: Stub, name: str
     assert "\x1b" not in done.stdout
     assert "](" not in done.stdout
     assert [rule.source for rule in page(name).rules if rule.source not in folded] == []
+
+
+def test_every_formula_says_which_tests_hold_it() -> None:
+    entries = [
+        *registered().values(),
+        *registered_variants("complex").values(),
+        *registered_variants("sparse").values(),
+    ]
+    modules = {module_of(entry) for entry in entries if not entry.zero_reason}
+    assert sorted(modules) == sorted(HELD)
+    tests = {name for names, _ in HELD.values() for name in names.split(", ")}
+    assert [name for name in sorted(tests) if not (DOCS.parent / f"tests/work/test_{name}.py").is_file()] == []
+    text = texts()["ops.md"]
+    assert [entry.op for entry in entries if f"`{entry.op}`" not in text] == []

@@ -265,3 +265,32 @@ def test_a_key_says_what_determines_a_result(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr("reconcile.sweep.cells.versions", lambda _cell: {"torch": "0"})
     others.append(key())
     assert len({first, *others}) == 1 + len(others)
+
+
+AUTO = """
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES = {"a": "AForCausalLM", "b": "BForCausalLM"}
+MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES = {"a": "AForQuestionAnswering", "c": "CForQuestionAnswering"}
+MODEL_MAPPING_NAMES = {"a": "AModel", "c": ("CModel", "CDecoder"), "d": "DModel", "e": "Hidden"}
+"""
+
+
+@pytest.mark.frameworks
+def test_a_library_lists_one_class_per_architecture(folder: Path) -> None:
+    """For its most usual task; and only those that the library exports."""
+    auto = folder / "transformers" / "models" / "auto"
+    auto.mkdir(parents=True)
+    (auto / "modeling_auto.py").write_text(AUTO)
+    names = ("AForCausalLM", "BForCausalLM", "AModel", "CModel", "CForQuestionAnswering", "DModel")
+    (folder / "transformers" / "__init__.py").write_text("".join(f"class {name}: pass\n" for name in names))
+    for package in (auto.parent, auto):
+        (package / "__init__.py").touch()
+    wanted = ["AForCausalLM", "BForCausalLM", "CModel", "DModel"]
+    cells = listing.cells_of("transformers")
+    assert [dict(cell.factories) for cell in cells] == [{"torch": f"transformers:{name}"} for name in wanted]
+    assert listing.cells_of("torch=transformers") == cells
+
+
+def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
+    with pytest.raises(UsageError, match=r"^transformers is not installed in this environment: install it"):
+        listing.cells_of("transformers")

@@ -114,3 +114,18 @@ def test_the_tables_hold_every_total_and_every_cost_apart() -> None:
     ]  # fmt: skip
     assert "12.3" not in to_csv(ALL)
     assert [row["wall_s"] for row in csv.DictReader(io.StringIO(costs(ALL)))] == ["12.34", "12.34", "12.34", "", ""]
+
+
+def test_unknown_ops_by_how_many_models_they_are_in() -> None:
+    """Once per model, however often it runs them; those that leave this convention open come first."""
+    trace = {**outcome("x")["traces"][0], "unknown": {"aten.odd": 3}, "unweighed": {"aten.b": 1}}
+    other = {**trace, "unknown": {}, "unweighed": {"aten.b": 2, "aten.c": 1}}
+    text = to_markdown([CLEAN, *(Finished(outcome(str(n), traces=[t]), {}) for n, t in enumerate([trace, other]))])
+    rows = next(t for t in (table(text, n) for n in range(3)) if t[0][0] == "op")[1:]
+    assert rows == [["aten.odd", "1", "0"], ["aten.b", "0", "2"], ["aten.c", "0", "1"]]
+    assert "Ops whose work is unknown" not in to_markdown([CLEAN])
+
+
+def test_the_share_of_those_that_ran_where_not_all_are_reconciled() -> None:
+    assert "Of the 4 that ran, 50.0 % are reconciled." in to_markdown(ALL)
+    assert "are reconciled." not in to_markdown([CLEAN])

@@ -5,12 +5,33 @@ Lines are of torch 2.13.0, torch/utils/flop_counter.py.  Unit FLOP.
 
 from __future__ import annotations
 
-from ....core.records import Op
+from packaging.specifiers import SpecifierSet
+
+from ....core.records import REGISTERED, Op
 from ....work import Work, prod
-from ..rulebook import RuleBook, dims
+from ..rulebook import Rule, RuleBook, dims
 from . import COUNTERS
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": "torch/utils/flop_counter.py"})
+FILE = "torch/utils/flop_counter.py"
+
+
+def of_library(op: Op) -> Rule | None:
+    """The rule of an op whose library registered a formula: the FLOPs that this formula gave for the call, as multiply-adds."""
+    flops = op.attrs.get(REGISTERED)
+    if not isinstance(flops, int) or flops < 0 or flops % 2:
+        return None
+    return Rule(
+        f"{COUNTERS[0].family}/{op.op}",
+        op.op,
+        SpecifierSet(),
+        lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2),
+        f"{FILE}:49",
+        "the formula that the library of the op registered (register_flop_formula)",
+        SpecifierSet(),
+    )
+
+
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library=of_library)
 rule = BOOK.rule
 
 

@@ -1,0 +1,160 @@
+"""The models of ``transformers``: one class per architecture, made from the smallest configuration that its code allows."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import torch
+
+from . import example
+from .shrink import KEPT, RUNGS, Rung, is_configuration, shrunk, values_of
+
+LARGEST = 300_000_000
+"""Parameters of a model that is built: one that cannot be made smaller is not tried."""
+ORDER = (
+    "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", "MASKED_LM",
+    "IMAGE_CLASSIFICATION", "OBJECT_DETECTION", "UNIVERSAL_SEGMENTATION", "SEMANTIC_SEGMENTATION", "INSTANCE_SEGMENTATION",
+    "DEPTH_ESTIMATION", "CTC", "AUDIO_CLASSIFICATION", "TEXT_TO_WAVEFORM", "TEXT_TO_SPECTROGRAM", "MASK_GENERATION",
+    "ZERO_SHOT_OBJECT_DETECTION", "VIDEO_CLASSIFICATION", "TIME_SERIES_PREDICTION", "PRETRAINING",
+)  # fmt: skip
+"""The tasks for which an architecture has a class: it is listed with the first of them, then without a task, then others."""
+
+
+def names() -> list[str]:
+    """One class per architecture that the library lists: the one for its most usual task."""
+    import transformers
+    from transformers.models.auto import modeling_auto as auto
+
+    first = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in ORDER] + ["MODEL_MAPPING_NAMES"]
+    rest = sorted(n for n in vars(auto) if n.startswith("MODEL_") and n.endswith("_MAPPING_NAMES") and n not in first)
+    classes: dict[str, str] = {}
+    for table in first + rest:
+        for architecture, name in getattr(auto, table, {}).items():
+            classes.setdefault(architecture, name if isinstance(name, str) else name[0])
+    listed: set[str] = set(dir(transformers))
+    return sorted(set(classes.values()) & listed)
+
+
+def maker(factory: Any) -> Any:
+    """What makes the smallest model of a class, with inputs; the factory itself if it is anything else."""
+    return Smallest(factory) if isinstance(factory, type) and hasattr(factory, "config_class") else factory
+
+
+class Unfit(Exception):
+    """A configuration that is not tried."""
+
+
+class Smallest:
+    """A factory: ``(model, (), named inputs)`` of the smallest configuration that the class can be built and called with.
+
+    The random numbers that follow are the same for every model. Its named arguments are attributes of the configuration, and
+    replace what the rules would give them. ``notes`` says what the configuration is, once a model has been made.
+    """
+
+    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, dict[str, Any]]]] = {}
+    """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
+
+    def __init__(self, model: type) -> None:
+        self.model = model
+        self.notes: tuple[str, ...] = ()
+
+    def __call__(self, **named: Any) -> tuple[Any, tuple[()], dict[str, Any]]:
+        """Raises whatever the model's code raises if none of the configurations fits."""
+        key = (self.model, repr(sorted(named.items())))
+        if key not in self.fitting:
+            with torch.device("cpu"):  # where values can be read, whatever the device of the model that is wanted
+                self.fitting[key] = self._search(named)
+        rung, inputs = self.fitting[key]
+        with _quiet():
+            configuration = self._configuration(rung, named)
+            torch.manual_seed(0)
+            model = self.model(configuration).eval()
+        self.notes = (_note(configuration),)
+        torch.manual_seed(0)
+        return model, (), {name: value.clone() for name, value in inputs.items()}
+
+    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, dict[str, Any]]:
+        """The first rung, and the first inputs, that the model's own code takes. Raises its errors."""
+        errors: list[Exception] = []
+        for rung in (*RUNGS, None):
+            of_rung: list[Exception] = []
+            try:
+                with _quiet():
+                    configuration = self._configuration(rung, named)
+                    self._weigh(configuration, rung)
+                    model = self.model(configuration).eval()
+                for inputs in itertools.islice(example.examples(model), example.MOST):
+                    if self._runs(model, inputs, of_rung):
+                        return rung, inputs
+            except ImportError:
+                raise
+            except Exception as error:
+                of_rung.insert(0, error)
+            errors += of_rung[:1]
+        raise _telling(errors)
+
+    def _configuration(self, rung: Rung | None, named: dict[str, Any]) -> Any:
+        default = self.model.config_class()  # type: ignore[attr-defined]
+        return type(default)(**{**(shrunk(default, rung) if rung else {}), **named})
+
+    def _weigh(self, configuration: Any, rung: Rung | None) -> None:
+        """Raises Unfit for a model that is too large to be built."""
+        size = None
+        try:
+            with torch.device("meta"):
+                size = sum(p.numel() for p in self.model(configuration).parameters())
+        except ImportError:
+            raise
+        except Exception as error:  # some models compute while they are made
+            if rung is None or rung.widths == KEPT:
+                raise Unfit(f"its size cannot be told ({error})") from error
+        if size is not None and size > LARGEST:
+            raise Unfit(f"it has {size:,} parameters even so")
+
+    @staticmethod
+    def _runs(model: Any, inputs: dict[str, Any], errors: list[Exception]) -> bool:
+        try:
+            with torch.no_grad(), _quiet():
+                model(**inputs)
+        except ImportError:
+            raise
+        except Exception as error:
+            errors.append(error)
+            return False
+        return True
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What is logged about a configuration that is only tried is for nobody."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _telling(errors: list[Exception]) -> Exception:
+    """Of the first errors of all configurations the last: the configuration that was changed least, with the fullest inputs."""
+    own = [error for error in errors if not isinstance(error, Unfit)]
+    return (own or errors or [Unfit("it takes no inputs that could be made from its configuration")])[-1]
+
+
+def _note(configuration: Any) -> str:
+    default = type(configuration)()
+    changed = ", ".join(_changes(configuration, default))
+    return f"made from the smallest configuration that its code allows: {changed or 'the default one'}"
+
+
+def _changes(configuration: Any, default: Any, prefix: str = "") -> Iterator[str]:
+    before = values_of(default)
+    for name, value in values_of(configuration).items():
+        if is_configuration(value) and type(value) is type(before.get(name)):
+            yield from _changes(value, before[name], f"{prefix}{name}.")
+        elif isinstance(value, int) and value != before.get(name):
+            yield f"{prefix}{name}={value}"

@@ -1,0 +1,99 @@
+"""The page of formulas, docs/ops.md: every operation with a formula, its source, and the tests that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconcile.core.text import markdown
+from reconcile.core.work import Formula
+from reconcile.work import load, registered, registered_variants
+
+HELD = {
+    "aten_complex": ("complex", "loops over pairs of numbers"),
+    "aten_distances": ("sampling", "loops"),
+    "aten_elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
+    "aten_fused_gradients": ("gradient_recurrent, gradient_attention", "loops, and autograd's own ops"),
+    "aten_gradients": ("gradient_elements, gradient_formulas, gradient_windows", "loops, whose values are PyTorch's"),
+    "aten_layers": ("layers, composites, decompositions, fused_of_the_zoo", "loops, and PyTorch's decompositions"),
+    "aten_linalg": ("linalg", "loops, and the polynomials of LAPACK working note 41"),
+    "aten_losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
+    "aten_lowprecision": ("low_precision", "the product that it stands for"),
+    "aten_ordering": ("ordering", "tournaments and searches that are really played"),
+    "aten_partly": ("linalg", "nothing: only the absence of matrix products is said"),
+    "aten_products": ("products, composites, naive_convolution", "loops"),
+    "aten_recurrent": ("recurrent, fused_of_the_zoo", "loops of each cell, and PyTorch's decompositions"),
+    "aten_reductions": ("elements, composites", "loops"),
+    "aten_sampling": ("sampling", "loops, and for other gradients their parts"),
+    "aten_sparse": ("sparse", "loops over the stored values"),
+    "onnx_elementwise": ("onnx", "the same operation in PyTorch"),
+    "onnx_layers": ("onnx", "the same operation in PyTorch"),
+    "tf_elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
+    "tf_gradients": ("gradients, gradient_elements", "loops"),
+    "tf_layers": ("products, layers, tensorflow", "loops"),
+    "tf_recurrent": ("recurrent", "loops of each cell"),
+    "torchvision": ("low_precision", "the convolution that it stands for"),
+}
+"""Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
+
+FRAMEWORKS = {
+    "PyTorch": ("aten.", "higher_order.", "prim.", "quantized.", "torchvision."),
+    "ONNX": ("onnx.",),
+    "TensorFlow": ("",),
+}
+"""Title -> how the names of its operations begin; the first that fits."""
+
+
+def module_of(entry: Formula) -> str:
+    """The file of reconcile/work that registers it."""
+    return entry.compute.__module__.rpartition(".")[2]
+
+
+def formulas() -> Iterator[str]:
+    """Lines of the page."""
+    load()
+    yield (
+        "The work of one call of each operation that has a formula: the operation, the formula with its source, and "
+        "the tests that hold it. A test holds a formula to loops over numbers that count their own operations and whose values "
+        "are the framework's, or to the parts that it is made of. `R` rows, `N` elements read, `O` elements written."
+    )
+    yield ""
+    yield (
+        "An operation without a formula is unknown, never 0. Two rules hold for all of them: an operation on integers and "
+        "booleans alone does no floating-point work, and one that PyTorch tags as pointwise has no multiply-adds. A formula may "
+        "know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
+    )
+    rest = registered()
+    for title, starts in FRAMEWORKS.items():
+        entries = {op: entry for op, entry in rest.items() if op.startswith(starts)}
+        rest = {op: entry for op, entry in rest.items() if op not in entries}
+        yield from _tables(title, entries)
+        if title == "PyTorch":
+            yield from _computed("PyTorch, on complex numbers", registered_variants("complex"))
+            yield from _computed("PyTorch, on sparse tensors", registered_variants("sparse"))
+    yield ""
+
+
+def _tables(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
+    yield from _computed(title, {op: entry for op, entry in entries.items() if not entry.zero_reason})
+    yield from ("", f"### {title}: no arithmetic", "", "| operations | reason |", "|:--|:--|")
+    by_reason: dict[str, list[str]] = {}
+    for op, entry in entries.items():
+        if entry.zero_reason:
+            by_reason.setdefault(entry.zero_reason, []).append(op)
+    yield from (f"| {_names(ops)} | {markdown(reason)} |" for reason, ops in by_reason.items())
+
+
+def _computed(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
+    """One row for all operations of a module with one source."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for op, entry in entries.items():
+        rows.setdefault((module_of(entry), entry.source), []).append(op)
+    yield from ("", f"## {title}", "", "| operations | formula and source | held by | to |", "|:--|:--|:--|:--|")
+    for (module, source), ops in sorted(rows.items(), key=lambda row: row[0][0]):
+        tests, to = HELD[module]
+        files = ", ".join(f"[{name}](../tests/work/test_{name}.py)" for name in tests.split(", "))
+        yield f"| {_names(ops)} | {markdown(source)} | {files} | {to} |"
+
+
+def _names(ops: list[str]) -> str:
+    return ", ".join(f"`{op}`" for op in sorted(ops))

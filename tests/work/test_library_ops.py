@@ -1,0 +1,88 @@
+"""Ops of other libraries: the formula that a library registers with PyTorch's counter gives their multiply-adds."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
+
+from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
+from reconcile.adapters.pytorch.trace import OF_LIBRARY, SPARSE, depends_on  # noqa: E402
+from reconcile.core.records import REGISTERED, STORED  # noqa: E402
+from reconcile.core.work import COMPONENTS  # noqa: E402
+from reconcile.work import Work, known_part  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
+from tests.work.torch_records import record  # noqa: E402
+
+VERSIONS = {"torch": "2.13.0"}
+
+
+@pytest.fixture(scope="module")
+def library():
+    """An op of a library that multiplies matrices where nobody sees it."""
+
+    @torch.library.custom_op("reconciletests::twice", mutates_args=())
+    def twice(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return 2 * (a @ b)
+
+    return torch.ops.reconciletests.twice
+
+
+@pytest.fixture
+def registered(library):
+    """A function that registers a formula for it."""
+
+    def register(formula):
+        register_flop_formula(library)(formula)
+        return library
+
+    yield register
+    flop_registry.pop(library, None)
+
+
+def test_a_registered_formula_gives_the_multiply_adds(registered):
+    op_of = registered(lambda a, b, *args, out_shape=None, **kwargs: 2 * a[0] * a[1] * b[1])
+    a, b = torch.ones(2, 3), torch.ones(3, 5)
+    (op,) = record(op_of, a, b)
+    with FlopCounterMode(display=False) as counter:
+        op_of(a, b)
+    assert op.attrs[REGISTERED] == counter.get_total_flops() == 2 * 2 * 3 * 5
+    part = known_part(op)
+    assert (part.work, part.unknown) == (Work(mac=2 * 3 * 5), frozenset(COMPONENTS) - {"mac"})
+    assert "registered a formula" in part.reason
+    rule = BOOK.of(op, VERSIONS)
+    assert rule is not None
+    assert rule.compute(op) == Work(mac=2 * 3 * 5)
+    assert BOOK.find(op.op, VERSIONS) is None
+
+
+def test_a_trace_says_what_its_work_rests_on_besides_shapes():
+    plain, sparse = make("aten.mm", [(2, 2)], [(2, 2)]), make("aten.mm", [(2, 2)], [(2, 2)], **{STORED: [3, None]})
+    taught = make("lib.op", [(2, 2)], [(2, 2)], **{REGISTERED: 8})
+    assert list(depends_on((plain,))) == []
+    assert list(depends_on((sparse, sparse, taught, plain, taught))) == [SPARSE, OF_LIBRARY % ("lib.op", "lib.op")]
+
+
+@pytest.mark.parametrize("count", [7, -2, 2.0, True, None, "many", ValueError("broken")])
+def test_what_is_no_even_count_of_flops_is_unknown(registered, count):
+    def formula(*args, **kwargs):
+        if isinstance(count, Exception):
+            raise count
+        return count
+
+    (op,) = record(registered(formula), torch.ones(2, 2), torch.ones(2, 2))
+    assert known_part(op).unknown == frozenset(COMPONENTS)
+    assert BOOK.of(op, VERSIONS) is None
+
+
+def test_without_a_formula_the_op_is_unknown(library):
+    (op,) = record(library, torch.ones(2, 2), torch.ones(2, 2))
+    assert REGISTERED not in op.attrs
+    assert known_part(op).unknown == frozenset(COMPONENTS)
+
+
+def test_an_op_with_a_formula_here_needs_none_of_the_library():
+    op = make("aten.mm", [(2, 3), (3, 5)], [(2, 5)], **{REGISTERED: 4})
+    assert known_part(op).work == Work(mac=30, accumulators=10)
