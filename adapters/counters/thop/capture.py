@@ -154,7 +154,7 @@ def capture(counter, model):
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
     number = version_of("thop", table)
     if date_of(number) < ADDS:
-        raise RuntimeError(
+        raise CannotCount(
             "thop %s keeps only the last call of a module: take 0.0.23.post1908061459 or a later release" % number
         )
     module = model.build(model.device)
