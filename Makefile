@@ -47,10 +47,13 @@ LEGACY := \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
 	adapters/pytorch/call_adapter.py \
+	adapters/pytorch/compiled.py \
+	adapters/pytorch/exported.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
 	adapters/counters/__init__.py \
+	adapters/counters/limits.py \
 	adapters/counters/tf_profiler/__init__.py \
 	adapters/counters/tf_profiler/capture.py \
 	adapters/counters/thop/__init__.py \
@@ -76,7 +79,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers matrix zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -88,6 +91,10 @@ test: $(VENV)/.installed
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
+
+# Classes that transformers has in both frameworks, each pair from one configuration (an hour on two busy cores; NAMES="BertModel ..." for some).
+pairs: $(VENV)/.installed
+	$(BIN)/python -m tests.matrix.transformers_pairs $(NAMES)
 
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed

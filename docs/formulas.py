@@ -36,7 +36,7 @@ HELD = {
 """Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
 
 FRAMEWORKS = {
-    "PyTorch": ("aten.", "higher_order.", "quantized.", "torchvision."),
+    "PyTorch": ("aten.", "higher_order.", "prim.", "quantized.", "torchvision."),
     "ONNX": ("onnx.",),
     "TensorFlow": ("",),
 }

@@ -106,6 +106,7 @@ def _index() -> Iterator[str]:
     yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
     yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
+    yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."

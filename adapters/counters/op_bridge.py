@@ -185,6 +185,8 @@ def _settled(module: _Module, counter: _Counter) -> list[Item]:
     If the counter counts a component in none of the ops that it met here, and would count it in none of those that ran, the
     trace's ops replace the met ones for this component.
     """
+    if not module.ran and module.holder is None:
+        return _unran(module, counter)
     counted = ZERO
     for item in module.items:
         counted = counted + item.counted * item.seen
@@ -202,9 +204,21 @@ def _settled(module: _Module, counter: _Counter) -> list[Item]:
     return [*kept, _gap(module, rest, counter)] if rest else kept
 
 
+def _unran(module: _Module, counter: _Counter) -> list[Item]:
+    """The items of a module in which the trace has no op: nothing that the counter counted there is a difference of formulas, and
+    the work that it left out is not known to have run."""
+    met = _gap(module, module.missing, counter)
+    counted = [replace(item, ran=ZERO, gap=met.gap) for item in module.items if item.counted]
+    left_out = [item for item in module.items if not item.counted]
+    work = ZERO
+    for item in left_out:
+        work = work + item.ran * item.times
+    return [*counted, *left_out, *([replace(met, ran=ZERO - work)] if work else [])]
+
+
 def _contested(name: str, module: _Module, counter: _Counter) -> bool:
     """Whether the rules cannot explain that the counter counts a component in none of the met ops: another amount of it ran
-    than was met, nothing ran at all, or the rule of an op that ran includes it.
+    than was met, or the rule of an op that ran includes it.
 
     The number of sums that the same products form does not matter: a long sum may be taken in parts, and an add puts each to
     the others.
@@ -212,7 +226,7 @@ def _contested(name: str, module: _Module, counter: _Counter) -> bool:
     missing = module.missing
     parts_added = name == "add" and missing.add == missing.accumulators < 0
     taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
-    if not module.ran or (getattr(missing, name) and (missing.mac or not taken_in_parts)):
+    if getattr(missing, name) and (missing.mac or not taken_in_parts):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
 

@@ -17,6 +17,9 @@ Compute = Callable[[Op], Work]
 WhyNot = Callable[[Op], str]
 
 
+ANY = SpecifierSet()
+
+
 class NotCounted(Exception):
     """Raised by a rule if the counter counts nothing here; gives the reason."""
 
@@ -39,7 +42,7 @@ class Rule:
     compute: Compute
     source: str
     formula: str
-    places: SpecifierSet
+    places: SpecifierSet = ANY
 
     def holds(self, place: Version) -> bool:
         """Whether the release at this place of the order counts so."""
@@ -50,8 +53,8 @@ class RuleBook:
     """The rules of one counter family. ``package`` is the distribution whose version selects among them.
 
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
-    ``place`` puts releases in the order in which they came out, if their version numbers do not.  ``of_library`` gives the rule
-    of an op whose library taught it to the counter.
+    ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
+    an op whose library taught it to the counter.
     """
 
     def __init__(

@@ -20,10 +20,21 @@ class Adapter(adapter.Adapter):
 
         return isinstance(value, torch.nn.Module)
 
+    def as_model(self, value, inputs):
+        # type: (Any, Any) -> Tuple[Any, Any]
+        """A program of torch.export as modules, by default with the inputs that it was exported with."""
+        from . import exported
+
+        if not exported.is_program(value):
+            return value, inputs
+        return exported.as_module(value), exported.inputs_of(value) if inputs is None else inputs
+
     def is_made(self, value):
         # type: (Any) -> bool
         """See Adapter.is_made."""
-        return self.is_model(value)
+        from . import exported
+
+        return self.is_model(value) or exported.is_program(value)
 
     def makes_one(self, function, has_inputs):
         # type: (Callable[..., Any], bool) -> bool
@@ -49,15 +60,17 @@ class Adapter(adapter.Adapter):
 
         import torch
 
+        from .compiled import still_compiled
+
         if not torch.empty(()).is_meta:
-            return copy.deepcopy(model)
+            return still_compiled(model, copy.deepcopy(model))
         twins = {}  # type: Dict[int, Any]
         for tensor in list(model.parameters()) + list(model.buffers()):
             if type(tensor) is torch.nn.Parameter:
                 twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
             elif type(tensor) is torch.Tensor:
                 twins[id(tensor)] = tensor.to("meta")
-        return copy.deepcopy(model, twins)
+        return still_compiled(model, copy.deepcopy(model, twins))
 
     def defaults(self):
         # type: () -> Dict[str, Any]
@@ -106,6 +119,7 @@ class Capture(adapter.Capture):
     def trace(self, params):
         # type: (Any) -> Any
         """See Capture.trace."""
+        from . import compiled
         from . import model as models
 
         model = self._model(params)
@@ -113,16 +127,20 @@ class Capture(adapter.Capture):
             from .training import trace
         else:
             from .trace import trace
-        with adapter.fitting(self.pair):
+        with adapter.fitting(self.pair), compiled.eagerly() as eager:
             with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
                 taken = trace(model, self.request.died)
+            if model.compiled or eager.called:
+                taken = taken._replace(notes=taken.notes + (compiled.NOTE,))
             return adapter.noted(taken, self.pair, model.called_with)
 
     def ledger(self, take, params):
         # type: (Callable[[Any], Any], Any) -> Any
         """See Capture.ledger."""
+        from . import compiled
+
         model = self._model(params)
-        with adapter.fitting(self.pair):
+        with adapter.fitting(self.pair), compiled.eagerly():
             spared = model.spare()
             ledger = take(model)
             return ledger._replace(notes=ledger.notes + spared)

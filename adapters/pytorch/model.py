@@ -10,7 +10,7 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import memory
+from . import compiled, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -161,6 +161,7 @@ class TorchModel(object):
         self.params = params
         self.device = device
         self.weightless = False
+        self.compiled = False  # whether torch.compile has compiled it or a part of it
         self.training = ""  # the optimiser's name, where a training step is asked for
         self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
@@ -172,7 +173,8 @@ class TorchModel(object):
         Raises OutOfMemory where it is to be made on the CPU and does not fit into memory.
         """
         forget_compiled()
-        module = self._made(device)
+        module, self.compiled = compiled.unwrapped(self._made(device))
+        exported.follow_mode(module)
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"

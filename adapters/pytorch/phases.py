@@ -15,12 +15,19 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
-from ..shared.refusal import CannotCount
+from ..shared.refusal import CannotCount, FactoryError
+from .higher_order import is_higher_order
 from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
+
+
+OPENED = (
+    "The model calls %s, an operator that runs functions of its own: its training step cannot be traced; count the forward "
+    "pass, or write its function out."
+)
 
 
 class Pending(object):
@@ -35,8 +42,6 @@ class Pending(object):
 
 class TrainingRecorder(Recorder):
     """Records every dispatched op of a training step with its phase."""
-
-    supports_higher_order_operators = False  # PyTorch says so where a model has any
 
     def __init__(self, path, module):
         # type: (TrainingPath, torch.nn.Module) -> None
@@ -61,6 +66,8 @@ class TrainingRecorder(Recorder):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        if is_higher_order(func):
+            raise FactoryError(OPENED % func.name())
         out = func(*args, **kwargs)
         if self.paused or not is_work(func):
             return out

@@ -255,6 +255,8 @@ class FusedCalls(TorchFunctionMode):
             attrs = {n: plain(given.get(n)) for n in names[4:]}
             if given.get("attn_mask") is None:
                 attrs["attn_mask"] = None
+            if any(getattr(t, "is_nested", False) for t in tensors):
+                attrs["rows"] = [[list(map(int, part.shape)) for part in t.unbind()] for t in tensors[:3]]
             inputs = tuple(tensor_record(t) for t in tensors)
             id, layer = recorder.next_id(), recorder.path.current
             return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
@@ -304,9 +306,24 @@ def finished(recorder, device, notes):
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
+    notes += tuple(depends_on(ops))
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 
 
+def depends_on(ops):
+    # type: (Tuple[Op, ...]) -> Iterator[str]
+    """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
+    if any(STORED in op.attrs for op in ops):
+        yield SPARSE
+    for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
+        yield OF_LIBRARY % (name, name)
+
+
+SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+OF_LIBRARY = (
+    "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
+    "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"
+)
 FAST_PATH = (
     "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "

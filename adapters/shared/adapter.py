@@ -40,6 +40,11 @@ class Adapter(object):
         """Whether a value can be called as a model of this framework."""
         return callable(value)
 
+    def as_model(self, value, inputs):
+        # type: (Any, Any) -> Tuple[Any, Any]
+        """A value as a model, and its example inputs: those given, or those that it has itself."""
+        return value, inputs
+
     def is_made(self, value):
         # type: (Any) -> bool
         """Whether a value is certainly a model, if a function that makes a model is expected."""

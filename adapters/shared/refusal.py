@@ -1,12 +1,16 @@
-"""Errors that end a run before it begins, because the user's input is wrong.  Python 3.6."""
+"""Errors about the user's input: those that end a run before it begins, and one that ends a counter alone.  Python 3.6."""
 
 
 class FactoryError(Exception):
     """The user's input cannot be used; the message is one sentence for the user."""
 
 
-class CannotCount(Exception):
+class CannotCount(RuntimeError):
     """A counter or a tracer has no number for this model; the message is half a sentence that says why."""
+
+
+class BeyondCounter(CannotCount):
+    """A counter cannot count such a model, though the model runs: the message says why and what to do."""
 
 
 class OutOfMemory(MemoryError):

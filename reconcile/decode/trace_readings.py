@@ -10,7 +10,8 @@ from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
 from ..core.records import FLOP, FORWARD, MAC, Op, Trace
 from ..core.text import number
-from ..work import ZERO, UnknownWork, Work, numel, work_of
+from ..core.work import SINGLE
+from ..work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
 
 
 class Reading(NamedTuple):
@@ -58,16 +59,22 @@ def of_trace(
     notes: list[str],
     source: str,
 ) -> Iterator[Reading]:
-    """The readings of one trace. An incomplete trace has readings of its layers but no totals; ``notes`` then gets a sentence."""
-    assessed = [(op, _parts(op)) for op in trace.ops]
-    known = [(op, parts) for op, parts in assessed if isinstance(parts, Parts)]
-    unknown = [(op.op, op.layer, parts) for op, parts in assessed if not isinstance(parts, Parts)]
+    """The readings of one trace. Of an incomplete trace there are readings of the complete layers, and of its totals under the
+    conventions under which it is complete; ``notes`` then gets a sentence."""
+    assessed = [(op, known_part(op)) for op in trace.ops]
+    known = [(op, _parts(op, part.work)) for op, part in assessed]
+    unknown = [(op.op, op.layer, part.reason) for op, part in assessed if part.unknown]
     unknown += [(problem.op, problem.layer, problem.reason) for problem in trace.problems]
+    gaps = frozenset(COMPONENTS if trace.problems else ()).union(*(part.unknown for _, part in assessed))
+    complete = {name: c for name, c in conventions.items() if not c.weighs(gaps)} if gaps <= set(SINGLE) else {}
     if unknown:
+        if complete:
+            yield from _whole(known, batch, complete)
+        under = f" but under {listed(list(complete))}" if complete else ""
         ops = listed([f"{op} ({why})" for op, why in sorted({op: why for op, _, why in reversed(unknown)}.items())])
         notes.append(
-            f"trace@{trace.framework} in {source} is incomplete: the work of {ops} is unknown. Its total cannot be read, nor "
-            "can the layers that have such an op; its other layers are read, and so is every counter."
+            f"trace@{trace.framework} in {source} is incomplete: the work of {ops} is unknown. Its total cannot be read{under}, "
+            "nor can the layers that have such an op; its other layers are read, and so is every counter."
         )
     else:
         yield from _whole(known, batch, conventions)
@@ -76,19 +83,15 @@ def of_trace(
     yield from _layers({k: v for k, v in _by_layer(known, trace, align).items() if k not in open_layers})
 
 
-def _parts(op: Op) -> Parts | str:
-    """The work of one call, or why no formula gives it."""
-    try:
-        work = work_of(op)
-    except UnknownWork as error:
-        return str(error)
+def _parts(op: Op, work: Work) -> Parts:
+    """The known work of one call, with its biases."""
     return Parts(work, work.add if op.op in BIASED else 0)
 
 
 def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, Convention]) -> Iterator[Reading]:
     total = _sum(known)
     yield from _conventional(total, conventions, WORK, "the work that ran")
-    yield from _unconventional(total)
+    yield from _unconventional(total, conventions)
     if batch > 1:
         for value, _, unit, what, _how in _conventional(total, conventions, WORK, "the work that ran"):
             if value % batch == 0:
@@ -126,7 +129,7 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
             yield Reading(value, rank, FLOP, f"{what}, in FLOPs by the convention {name}", how)
 
 
-def _unconventional(parts: Parts) -> Iterator[Reading]:
+def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iterator[Reading]:
     """With or without biases, with or without the first add of a dot product, doubled, halved."""
     macs, dots, bias = parts.work.mac, parts.work.accumulators, parts.bias
     products = "the products that ran"
@@ -148,7 +151,7 @@ def _unconventional(parts: Parts) -> Iterator[Reading]:
             yield Reading(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", how)
             how = f"2 × ({number(macs)} + {b}) = {number(2 * counted)}"
             yield Reading(2 * counted, PART, FLOP, f"{products} in MACs × 2, a bias counted as a MAC", how)
-    for name in ("all", "textbook"):
+    for name in (name for name in ("all", "textbook") if name in conventions):
         value = BUILT_IN[name].flops(parts.work)
         if value <= 0 or value == 2 * macs:
             continue
@@ -232,5 +235,5 @@ def listed(names: Sequence[str]) -> str:
 
 def product_layers(trace: Trace, align: Alignment) -> tuple[str, ...]:
     """Layers with multiply-adds, in the order of the pair."""
-    known = [(op, parts) for op in trace.ops if isinstance(parts := _parts(op), Parts)]
+    known = [(op, _parts(op, known_part(op).work)) for op in trace.ops]
     return align.order(layer for layer, work in _by_layer(known, trace, align).items() if work.mac)

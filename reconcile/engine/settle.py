@@ -106,7 +106,7 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
 def exit_code(books: Books) -> int:
     """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
 
-    A counter that was not run because it cannot see this pass leaves nothing open if another counter was run.
+    A counter that cannot see this pass, or cannot count this model, leaves nothing open if another counter was run.
     """
     unseeing = blind(books.ledgers)
     states = {t.state for t in books.traces}
@@ -118,7 +118,7 @@ def exit_code(books: Books) -> int:
 
 
 def blind(ledgers: Sequence[LedgerResult]) -> set[str]:
-    """Counters that were not run because they cannot see this pass; empty if no other counter was run."""
+    """Counters that cannot see this pass or cannot count this model; empty if that is true of all counters."""
     counters = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
     return counters if len(counters) < len(ledgers) else set()
 

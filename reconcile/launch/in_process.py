@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..adapters import COUNTERS
-from ..adapters.shared.refusal import CannotCount, FactoryError
+from ..adapters.shared.refusal import BeyondCounter, CannotCount, FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.framework import Framework, adapter_of
@@ -47,6 +47,9 @@ class Live(FactoryPair):
         elif self.adapter.is_model(self.model):
             model = self._call(lambda: self.adapter.copy(self.model), f"copying {self.where}")
             self._arguments = self._arguments_of(model, self.example, "")
+        elif self.adapter.is_made(self.model):
+            model, stated = self._call(lambda: self.adapter.as_model(self.model, self.example), f"copying {self.where}")
+            self._arguments = self._arguments_of(model, stated, "")
         else:
             name, title = self.framework.name, self.framework.title
             raise FactoryError(f"{name}= is {kind(self.model)}; give a {title} model or a function that makes one.")
@@ -139,6 +142,9 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         record: Trace | Ledger = worker.take(task, {})
     except FactoryError as error:
         raise UsageError(str(error)) from error
+    except BeyondCounter as error:
+        progress(Event(framework.name, task, "failed"))
+        return Missing(task, framework.name, State.NOT_COMPARABLE, str(error), COUNTERS[task].unit, device)
     except Exception as error:
         progress(Event(framework.name, task, "failed"))
         not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package

@@ -253,4 +253,5 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
     if package == record.package:
         reason = f"it needs {outcome.missing}, which the {record.title} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
-    return Missing(name, framework, State.FAILED, outcome.reason, unit, device)
+    state = State.NOT_COMPARABLE if outcome.beyond else State.FAILED
+    return Missing(name, framework, state, outcome.reason, unit, device)

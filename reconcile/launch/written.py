@@ -25,11 +25,13 @@ SPARE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason)."""
+    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason, or
+    whether the model is ``beyond`` the counter)."""
 
     record: Trace | Ledger | None
     reason: str = ""
     missing: str = ""
+    beyond: bool = False
 
 
 def meta(folder: Path) -> dict[str, Any] | None:
@@ -70,8 +72,8 @@ def outcome(folder: Path, task: str) -> Outcome | None:
         data = _table(folder, f"{task}.error.json")
         if data is None:
             return None
-        _check(f"{task}.error.json", data, {"reason": str, "missing": str})
-        return Outcome(None, data["reason"], data["missing"])
+        _check(f"{task}.error.json", data, {"reason": str, "missing": str, "beyond": bool})
+        return Outcome(None, data["reason"], data["missing"], data["beyond"])
     except UsageError as error:
         return Outcome(None, str(error).rstrip("."))
 

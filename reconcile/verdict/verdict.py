@@ -192,7 +192,8 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
         where = f" at layer {first.layer}" if first.layer else ""
-        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY)
+        known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
+        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY + known)
     if not trace.complete or result.convention.name not in trace.totals:
         return Withheld(trace.framework, trace.reason or "there is no trace", "Fix that and run again.")
     recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")

@@ -7,8 +7,8 @@ multiply-adds onto two accumulators. A complex operand makes every operand compl
 from __future__ import annotations
 
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, complex_formula, find, formula
-from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
+from ..core.work import SINGLE, UnknownWork, Work, complex_formula, find, formula
+from .elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
 from .shapes import n_in, n_out
 
 POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot
@@ -64,6 +64,18 @@ def _exp(op: Op) -> Work:
 @complex_formula("aten.polar", source="r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp")
 def _polar(op: Op) -> Work:
     return (SPECIAL * 2 + MUL * 2) * n_out(op)
+
+
+@complex_formula(
+    "aten.linalg_vector_norm", source="elementwise.vector_norm of |z|: ATen native/cpu/ReduceOpsKernel.cpp"
+)
+def _vector_norm(op: Op) -> Work:
+    order = 2.0 if op.attrs.get("ord") is None else float(op.attrs["ord"])
+    n, out = n_in(op), n_out(op)
+    if order not in (1, 2):
+        raise UnknownWork(f"{op.op} of order {order:g} has no formula on complex numbers, only orders 1 and 2", SINGLE)
+    real = vector_norm(n, out, order)
+    return real + SPECIAL * n - (CMP * n if order == 1 else Work())  # |z| takes the place of |x|
 
 
 @complex_formula("aten.sgn", source="z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)")

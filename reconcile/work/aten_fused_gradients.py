@@ -54,6 +54,8 @@ def _recurrent(op: Op) -> Work:
 @formula("aten.scaled_dot_product_attention_backward", source="attention.sdpa_gradient: autograd of ATen's math path")
 def _attention(op: Op) -> Work:
     # query, key, value[, mask]
+    if op.attrs.get("rows") is not None:
+        raise UnknownWork(f"{op.op} of nested tensors")
     needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
     mask = shape(op, 3) if needs.get(attention.MASK) else None
     query, key, value = (shape(op, i) for i in range(3))

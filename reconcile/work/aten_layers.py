@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..core.records import Op
 from ..core.work import SINGLE, UnknownWork, Work, formula, prod
 from . import attention, normalization, pooling
@@ -198,7 +200,15 @@ def _sdpa(op: Op) -> Work:
         raise UnknownWork(f"{op.op} with a given dropout mask")
     masked = len(op.inputs) > 3 or bool(op.attrs.get("is_causal"))
     dropout = bool(op.attrs.get("dropout_p"))
+    if op.attrs.get("rows") is not None:  # nested tensors: the shapes of query, key and value, sequence by sequence
+        return sum((attention.sdpa(*each, masked=masked, dropout=dropout) for each in _sequences(op)), Work())
     return attention.sdpa(shape(op, 0), shape(op, 1), shape(op, 2), masked=masked, dropout=dropout)
+
+
+def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Query, key and value of each sequence of nested tensors."""
+    for query, key, value in zip(*op.attrs["rows"], strict=True):
+        yield tuple(query), tuple(key), tuple(value)
 
 
 @formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")

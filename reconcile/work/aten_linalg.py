@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, formula, prod
+from ..core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
 from . import linalg
+from .contraction import dots
 from .shapes import attr, n_out, shape
 
 _LAPACK = "LAPACK working note 41; ATen native/BatchLinearAlgebra.cpp"
@@ -99,3 +100,27 @@ def _triangular_solve(op: Op) -> Work:
 def _cholesky_solve(op: Op) -> Work:
     # B (*, n, k), L (*, n, n)
     return _by_columns(op, _square(op, 1)[1], linalg.cholesky_solve)
+
+
+@formula(
+    "aten.linalg_pinv",
+    "aten.pinverse",
+    source="V / S times U^H, a product of matrices; the decomposition has none, and is not fixed: native/LinearAlgebra.cpp",
+)
+def _pinv(op: Op) -> Work:
+    *batch, m, n = _matrix(op)
+    reason = f"the singular values that {op.op} inverts are found by iteration"
+    raise UnknownWork(reason, SINGLE, dots(prod(batch) * m * n, min(m, n)))
+
+
+DIRECT = """linalg_cholesky_ex cholesky_inverse _linalg_det _linalg_slogdet linalg_inv_ex linalg_lu_factor_ex linalg_lu
+_linalg_solve_ex linalg_lu_solve linalg_solve_triangular triangular_solve cholesky_solve"""
+
+
+@complex_formula(
+    *(f"aten.{name}" for name in DIRECT.split()),
+    source="no products of matrices; the rest has no formula on complex numbers",
+)
+def _of_complex(op: Op) -> Work:
+    shape(op)
+    raise UnknownWork(f"{op.op} has no formula on complex numbers", SINGLE)

@@ -9,6 +9,9 @@ def _list(reason: str, names: str) -> None:
     no_arithmetic(reason, *(f"aten.{name}" for name in names.split()))
 
 
+no_arithmetic("reads a property; no arithmetic", "prim.layout", "prim.device", "prim.dtype", "aten.sym_is_contiguous")
+
+
 _list(
     "a view: another shape or stride on the same data",
     """alias as_strided broadcast_tensors broadcast_to chunk contiguous detach diagonal expand expand_as flatten
@@ -41,7 +44,7 @@ _list(
     nested_to_padded_tensor _nested_from_padded _nested_from_padded_and_nested_example _nested_tensor_from_tensor_list
     _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward _chunk_cat lu_unpack split_copy unbind_copy
     split_with_sizes_copy select_copy slice_copy squeeze_copy transpose_copy t_copy unsqueeze_copy view_as_real_copy
-    view_as_complex_copy _spdiags""",
+    view_as_complex_copy _spdiags set""",
 )
 _list(
     "looks values up by index; no arithmetic on the values",
@@ -66,20 +69,20 @@ _list(
 _list(
     "random bits; a generator has no agreed count",
     """rand rand_like randn randn_like randint randint_like randperm uniform normal normal_functional bernoulli
-    exponential log_normal geometric cauchy random multinomial poisson""",
+    exponential log_normal geometric cauchy random multinomial poisson binomial _standard_gamma _sample_dirichlet""",
 )
 _list(
     "reads a property or checks it; no arithmetic",
     """size sym_size sym_numel sym_stride sym_storage_offset stride numel dim is_floating_point is_complex
     is_nonzero is_same_size _fused_sdp_choice _local_scalar_dense item _assert_async _assert_scalar
     _assert_tensor_metadata _shape_as_tensor _has_compatible_shallow_copy_type _nnpack_available ScalarImplicit
-    IntImplicit FloatImplicit Int Float Bool result_type can_cast _nested_tensor_from_mask_left_aligned
+    IntImplicit FloatImplicit Int Float Bool result_type promote_types can_cast _nested_tensor_from_mask_left_aligned
     _nested_tensor_size""",
 )
 _list(
     "logic on booleans and bits",
     """any all bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __and__ __or__
-    __xor__ __lshift__ __rshift__ isin bincount _is_all_true _is_any_true""",
+    __xor__ __lshift__ __rshift__ isin bincount""",
 )
 _list(
     "identity: the values pass unchanged",

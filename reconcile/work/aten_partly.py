@@ -48,7 +48,8 @@ _list(
 )
 _list(
     "its operations on single elements have no formula here",
-    """logcumsumexp _logcumsumexp kaiser_window bartlett_window blackman_window multi_margin_loss
+    """logcumsumexp _logcumsumexp allclose _standard_gamma_grad _dirichlet_grad kaiser_window bartlett_window
+    blackman_window multi_margin_loss
     multi_margin_loss_backward multilabel_margin_loss_forward multilabel_margin_loss_backward quantize_per_tensor
     quantize_per_tensor_dynamic quantize_per_channel dequantize fake_quantize_per_tensor_affine_cachemask
     fake_quantize_per_channel_affine_cachemask _fake_quantize_per_tensor_affine_cachemask_tensor_qparams

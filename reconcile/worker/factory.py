@@ -94,6 +94,9 @@ class FactoryPair(pairs.Pair):
         model, inputs = made, None  # type: Any, Any
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
+        model, inputs = self._call(
+            lambda: self.adapter.as_model(model, inputs), "what the factory %s made" % self.where
+        )
         if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
             raise FactoryError(
                 "the factory %s made a Keras model on the backend %s, not on %s: do not change %s before you import Keras, "

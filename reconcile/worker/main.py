@@ -16,7 +16,7 @@ from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
-from ..adapters.shared.refusal import FactoryError, reason_of
+from ..adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
 from ..core.framework import absolute, adapter_of
 from ..core.message import first_line
 from ..core.protocol import TRACE, WorkerRequest, from_text
@@ -167,7 +167,8 @@ class Worker(object):
             package = missing.partition(".")[0]
             # either a part of a package that is installed, or the whole package
             missing = missing if sys.modules.get(package) is not None else package
-        self._leave(task + ".error.json", {"reason": reason, "missing": missing})
+        left = {"reason": reason, "missing": missing, "beyond": isinstance(error, BeyondCounter)}
+        self._leave(task + ".error.json", left)
         self.event(task, "failed")
 
     def _meta(self):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from tests.browser.page import DOWN, ENTER, ESCAPE, NARROW, PHONE, SPACE, TAB, Page
-from tests.browser.results import gru_demo
+from tests.browser.page import DESKTOP, DOWN, ENTER, ESCAPE, NARROW, PHONE, SPACE, TAB, Page
+from tests.browser.results import gru_demo, large
 from tests.report import samples
 
 Show = Callable[..., Page]
@@ -190,3 +191,23 @@ def test_the_links_of_the_bar_lead_there_and_keep_the_choice(show: Show) -> None
         page.one(f".bar a[href='#{section}']").click()
         assert page.focused() == f"{section}-title"
     page.wait("return location.hash.includes('to=fvcore')")
+
+
+CUT = """
+const amounts = [...document.querySelectorAll('#tree .body .work, #tree .body .work .text')];
+const rows = [...document.querySelectorAll('#tree .body > .vrow')];
+const cut = amounts.filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth);
+return [...cut, ...rows.filter((e) => e.scrollHeight > e.clientHeight)].map((e) => e.textContent);
+"""
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE, NARROW])
+def test_both_amounts_of_a_layer_in_which_the_models_differ_are_whole(show: Show, size: tuple[int, int]) -> None:
+    torch = 10**15
+    first, *rest = large(20).layers
+    layers = (first, *(replace(row, work={"tf": torch + 1, "torch": torch}) for row in rest))
+    page = show(replace(large(20), layers=layers))
+    page.resize(*size, phone=size != DESKTOP)
+    page.run("return new Promise(requestAnimationFrame)")
+    assert f"tf {torch + 1:,} / torch {torch:,}" in [row[1] for row in page.rows("#tree")]
+    assert page.run(CUT) == []

@@ -91,9 +91,12 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
 
 @pytest.mark.frameworks
 def test_matmul_init_from_a_run(tmp_path: Path) -> None:
-    sources, notes = gather(data.request("matmul_init"), (tmp_path,))
+    wanted = figure("8288")
+    sources, notes = gather(
+        data.request("matmul_init"), (tmp_path,), close=lambda sources: search("matmul_init", wanted, sources).close
+    )
     assert not notes
-    found = search("matmul_init", figure("8288"), sources, notes=notes)
+    found = search("matmul_init", wanted, sources, notes=notes)
     assert found.matches[0].what == "tf.profiler@session, as reported"
     assert found.matches[0].how.startswith("7,200 of the model (MatMul) + 1,088 of initialisers and random input")
     assert search("matmul_init", figure("7200"), sources).matches

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.conventions import BUILT_IN, Convention
-from reconcile.core.records import DUPLICATE, LIVE
+from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
 from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Source, candidates
 from reconcile.decode.search import search
@@ -132,6 +132,20 @@ def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:
     assert {c.what for c in found if c.value == 96} == {"layer y, in MACs"}
     assert not [c for c in found if "the work that ran" in c.what]
     assert [c.what for c in found if c.value == 5 * 7 * 3] == []  # a part of layer x
+
+
+def test_a_total_is_read_under_the_conventions_under_which_a_trace_is_complete() -> None:
+    """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and how many operations nobody knows."""
+    odd = data.product("a", 4, 8, 3, layer="x")._replace(op="mine.pointwise", attrs={POINTWISE: True})
+    own = Convention("own", mac=3)
+    source = data.source(data.trace(odd, data.product("b", 4, 8, 3, layer="y")), batch=1)
+    found, (note,) = candidates([source], {**BUILT_IN, "own": own})
+    assert "Its total cannot be read but under matmul, own, nor can the layers" in note
+    held = {c.what: c.value for c in found}
+    assert held["the work that ran, in MACs (half of matmul)"] == 96
+    assert held["the work that ran, in FLOPs by the convention matmul"] == 2 * 96
+    assert held["the work that ran, in FLOPs by the convention own"] == 3 * 96
+    assert [what for what in held if "convention all" in what or "textbook" in what] == []
 
 
 def test_what_a_counter_leaves_out_is_named() -> None:

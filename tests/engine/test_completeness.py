@@ -103,7 +103,9 @@ def test_an_op_with_no_known_component_makes_every_convention_incomplete():
 
 
 def test_integer_ops_are_listed_as_such():
-    assert settled(MATMUL).traces[0].integer_ops == {"aten._is_all_true": 1}
+    counted = OPS[2]._replace(op="mine.all_true", calls=3)
+    (trace,) = settled(MATMUL, TRACE._replace(ops=(*OPS[:2], counted))).traces
+    assert trace.integer_ops == {"mine.all_true": 3}
 
 
 def test_two_traces_are_compared_under_the_convention_under_which_both_are_complete():

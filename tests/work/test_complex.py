@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, load, registered, registered_variants, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
-from tests.work.counting import Accumulator, Num, Tally  # noqa: E402
+from tests.work.counting import Accumulator, Num, Tally, total  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 
@@ -156,6 +156,22 @@ def test_a_sum_and_a_product_of_many(rows, n):
 
 def _reduced(name, shape):
     return make(f"aten.{name}", [Tensor(shape, "complex64")], [Tensor(shape[:1], "complex64")])
+
+
+@RELAXED
+@given(rows=SMALL, n=st.integers(1, 4), order=st.sampled_from([1, 2]))
+def test_norms(rows, n, order):
+    x = numbers(rows, n)
+    tally = Tally()
+    sizes = [[z.abs() for z in row] for row in pairs(tally, x)]
+    if order == 2:
+        result = [total([size * size for size in row]).special(math.sqrt) for row in sizes]
+    else:
+        result = [total(row) for row in sizes]
+    z = Tensor((rows, n), "complex64")
+    agree(tally, result, np.linalg.norm(x, order, axis=1), make("aten.linalg_vector_norm", [z], [(rows,)], ord=order))
+    with pytest.raises(UnknownWork, match="order 3"):
+        work_of(make("aten.linalg_vector_norm", [z], [(rows,)], ord=3))
 
 
 def test_reading_numbers_as_pairs_is_free():

@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
 
 from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
-from reconcile.core.records import REGISTERED  # noqa: E402
+from reconcile.adapters.pytorch.trace import OF_LIBRARY, SPARSE, depends_on  # noqa: E402
+from reconcile.core.records import REGISTERED, STORED  # noqa: E402
 from reconcile.core.work import COMPONENTS  # noqa: E402
 from reconcile.work import Work, known_part  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -55,6 +56,13 @@ def test_a_registered_formula_gives_the_multiply_adds(registered):
     assert rule is not None
     assert rule.compute(op) == Work(mac=2 * 3 * 5)
     assert BOOK.find(op.op, VERSIONS) is None
+
+
+def test_a_trace_says_what_its_work_rests_on_besides_shapes():
+    plain, sparse = make("aten.mm", [(2, 2)], [(2, 2)]), make("aten.mm", [(2, 2)], [(2, 2)], **{STORED: [3, None]})
+    taught = make("lib.op", [(2, 2)], [(2, 2)], **{REGISTERED: 8})
+    assert list(depends_on((plain,))) == []
+    assert list(depends_on((sparse, sparse, taught, plain, taught))) == [SPARSE, OF_LIBRARY % ("lib.op", "lib.op")]
 
 
 @pytest.mark.parametrize("count", [7, -2, 2.0, True, None, "many", ValueError("broken")])

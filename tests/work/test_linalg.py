@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.core.work import SINGLE  # noqa: E402
-from reconcile.work import UnknownWork, Work, linalg, work_of  # noqa: E402
+from reconcile.work import UnknownWork, Work, known_part, linalg, work_of  # noqa: E402
+from reconcile.work.aten_linalg import DIRECT  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
 from tests.work.counting import Num, Tally, total, values  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -227,3 +229,18 @@ def test_an_op_without_a_count_has_no_products():
     assert "mac" in caught.value.components
     with pytest.raises(UnknownWork, match="not a stack of square matrices"):
         work_of(make("aten.linalg_inv_ex", [(4, 3)], [(4, 3)]))
+
+
+@pytest.mark.parametrize("name", [*DIRECT.split(), "linalg_qr", "linalg_eig"])
+def test_on_complex_numbers_there_are_no_products_either(name):
+    z = Tensor((4, 4), "complex64")
+    part = known_part(make(f"aten.{name}", [z, z], [z]))
+    assert (part.work, part.unknown) == (Work(), frozenset(SINGLE))
+
+
+def test_a_pseudoinverse_multiplies_once():
+    """V / S, n x k, times U^H, k x m."""
+    op = record(torch.linalg.pinv, torch.from_numpy(data(2, 5, 3)))[-1]
+    assert op.op == "aten.linalg_pinv"
+    product = work_of(make("aten.bmm", [(2, 3, 3), (2, 3, 5)], [(2, 3, 5)]))
+    assert (known_part(op).work, known_part(op).unknown) == (product, frozenset(SINGLE))

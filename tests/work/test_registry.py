@@ -11,7 +11,7 @@ from tests.work.records_by_hand import make
 
 load()
 FORMULAS = registered()
-TORCH = ("aten.", "higher_order.", "quantized.", "torchvision.")
+TORCH = ("aten.", "higher_order.", "prim.", "quantized.", "torchvision.")
 
 
 def test_every_formula_has_a_source_and_an_exact_name():

@@ -16,9 +16,29 @@ from torch.utils.flop_counter import FlopCounterMode
 from ....core.records import FLOP, Entry, Ledger, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...pytorch.trace import Recorder
-from ...shared.refusal import CannotCount
+from ...shared.refusal import BeyondCounter
+from ..limits import Limit, counting
 
 COUNTER = "flop_counter"
+
+
+LIMITS = (
+    Limit(
+        ("we are currently running autograd.grad()", "/_functorch/"),
+        "it follows modules by their gradients' functions, which fails in a model that takes gradients itself: leave "
+        "flop_counter out, or give the forward pass alone",
+    ),
+    Limit(
+        ("/_higher_order_ops/", "torch.ops.higher_order.", "'NotImplementedType' object"),
+        "it has no formula for an operator that runs functions of its own, such as while_loop or flex_attention: leave "
+        "flop_counter out",
+    ),
+    Limit(
+        ("/torch/nested/", "NestedTensorImpl"),
+        "its formulas have no shape of a nested tensor: leave flop_counter out, or give padded tensors",
+    ),
+)
+"""What flop_counter cannot count."""
 
 
 class Watched(FlopCounterMode):
@@ -97,17 +117,27 @@ def _trained(model):
     return recorder, watched
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
-    """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
-    notes = ()  # type: Tuple[str, ...]
+def _counted(model):
+    # type: (TorchModel) -> Tuple[Recorder, Watched, Tuple[str, ...]]
     try:
-        recorder, watched = _trained(model) if model.training else _called(model)
+        return (_trained(model) if model.training else _called(model)) + ((),)
     except AssertionError as error:
         if model.training or not _fails_unfrozen(error):
             raise
-        recorder, watched = _called(model, frozen=True)
-        notes = (FROZEN,)
+        return _called(model, frozen=True) + ((FROZEN,),)
+
+
+def _smallest():
+    # type: () -> None
+    with torch.no_grad(), FlopCounterMode(display=False):
+        torch.nn.Linear(1, 1)(torch.zeros(1, 1))
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
+    with counting(LIMITS, _smallest):
+        recorder, watched, notes = _counted(model)
     calls = {}  # type: Dict[Tuple[str, str], int]
     sightings = []  # type: List[Sighting]
     for op in recorder.ops.values():
@@ -117,8 +147,8 @@ def capture(counter, model):
     entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
-        raise CannotCount(
-            "flop_counter's ops add up to %d, its total is %d: of torch.cond it keeps the larger branch"
+        raise BeyondCounter(
+            "its ops add up to %d and its total is %d: of torch.cond it counts the larger branch, whichever is taken"
             % (sum(e.value for e in entries), total)
         )
     return Ledger(

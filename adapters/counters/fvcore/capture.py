@@ -15,6 +15,7 @@ from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
+from ..limits import Limit, counting
 from .nodes import dropped, is_seen, made, node_record
 
 COUNTER = "fvcore"
@@ -23,6 +24,43 @@ HIDDEN = (
     "stands by layer"
 )
 
+
+TRACED = "it counts a graph that torch.jit.trace makes, "
+LIMITS = (
+    Limit(
+        ("not supported on ScriptModules", "not part of the active trace"),
+        TRACED + "which cannot follow a ScriptModule: give the module that it was made of",
+    ),
+    Limit(
+        ("stateless API can't be used with Jitted modules",),
+        TRACED + "under which torch.func.functional_call runs nothing: load the weights into the module and call it",
+    ),
+    Limit(
+        ("/_higher_order_ops/", "/flex_attention.py"),
+        TRACED
+        + "which cannot follow operators that run functions of their own, such as torch.cond and flex_attention: "
+        "leave fvcore out",
+    ),
+    Limit(
+        ("/_functorch/", "/torch/autograd/__init__.py", "that requires grad as a constant"),
+        TRACED
+        + "which cannot follow a model that takes gradients itself: leave fvcore out, or give the forward pass alone",
+    ),
+    Limit(
+        ("dynamo-optimized function",),
+        TRACED + "which cannot follow a function that was compiled before the run: give the function as it is written",
+    ),
+    Limit(
+        ("/torch/nested/", "Unsupported value kind: Tensor"),
+        TRACED + "which has no value for a nested tensor: leave fvcore out, or give padded tensors",
+    ),
+    Limit(
+        ("/torch/utils/checkpoint.py",),
+        TRACED
+        + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
+    ),
+)
+"""What fvcore cannot count."""
 
 OURS = "layer:"
 """What starts a scope that is not fvcore's."""
@@ -136,12 +174,20 @@ def capture(counter, model):
         return handled
 
     jit_analysis._get_scoped_trace_graph = kept
+    smallest = FlopCountAnalysis(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad():
+        with torch.no_grad(), counting(LIMITS, smallest.total):
             analysis = FlopCountAnalysis(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
             total = _whole(analysis.total())
+    except TypeError as error:
+        if model.device != "meta" or "cond must be a bool" not in str(error):
+            raise
+        raise CannotCount(
+            "PyTorch %s cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the weights "
+            "in memory, as on a machine with more of it" % torch.__version__.split("+")[0]
+        ) from error
     finally:
         jit_analysis._get_scoped_trace_graph = original
     calls = {}  # type: Dict[Tuple[str, str], int]

@@ -11,10 +11,24 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tens
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
-from ...shared.refusal import CannotCount
+from ...shared.refusal import BeyondCounter, CannotCount
+from ..limits import Limit, counting
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
+LIMITS = (
+    Limit(
+        ("not supported on ScriptModules", "cannot assign buffer before Module.__init__() call"),
+        "it puts hooks and buffers on every module, and a ScriptModule takes none: give the module that it was made of",
+    ),
+    Limit(
+        ("/_functorch/", "(vjp, jvp, grad, etc) transform"),
+        "it adds to its own buffers while the model runs, which torch.func does not allow: give the function that it "
+        "transforms as a model of its own",
+    ),
+)
+"""What thop cannot count."""
+
 CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList)
 AT_ROOT = "(root)"
 SUM = "(sum)"
@@ -44,10 +58,20 @@ def settings(module):
         if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
             attributes[name] = plain(value)
     for name in ("weight", "bias"):
-        if name in module._parameters:
-            parameter = module._parameters[name]
+        computed = isinstance(vars(module).get(name), torch.Tensor)  # by a hook, such as that of weight_norm
+        if name in module._parameters or computed:
+            parameter = vars(module)[name] if computed else module._parameters[name]
             attributes[name] = None if parameter is None else list(parameter.shape)
     return attributes
+
+
+MAPPED = "it sees one example of what torch.func.vmap maps over: leave thop out, or call the module on the whole batch"
+
+
+def _is_mapped(tensor):
+    # type: (torch.Tensor) -> bool
+    functions = getattr(torch._C, "_functorch", None)  # type: Any
+    return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
 
 
 class Calls(object):
@@ -56,6 +80,7 @@ class Calls(object):
     def __init__(self, root):
         # type: (torch.nn.Module) -> None
         self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
+        self.mapped = False  # whether torch.func.vmap called any
         self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
 
     def _note(self, module, inputs, outputs):
@@ -63,6 +88,7 @@ class Calls(object):
         first = inputs[0] if inputs else None  # type: Any
         packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
+        self.mapped = self.mapped or any(map(_is_mapped, tensors + tensors_in(outputs)))
         batch = int(max(first.batch_sizes)) if packed else 0
         key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
         counts = self.by_module.setdefault(module, {})
@@ -135,7 +161,8 @@ def capture(counter, model):
     inputs = tuple(model.example(model.device))
     hooks = hook_counts(module)
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
-    calls = Calls(module)
+    with counting(LIMITS, lambda: None):
+        calls = Calls(module)
     values = {}  # type: Dict[str, float]
 
     def hooked(m):
@@ -145,17 +172,20 @@ def capture(counter, model):
     walking = walks(thop.profile)
     visited = visits(module, hooked) if walking else leaves(module)
     root_counts = not walking or date_of(number) >= ROOT
-    if "ret_layer_info" in inspect.signature(thop.profile).parameters:
-        total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
-        flatten(layers, "", values)
-        values[""] = total - sum(ops for ops, _p, _c in layers.values())
-    else:
-        watched = Watched(table.register_hooks)
-        total = watched.profile(thop.profile, module, inputs)
-        values = {path: watched.values.get(m, 0.0) for path, m in visited}
-        if not root_counts:
-            values[""] = 0.0
+    with counting(LIMITS, lambda: thop.profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), verbose=False)):
+        if "ret_layer_info" in inspect.signature(thop.profile).parameters:
+            total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
+            flatten(layers, "", values)
+            values[""] = total - sum(ops for ops, _p, _c in layers.values())
+        else:
+            watched = Watched(table.register_hooks)
+            total = watched.profile(thop.profile, module, inputs)
+            values = {path: watched.values.get(m, 0.0) for path, m in visited}
+            if not root_counts:
+                values[""] = 0.0
     calls.remove()
+    if calls.mapped:
+        raise BeyondCounter(MAPPED)
     if total >= EXACT:
         raise CannotCount(
             "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)

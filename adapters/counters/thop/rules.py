@@ -44,7 +44,7 @@ BOOK = RuleBook(
         "FIRST": "thop/count_hooks.py (0.0.31.post1909230639)",
         "SUM": "thop/profile.py (0.0.31.post2001170342)",
     },
-    by_date,
+    place=by_date,
 )
 rule = BOOK.rule
 

@@ -1,6 +1,8 @@
 // The layers as a tree, by the dots in their names (by underscores, where there are many layers and no dot), and for every
 // counter a bar of heat: its value as a ratio to the work.
 
+const DIGIT = 0.6; // rem that a digit takes at most, and one of an amount that shares its cell
+const SMALL_DIGIT = 0.52;
 const FEW = 20; // layers that need no tree
 
 // Nodes {name, layers, children, depth}; a level that has one thing in it is not a level of its own.
@@ -58,6 +60,20 @@ function heat(counter, value, work, touched) {
   return element;
 }
 
+// The work in every trace: once where all have the same, otherwise with the name of each framework.
+function amounts(work) {
+  const texts = work.map((n) => (n === null ? "unknown" : number(n)));
+  if (texts.every((t) => t === texts[0])) return texts.slice(0, 1);
+  return texts.map((t, i) => `${DATA.traces[i].framework} ${t}`);
+}
+
+// The room for the largest amounts in rem, whether or not the traces differ in them: a number is shown whole.
+function widest(whole) {
+  const longest = Math.max(0, ...whole.map((n) => (n === null ? "unknown" : number(n)).length));
+  const framework = Math.max(0, ...DATA.traces.map((t) => t.framework.length + 1));
+  return Math.max(longest * DIGIT, (longest + framework) * SMALL_DIGIT);
+}
+
 // A name that may be broken behind its underscores.
 const breakable = (text) => text.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]);
 
@@ -96,6 +112,7 @@ class Tree {
     view.bridges.forEach((bridge, c) => bridge && [...bridge.lines, ...bridge.residuals].forEach((l) => touched[c].add(l.layer)));
     this.touched = touched;
     this.whole = sums(view, { layers: DATA.layers.map((_, i) => i) }).work;
+    this.rows.view.style.setProperty("--work", `max(9.5rem, ${widest(this.whole).toFixed(2)}rem)`);
     this.flatten(0);
   }
 
@@ -130,10 +147,9 @@ class Tree {
 
   // The work that ran, with its share of the whole; both where the two models differ.
   work(work) {
-    const texts = work.map((n) => (n === null ? "unknown" : number(n)));
-    const same = texts.every((t) => t === texts[0]);
-    const text = same ? (texts[0] ?? "") : texts.map((t, i) => `${DATA.traces[i].framework} ${t}`).join(" / ");
-    const element = make("span", { role: "gridcell", class: "work", title: text }, make("span", { class: "text" }, text));
+    const texts = amounts(work);
+    const lines = texts.flatMap((text, i) => [...(i ? [make("span", { class: "slash" }, " / ")] : []), make("span", { class: "text" }, text)]);
+    const element = make("span", { role: "gridcell", class: texts.length > 1 ? "work both" : "work", title: texts.join(" / ") }, ...lines);
     const [part, whole] = [work[0] ?? 0n, this.whole[0] ?? 0n];
     if (whole > 0n) element.prepend(place(make("span", { class: "fill", "aria-hidden": "true" }), 0, Number((part * 1000n) / whole) / 10));
     return element;

@@ -1,0 +1,76 @@
+"""Models that a counter cannot count although they run: told apart from a counter that is broken.  Python 3.6, standard library.
+
+A counter raises BeyondCounter, with a sentence that says why and what to do, if it failed while it ran a model.  An error that
+the user's own code or ours raises stays as it is, and so does one that the counter raises on every model.
+"""
+
+import os
+from contextlib import contextmanager
+from linecache import getline
+from traceback import walk_tb
+from typing import Any, Callable, Iterator, NamedTuple, Tuple
+
+from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
+
+Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
+"""A limit of a counter: what its error's text or the files that the error passed through contain, and the reason."""
+
+OF_MACHINE = (FactoryError, CannotCount, ImportError, MemoryError, OSError)
+"""Errors that say nothing about what the counter can count."""
+
+OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+"""The folder of this package."""
+
+SHOWN = 160
+"""Characters of an error's first line in a reason."""
+
+
+@contextmanager
+def counting(limits, works):
+    # type: (Tuple[Limit, ...], Callable[[], Any]) -> Iterator[None]
+    """Within this a counter runs a model.  ``works()`` runs it on the smallest model; it raises if the counter is broken."""
+    try:
+        yield
+    except OF_MACHINE:
+        raise
+    except Exception as error:
+        reason = reason_of(error, limits)
+        if not reason:
+            if not _is_of_library(error):
+                raise
+            try:
+                works()
+            except Exception:  # whatever it raises, it raises it for every model
+                raise error from None
+            reason = "its own code stops on this model, which runs without it (%s)" % _first_line(error)
+        raise BeyondCounter(reason) from error
+
+
+def reason_of(error, limits):
+    # type: (BaseException, Tuple[Limit, ...]) -> str
+    """The reason of the first limit that has left its mark on this error; '' if none has."""
+    marked = "\n".join([str(error)] + _files(error))
+    return next((limit.reason for limit in limits if any(mark in marked for mark in limit.marks)), "")
+
+
+def _files(error):
+    # type: (BaseException) -> Any
+    return [frame.f_code.co_filename.replace("\\", "/") for frame, _ in walk_tb(error.__traceback__)]
+
+
+def _is_of_library(error):
+    # type: (BaseException) -> bool
+    """Whether a library raised it, also from C++: neither our code, nor a ``raise`` or an ``assert`` of the user's."""
+    frame, line = list(walk_tb(error.__traceback__))[-1]
+    path = frame.f_code.co_filename
+    if os.path.dirname(path).startswith(OURS):
+        return False
+    installed = "site-packages" in path or "dist-packages" in path
+    return installed or not getline(path, line).strip().startswith(("raise", "assert"))
+
+
+def _first_line(error):
+    # type: (BaseException) -> str
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    name = type(error).__name__
+    return "%s: %s" % (name, lines[0][:SHOWN].rstrip(".:; ")) if lines else name

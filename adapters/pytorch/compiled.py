@@ -1,0 +1,143 @@
+"""Models that torch.compile has compiled, or compiles as they run: here they run as they are written.
+
+A trace has the ops of the model, not the kernels that a compiler fuses them into; thop and fvcore cannot run what is compiled.
+PyTorch 2.6 and later can be told so of functions; of modules, every version can.  Python 3.6, torch 1.x and later.
+"""
+
+import sys
+from contextlib import ExitStack, contextmanager
+from types import FunctionType, MethodType
+from typing import Any, Dict, Iterator, List
+
+import torch
+
+NOTE = "torch.compile: what the model compiles is run as it is written, so this is the work before a compiler fuses any of it"
+"""Note of the trace of such a model."""
+
+OPERATORS = ("torch._higher_order_ops.", "torch.nn.attention.")
+"""PyTorch's own modules that compile what they run, whether or not the model's author does."""
+
+COMPILER = "torch._dynamo.eval_frame"
+
+
+def unwrapped(module):
+    # type: (Any) -> Any
+    """The module without what torch.compile has wrapped around it and its parts, and whether there was any; in place."""
+    root = _inner(module)
+    compiled = root is not module
+    seen = []  # type: List[Any]
+    pending = [root]
+    while pending:
+        part = pending.pop()
+        if part in seen or isinstance(part, torch.jit.ScriptModule):
+            continue
+        seen.append(part)
+        if part.__dict__.get("_compiled_call_impl") is not None:  # by Module.compile()
+            part._compiled_call_impl, compiled = None, True
+        for name, function in _compiled_methods(type(part)).items():
+            part.__dict__[name], compiled = MethodType(function, part), True
+        for name, child in list(part._modules.items()):
+            if child is not None:
+                part._modules[name] = _inner(child)
+                compiled = compiled or part._modules[name] is not child
+                pending.append(part._modules[name])
+    return root, compiled
+
+
+def still_compiled(module, copy):
+    # type: (Any, Any) -> Any
+    """The copy of a module, with the same parts compiled as Module.compile() has compiled in the module, which copies none."""
+    for part, twin in zip(module.modules(), copy.modules()):
+        if part.__dict__.get("_compiled_call_impl") is not None:
+            twin._compiled_call_impl = part._compiled_call_impl
+    return copy
+
+
+def _inner(module):
+    # type: (Any) -> Any
+    while type(module).__name__ == "OptimizedModule" and type(module).__module__ == COMPILER:
+        module = module._orig_mod
+    return module
+
+
+def _compiled_methods(cls):
+    # type: (type) -> Dict[str, Any]
+    """Name -> the function as it was written, of the methods that torch.compile decorates."""
+    methods = {}  # type: Dict[str, Any]
+    for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("torch."):
+            methods.update(vars(base))
+    return {
+        name: method._torchdynamo_orig_callable
+        for name, method in methods.items()
+        if isinstance(method, FunctionType)
+        and hasattr(method, "_torchdynamo_orig_callable")
+        and not getattr(method, "_torchdynamo_disable", False)
+    }
+
+
+class Eager(object):
+    """Whether a compiled function of the model's was called; and what makes such functions run as they are written."""
+
+    def __init__(self, stack):
+        # type: (ExitStack) -> None
+        self.called = False
+        self._stack = stack
+        self._asked = False
+
+    def ask(self):
+        # type: () -> None
+        """Ask the compiler, which is imported by now, to compile nothing from here on."""
+        compiler = sys.modules.get(COMPILER)  # type: Any
+        if self._asked or not hasattr(compiler, "_callback_from_stance"):
+            return
+        self._asked = True
+        self._stack.enter_context(torch.compiler.set_stance("force_eager"))
+        chosen = compiler._callback_from_stance
+
+        def watched(callback):
+            # type: (Any) -> Any
+            if callback not in (None, False):
+                self._note(sys._getframe(2))
+            return chosen(callback)
+
+        self._replace(compiler, "_callback_from_stance", watched)
+
+    def _replace(self, owner, name, value):
+        # type: (Any, str, Any) -> None
+        self._stack.callback(setattr, owner, name, getattr(owner, name))
+        setattr(owner, name, value)
+
+    def watch(self):
+        # type: () -> None
+        """Let torch.compile return the functions that it is given: fvcore cannot trace what it would make of them."""
+        original = torch.compile
+
+        def compile(model=None, **options):
+            # type: (Any, **Any) -> Any
+            if model is None:
+                return lambda function: compile(function, **options)
+            if isinstance(model, torch.nn.Module):
+                made = original(model, **options)  # which imports the compiler
+                self.ask()
+                return made
+            self._note(sys._getframe(1))
+            return model
+
+        self._replace(torch, "compile", compile)
+
+    def _note(self, caller):
+        # type: (Any) -> None
+        self.called = self.called or not str(caller.f_globals.get("__name__", "")).startswith(OPERATORS)
+
+
+@contextmanager
+def eagerly():
+    # type: () -> Iterator[Eager]
+    """Within this, functions that torch.compile has compiled run as they are written (PyTorch 2.6 and later)."""
+    with ExitStack() as stack:
+        eager = Eager(stack)
+        eager.ask()
+        if hasattr(torch, "compile"):  # PyTorch 2.0
+            eager.watch()
+        yield eager

@@ -1,0 +1,151 @@
+"""Every way to run a PyTorch model in ways.py has the count of its closed form, and docs/ways.md says what each counter does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import reconcile  # noqa: E402
+from reconcile.adapters.counters.limits import Limit, counting  # noqa: E402
+from reconcile.adapters.pytorch import compiled  # noqa: E402
+from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
+from reconcile.core.causes import State  # noqa: E402
+from reconcile.core.errors import UsageError  # noqa: E402
+from tests.adapters.pytorch.ways import BATCH, LINEAR, NARROW, WAYS, WIDE, Net, x  # noqa: E402
+
+PAGE = Path(__file__).parents[3] / "docs" / "ways.md"
+COUNTERS = ("thop", "fvcore", "flop_counter")
+TRACED = {"yes": True, "unknown ops are named": False}
+COUNTED = {"counts": True, "cannot": False}
+
+
+def documented() -> dict[str, list[str]]:
+    """The rows of the page's table: name -> what the trace and each counter do."""
+    rows = [re.split(r"\s*\|\s*", line.strip(" |")) for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    return {name: cells for name, *cells in rows[2:]}
+
+
+def test_the_page_lists_these_ways() -> None:
+    assert list(documented()) == list(WAYS)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_to_run_a_model(name: str) -> None:
+    traced, *counted = documented()[name]
+    run = reconcile.run(torch=WAYS[name].make)
+    (trace,) = run.result.traces
+    if trace.complete or TRACED[traced]:
+        assert (trace.reason, trace.totals.get("matmul")) == ("", 2 * WAYS[name].macs)
+    else:
+        assert [unknown.op for unknown in trace.unknown]
+    ledgers = {ledger.counter: ledger for ledger in run.result.ledgers}
+    for counter, cell in zip(COUNTERS, counted, strict=True):
+        ledger = ledgers[counter]
+        assert (ledger.total is not None) == COUNTED[cell], (counter, ledger.reason)
+        if not COUNTED[cell]:
+            assert ledger.state is State.NOT_COMPARABLE
+            assert not re.search(r"\n|^\w+Error|\.$", ledger.reason), ledger.reason
+        elif TRACED[traced]:
+            assert ledger.state in (State.EQUAL, State.EXPLAINED), (counter, ledger.reason)
+    if TRACED[traced]:
+        assert run.exit_code == (0 if "counts" in counted else 1)
+
+
+COMPILED = [name for name in WAYS if "compile" in name]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_model_runs_as_it_is_written_and_the_report_says_so(name: str) -> None:
+    for torch_model, inputs in ((WAYS[name].make, None), WAYS[name].make()):
+        run = reconcile.run(torch=torch_model, inputs=inputs, counters=["flop_counter"])
+        assert run.result.traces[0].totals["matmul"] == 2 * WAYS[name].macs
+        assert compiled.NOTE in run.result.traces[0].notes
+
+
+def test_what_is_not_compiled_has_no_note_of_it() -> None:
+    """torch.cond compiles as it runs, which is no choice of the model's author."""
+    for name in ("a plain module", "torch.cond", "flex_attention"):
+        run = reconcile.run(torch=WAYS[name].make, counters=["flop_counter"])
+        assert compiled.NOTE not in run.result.traces[0].notes
+
+
+def test_the_callers_compiled_model_stays_compiled() -> None:
+    net = torch.compile(Net(), backend="eager")
+    inner = Net()
+    inner.compile(backend="eager")
+    stance = torch._dynamo.eval_frame._stance.stance
+    function = torch.compile
+    reconcile.run(torch=net, inputs=x(), counters=["flop_counter"])
+    reconcile.run(torch=inner, inputs=x(), counters=["flop_counter"])
+    assert type(net).__name__ == "OptimizedModule"
+    assert inner._compiled_call_impl is not None
+    assert (torch._dynamo.eval_frame._stance.stance, torch.compile) == (stance, function)
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.compile(module)", "torch.jit.script(module)", "an ExportedProgram", "an ExportedProgram's module()"]
+)
+def test_a_training_step(name: str) -> None:
+    """Forward, both weights' gradients, and the gradient of what is between the two Linears."""
+    run = reconcile.run(torch=WAYS[name].make, pass_="training")
+    assert (run.exit_code, run.result.traces[0].totals["matmul"]) == (0, 2 * 5 * LINEAR)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("name", ["torch.jit.script(module)", "an ExportedProgram", "an ExportedProgram's module()"])
+def test_a_graph_at_hand(name: str) -> None:
+    model, inputs = WAYS[name].make()
+    run = reconcile.run(torch=model, inputs=inputs)
+    assert (run.exit_code, run.result.traces[0].totals["matmul"]) == (0, 2 * WAYS[name].macs)
+
+
+def test_a_program_brings_its_inputs() -> None:
+    run = reconcile.run(torch=lambda: torch.export.export(Net(), (x(),)), counters=["flop_counter"])
+    assert run.result.traces[0].totals["matmul"] == 2 * 2 * LINEAR
+    assert run.result.traces[0].notes[-1] == f"called with float32 ({BATCH}, {WIDE})"
+
+
+def test_an_exported_program_keeps_its_layers() -> None:
+    run = reconcile.run(torch=WAYS["an ExportedProgram"].make, counters=["flop_counter"])
+    products = {row.path for row in run.result.traces[0].rows if row.work.mac}
+    assert products == {"up", "down"}
+
+
+@pytest.mark.parametrize("name", ["torch.cond", "while_loop", "flex_attention"])
+def test_a_training_step_of_an_operator_that_runs_functions_is_refused_in_a_sentence(name: str) -> None:
+    with pytest.raises(UsageError, match="its training step cannot be traced; count the forward pass") as refused:
+        reconcile.run(torch=WAYS[name].make, pass_="training")
+    assert "\n" not in str(refused.value)
+
+
+def from_library() -> None:
+    torch.zeros(WIDE) @ torch.zeros(NARROW)
+
+
+def from_user() -> None:
+    raise ValueError("no")
+
+
+def test_an_error_of_a_library_is_a_limit_of_the_counter() -> None:
+    limits = (Limit(("size",), "it does not know that"),)
+    with pytest.raises(BeyondCounter, match=r"^it does not know that$"), counting(limits, lambda: None):
+        from_library()
+    with (
+        pytest.raises(BeyondCounter, match=r"^its own code stops on this model, .* \(RuntimeError: .*\)$"),
+        counting((), lambda: None),
+    ):
+        from_library()
+
+
+def test_a_counter_that_counts_nothing_has_failed() -> None:
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"), counting((), from_library):
+        from_library()
+
+
+def test_an_error_that_users_code_raises_stays_theirs() -> None:
+    with pytest.raises(ValueError, match="no"), counting((), lambda: None):
+        from_user()

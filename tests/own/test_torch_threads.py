@@ -1,0 +1,100 @@
+"""PyTorch models that run layers on threads of their own: what runs there is traced, or the trace says that it is incomplete."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, Thread
+from typing import Any
+
+import pytest
+
+from reconcile.work import work_of
+from tests.own.test_torch_models import products, traced
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's own
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+class Pooled(nn.Module):  # type: ignore[name-defined, misc]
+    """Three layers, each on a thread of a pool: of its call's own, or of one that ran before."""
+
+    def __init__(self, early: bool) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(64, 8) for _ in range(3))
+        self.pool = ThreadPoolExecutor(3) if early else None
+        if self.pool:
+            list(self.pool.map(time.sleep, [0.2] * 3))
+
+    def forward(self, x: Any) -> Any:
+        if self.pool:
+            return sum(self.pool.map(lambda part: part(x), self.parts))
+        with ThreadPoolExecutor(3) as pool:
+            return sum(pool.map(lambda part: part(x), self.parts))
+
+
+def test_what_runs_on_threads_of_the_models_own_is_traced_in_its_layers() -> None:
+    start = Thread.start
+    trace = traced(lambda: Pooled(early=False), (4, 64))
+    assert Thread.start is start
+    assert trace.problems == ()
+    assert products(trace) == 3 * (4 * 64 * 8)
+    layers = sorted(op.layer for op in trace.ops if op.op == "aten.addmm" or op.op == "aten.linear")
+    assert layers == ["parts.0", "parts.1", "parts.2"]
+
+
+def test_what_a_thread_runs_outside_modules_belongs_to_the_layer_that_started_it() -> None:
+    class Aside(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(torch.mm, x, x).result()
+
+    trace = traced(lambda: nn.Sequential(Aside()), (3, 3))
+    assert [(op.op, op.layer) for op in trace.ops] == [("aten.mm", "0")]
+
+
+def test_a_recurrent_layer_on_a_thread_is_one_op() -> None:
+    class Aside(nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru = nn.GRU(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(self.gru, x).result()[0]
+
+    trace = traced(Aside, (5, 2, 4))
+    assert [(op.op, op.layer) for op in trace.ops if work_of(op).mac] == [("aten.gru", "gru")]
+    assert products(trace) == 5 * 2 * 3 * (4 * 3 + 3 * 3)
+
+
+def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that meet the same op each count their call: under a lock of its own each, one of the calls may be lost."""
+    from reconcile.adapters.pytorch import trace as tracing
+
+    entered = []
+
+    class Watched:
+        def __init__(self) -> None:
+            self.lock = Lock()
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+            entered.append(self)
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    monkeypatch.setattr(tracing, "Lock", Watched)
+    trace = traced(lambda: Pooled(early=False), (4, 64))
+    assert len(entered) == sum(op.calls for op in trace.ops)
+    assert len(set(entered)) == 1
+
+
+def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:
+    trace = traced(lambda: Pooled(early=True), (4, 64))
+    assert sorted(problem.layer for problem in trace.problems) == ["parts.0", "parts.1", "parts.2"]
+    assert {problem.reason for problem in trace.problems} == {
+        "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+    }
