@@ -163,12 +163,9 @@ SNIPPETS = {
 """Functions of a (2, 5) tensor."""
 
 UNKNOWN = {
-    "grid sample": "aten.grid_sampler_2d",
-    "distances": "aten._cdist_forward",
     "eigenvalues": "aten._linalg_eigh",
     "fourier": "aten._fft_r2c",
     "logcumsumexp": "aten.logcumsumexp",
-    "median": "aten.median",
 }
 """Ops whose forward pass has no formula either: the trace is incomplete and names them."""
 
