@@ -226,9 +226,18 @@ def _contested(name: str, module: _Module, counter: _Counter) -> bool:
     missing = module.missing
     parts_added = name == "add" and missing.add == missing.accumulators < 0
     taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
+    if getattr(missing, name) < 0 and not missing.mac and _met_in_parts(module, counter):
+        taken_in_parts = True
     if getattr(missing, name) and (missing.mac or not taken_in_parts):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
+
+
+def _met_in_parts(module: _Module, counter: _Counter) -> bool:
+    """Whether the counter met an op of the trace as other ops: for flop_counter, PyTorch decomposes what has no formula there,
+    and the parts may do more than the op (an interpolation that copies computes its indices)."""
+    met = {op.op for op in module.met}
+    return any(op.op not in met and counter.rule(op) is None for op in module.ran)
 
 
 def _ends_early(module: _Module) -> bool:
