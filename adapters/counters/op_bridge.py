@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, RECOMPUTATION, Op, Sighting, Tensor, Trace
+from ...core.records import DEAD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op, Sighting, Tensor, Trace
 from ...work import COMPONENTS, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .rulebook import Rule, RuleBook, WhyNot, apply
 
+GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
@@ -47,7 +48,8 @@ class _Counter:
 class _Module:
     """One module whose met ops do not add up to the ops that ran: ``missing`` is the work that ran less the work that was met.
 
-    ``holder`` is an op without a rule that the counter met, and in which the missing work may have run.
+    ``holder`` is an op without a rule that the counter met, and in which the missing work may have run. ``split`` is set if the
+    counter met an op that ran here as other ops, whose work may be more than the op's.
     """
 
     layer: str
@@ -56,6 +58,7 @@ class _Module:
     items: list[Item]
     missing: Work
     holder: Op | None
+    split: bool
 
 
 def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
@@ -70,12 +73,15 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
+    split = _split(ran, met, counter)
     all_items: list[Item] = []
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks:
             ops = (ran.get(layer, []), met.get(layer, []))
-            module_items = _settled(_Module(layer, *ops, module_items, lacks, holders.get(layer)), counter)
+            module_items = _settled(
+                _Module(layer, *ops, module_items, lacks, holders.get(layer), layer in split), counter
+            )
         all_items += module_items
     return Bridge(tuple(all_items))
 
@@ -126,6 +132,22 @@ def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
     parts = layer.split(".") if layer else []
     around = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
     return next((op for op in around if op is not None and _calls(op)), None)
+
+
+def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: _Counter) -> set[str]:
+    """The modules in which the counter met parts of an op that ran: for flop_counter, PyTorch decomposes what has no formula
+    there, and the parts may do more than the op (an interpolation that copies computes its indices). Autograd adds the parts of a
+    gradient in a module around the op's."""
+    split = set[str]()
+    for layer, ops in ran.items():
+        names = {op.op for op in met.get(layer, ())}
+        parted = [op for op in ops if op.op not in names and counter.rule(op) is None]
+        if parted:
+            split.add(layer)
+        if any(op.phase in GRADIENTS for op in parted):
+            parts = layer.split(".") if layer else []
+            split.update(".".join(parts[:end]) for end in range(len(parts)))
+    return split
 
 
 def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
@@ -226,18 +248,11 @@ def _contested(name: str, module: _Module, counter: _Counter) -> bool:
     missing = module.missing
     parts_added = name == "add" and missing.add == missing.accumulators < 0
     taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
-    if getattr(missing, name) < 0 and not missing.mac and _met_in_parts(module, counter):
+    if module.split and getattr(missing, name) < 0 and not missing.mac:
         taken_in_parts = True
     if getattr(missing, name) and (missing.mac or not taken_in_parts):
         return True
     return any(getattr(counter.includes(op), name) for op in module.ran)
-
-
-def _met_in_parts(module: _Module, counter: _Counter) -> bool:
-    """Whether the counter met an op of the trace as other ops: for flop_counter, PyTorch decomposes what has no formula there,
-    and the parts may do more than the op (an interpolation that copies computes its indices)."""
-    met = {op.op for op in module.met}
-    return any(op.op not in met and counter.rule(op) is None for op in module.ran)
 
 
 def _ends_early(module: _Module) -> bool:

@@ -24,8 +24,8 @@ _ATEN = """__ilshift__ __ixor__ __lshift__ __rshift__ __xor__ _conj_physical abs
     special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
     special_shifted_chebyshev_polynomial_w special_spherical_bessel_j0 special_xlog1py special_zeta sqrt square sub tan
     tanh tanh_backward threshold threshold_backward true_divide trunc where xlogy"""
-_PRIMS = """abs bitwise_not conj_physical convert_element_type digamma exp2 fmax fmin hypot igamma igammac log2 maximum minimum
-    nextafter reciprocal rsqrt sign signbit trunc"""
+_PRIMS = """abs bitwise_not conj_physical convert_element_type digamma exp2 fma fmax fmin hypot igamma igammac log2 maximum
+    minimum nextafter reciprocal rsqrt sign signbit trunc"""
 
 pointwise(*(f"aten.{name}" for name in _ATEN.split()), *(f"prims.{name}" for name in _PRIMS.split()))
 opaque("higher_order.*")

@@ -104,7 +104,7 @@ MODULES = """
             self.a = nn.Linear(8, 8)
 
         def forward(self, x):
-            return self.a(torch.from_numpy(x.numpy() * 2.0))
+            return self.a(x) if x.numpy().min() > -1000.0 else x  # a decision on values is no work of the model
 
 
     class Nested(nn.Module):
