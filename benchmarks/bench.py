@@ -21,6 +21,7 @@ SECTIONS = {
     "help": whole.start,
     "matrix": whole.matrix,
     "encoder": large.encoder,
+    "decoder": large.decoder,
     "recurrent": large.recurrent,
     "capture": large.capture,
     "growth": scale.growth,

@@ -1,4 +1,5 @@
-"""Models and lengths that nobody runs here: an encoder of 59 billion parameters, and a recurrent layer of 100,000 steps."""
+"""Models and lengths that nobody runs here: an encoder of 59 billion parameters, a decoder of 71, and a recurrent layer of
+100,000 steps."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from measure import BARE, MODELS, PYTHON, RECONCILE, Section, measured, median, 
 
 COUNTERS = ("thop", "fvcore", "flop_counter")
 ENCODER_LIMIT, ENCODER_MEMORY = 1.5, 1 << 30
+DECODER_RUNS, DECODER_LIMIT = 3, 2.0
 SHORT, LONG, STEPS_RUNS, STEPS_LIMIT = 100, 100_000, 3, 1.5
 CAPTURE_RUNS, CAPTURE_LIMIT = 3, 2.5
 
@@ -24,7 +26,7 @@ def encoder() -> Section:
         ledgers = json.loads((Path(folder) / "encoder.make.json").read_text())["ledgers"]
         totals = {ledger["counter"]: ledger["total"] for ledger in ledgers}
     for counter in COUNTERS:
-        seconds[counter], memory[counter], said = measured([PYTHON, str(BARE / "encoder.py"), counter])
+        seconds[counter], memory[counter], said = measured([PYTHON, str(BARE / "on_meta.py"), "encoder", counter])
         if int(said.split()[-1]) != totals[counter]:
             section.broken.append(f"{counter} alone does not report the {totals[counter]:,} of the whole run")
     ratio = seconds["whole run"] / sum(seconds[counter] for counter in COUNTERS)
@@ -43,6 +45,33 @@ def encoder() -> Section:
         "Trace, three counters, statements and reports against the three counters alone, one after the other: "
         f"{section.bound('the encoder against its three counters alone', ratio, ENCODER_LIMIT)}. Peak memory: "
         f"{mib(memory['whole run'])} MiB, less than {mib(ENCODER_MEMORY)}.",
+    ]
+    return section
+
+
+def decoder() -> Section:
+    """Trace, flop_counter and their statement against flop_counter alone, both on meta."""
+    section = Section("A LLaMA-style decoder of 71 billion parameters")
+    times: dict[str, list[float]] = {"whole run": [], "flop_counter": []}
+    for _ in range(DECODER_RUNS):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = [RECONCILE, "run", "--torch", "decoder:make", "--counter", "flop_counter", "--out", folder]
+            times["whole run"].append(measured(whole, MODELS)[0])
+            (ledger,) = json.loads((Path(folder) / "decoder.make.json").read_text())["ledgers"]
+        seconds, _, said = measured([PYTHON, str(BARE / "on_meta.py"), "decoder", "flop_counter"])
+        times["flop_counter"].append(seconds)
+        if int(said.split()[-1]) != ledger["total"]:
+            section.broken.append(f"flop_counter alone does not report the {ledger['total']:,} of the whole run")
+    medians = {name: median(runs) for name, runs in times.items()}
+    ratio = medians["whole run"] / medians["flop_counter"]
+    section.lines = [
+        "80 layers, width 8192, feed-forward 28672, 64 heads over 8 of keys and values, 2048 tokens, on meta. Whole processes, "
+        f"medians of {DECODER_RUNS}.",
+        "",
+        *table(("process", "s"), ((name, f"{value:.1f}") for name, value in medians.items())),
+        "",
+        "Trace, flop_counter, statement and reports against flop_counter alone: "
+        f"{section.bound('the decoder against flop_counter alone', ratio, DECODER_LIMIT)}.",
     ]
     return section
 

@@ -28,7 +28,7 @@ def test_unknown_op_is_named_and_fails_the_run(collecting, which):
     assert result.exit_code == 1
     for trace, op in zip(result.traces, NAMED[which], strict=True):
         assert not trace.complete
-        assert trace.totals == {}
+        assert set(trace.totals) <= {"matmul"}  # a transform has no products
         assert (op, "odd") in [(u.op, u.layer) for u in trace.unknown]
         assert op in trace.reason or len(trace.unknown) > 1
     for statement in result.statements:

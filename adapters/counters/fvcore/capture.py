@@ -55,6 +55,12 @@ LIMITS = (
         TRACED + "which has no value for a nested tensor: leave fvcore out, or give padded tensors",
     ),
     Limit(
+        ("cond must be a bool",),
+        TRACED
+        + "and PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the weights in "
+        "memory, as on a machine with more of it",
+    ),
+    Limit(
         ("/torch/utils/checkpoint.py",),
         TRACED
         + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
@@ -181,13 +187,6 @@ def capture(counter, model):
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
             total = _whole(analysis.total())
-    except TypeError as error:
-        if model.device != "meta" or "cond must be a bool" not in str(error):
-            raise
-        raise CannotCount(
-            "PyTorch %s cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the weights "
-            "in memory, as on a machine with more of it" % torch.__version__.split("+")[0]
-        ) from error
     finally:
         jit_analysis._get_scoped_trace_graph = original
     calls = {}  # type: Dict[Tuple[str, str], int]

@@ -6,6 +6,7 @@ without children in the order of ``model.modules()`` (profile.py:102).
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable
 
@@ -14,19 +15,44 @@ EXACT = 1 << 24
 
 
 def float32(value: float) -> float:
-    """The nearest number that float32 holds, the even one of two. ``value`` is a float64, and exact below 2^53."""
-    nearest: float = struct.unpack("f", struct.pack("f", value))[0]
+    """The nearest number that float32 holds, the even one of two. ``value`` is a float64, and exact below 2^53. Raises
+    OverflowError for a number that float32 does not hold."""
+    nearest: float = struct.unpack("<f", struct.pack("<f", value))[0]
     return nearest
 
 
 def float32_sum(addends: Iterable[tuple[int, int]]) -> int:
-    """Numbers as float32, each added as often as it says, one after the other; every sum is rounded."""
+    """Numbers as float32, each added as often as it says, one after the other; every sum is rounded.
+
+    Numbers that float32 does not hold are added as they are: thop has no total then, so no ledger of it has them.
+    """
+    numbers = list(addends)
     total = 0.0
-    for amount, times in addends:
-        if total + amount * times <= EXACT:
-            total += amount * times
-            continue
-        each = float32(float(amount))
-        for _ in range(times):
-            total = float32(total + each)
+    try:
+        for amount, times in numbers:
+            if total + amount * times <= EXACT:
+                total += amount * times
+            else:
+                total = _added(total, float32(float(amount)), times)
+    except OverflowError:
+        return sum(amount * times for amount, times in numbers)
     return int(total)
+
+
+def _added(total: float, each: float, times: int) -> float:
+    """``total`` after ``each`` was added to it ``times`` times.
+
+    Between two powers of two float32 holds multiples of one unit. There a sum goes up by the same number of units each time, but
+    for the first times, which round half a unit to an even sum: as soon as two steps are equal, all of these are taken at once.
+    """
+    while times:
+        total, times = float32(total + each), times - 1
+        second = float32(total + each)
+        step = second - total
+        if not step:
+            return total
+        room = int((2.0 ** math.frexp(total)[1] - total) // step) - 1
+        if room > 0 and float32(second + each) - second == step:
+            at_once = min(times, room)
+            total, times = total + at_once * step, times - at_once
+    return total

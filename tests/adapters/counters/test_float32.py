@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reconcile.adapters.counters.thop.rounding import float32_sum
 from reconcile.align.alignment import Alignment
@@ -38,6 +40,24 @@ def as_float32(*addends: int) -> int:
 )
 def test_a_sum_is_what_float32_holds(addends: list[tuple[int, int]]) -> None:
     assert float32_sum(addends) == as_float32(*(amount for amount, times in addends for _ in range(times)))
+
+
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.integers(1, 40), st.integers(1 << 22, 1 << 26)), st.integers(1, 300)),
+        min_size=1,
+        max_size=5,
+    )
+)
+@example([(1 << 24, 1), (1, 50), (3, 200)])
+@example([((1 << 25) - 6, 1), (2, 3), (3, 300)])
+def test_sums_taken_at_once_are_those_taken_one_by_one(addends: list[tuple[int, int]]) -> None:
+    assert float32_sum(addends) == as_float32(*(amount for amount, times in addends for _ in range(times)))
+
+
+def test_a_count_of_calls_that_no_model_has_takes_no_time() -> None:
+    assert float32_sum([(1, 10**40)]) == 1 << 24  # the next sum is rounded to this one
+    assert float32_sum([(10**39, 2), (1, 10**40)]) == 2 * 10**39 + 10**40  # more than float32 holds
 
 
 def convolution(layer: str, positions: int, calls: int = 1) -> tuple[Op, Op]:
