@@ -11,6 +11,7 @@ import argparse
 import importlib
 import json
 import multiprocessing
+import resource
 import signal
 import sys
 import tempfile
@@ -27,11 +28,16 @@ from reconcile.sweep import cell, cells, engine, listing, page, store
 
 LONGEST = 300
 """Seconds that one model may take."""
+MEMORY = 9 << 30
+"""Bytes that a process may hold, so that one model ends none of the others."""
+MODELS = 20
+"""After so many models a process is replaced: libraries keep what they have made."""
 
 
 def started(library: str) -> None:
     """Begin a process that runs many cells: a thread each, nothing logged."""
     warnings.filterwarnings("ignore")
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     import torch
 
     torch.set_num_threads(1)
@@ -113,8 +119,9 @@ def main(arguments: Sequence[str]) -> int:
     def pages(finished: list[engine.Finished]) -> None:
         written(asked.out, command, finished, len(chosen))
 
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(asked.jobs, context, started, (asked.library,)) as pool:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", asked.library])
+    with ProcessPoolExecutor(asked.jobs, context, started, (asked.library,), max_tasks_per_child=MODELS) as pool:
         finished = engine.sweep(
             requests, asked.out, pool, last=pages, run=here,
             each=lambda one: print(one.name, page.verdict(one), flush=True),
