@@ -91,9 +91,9 @@ def _models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 
 def _counters() -> Iterable[str]:
-    from ..adapters import COUNTERS
+    from ..core.registry import known_counters
 
-    return COUNTERS
+    return known_counters()
 
 
 def _ends() -> list[str]:

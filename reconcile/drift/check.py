@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import choose
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
+from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.request import RunRequest
@@ -137,13 +137,13 @@ def _counters(request: RunRequest, old: Baseline | None, path: Path, update: boo
                 f"or name these counters too."
             )
         return request.counters
-    absent = [name for name in request.counters if name in COUNTERS and name not in old.counters]
+    absent = [name for name in request.counters if name in known_counters() and name not in old.counters]
     if absent:
         raise UsageError(
             f"{path} holds no ledger of {', '.join(absent)}; it holds {', '.join(old.counters) or 'none at all'}. "
             f"Leave it out, or add it with --update."
         )
-    known = tuple(name for name in old.counters if name in COUNTERS)
+    known = tuple(name for name in old.counters if name in known_counters())
     if not known:
         raise UsageError(f"{path} holds no counter that this reconcile knows. Take a new baseline with --update.")
     return request.counters or known

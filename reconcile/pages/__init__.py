@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..adapters import COUNTERS
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
-from ..core.registry import title
+from ..core.registry import known_counters, title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -50,7 +49,7 @@ class Page:
 @cache
 def names() -> dict[str, str]:
     """The name of every page and its kind. A family of counters (``tf.profiler``) has its own page."""
-    counters = [name for c in COUNTERS.values() for name in dict.fromkeys((c.family, c.name))]
+    counters = [name for c in known_counters().values() for name in dict.fromkeys((c.family, c.name))]
     by_kind = {"causes": [c.value for c in Cause], "conventions": list(BUILT_IN), "counters": counters}
     return {name: kind for kind, page_names in by_kind.items() for name in page_names}
 
@@ -78,10 +77,10 @@ def _convention(name: str) -> tuple[str, str]:
 
 
 def _counter(name: str) -> tuple[str, str]:
-    if name not in COUNTERS:
-        family = [c.name for c in COUNTERS.values() if c.family == name]
+    if name not in known_counters():
+        family = [c.name for c in known_counters().values() if c.family == name]
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
-    counter = COUNTERS[name]
+    counter = known_counters()[name]
     asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
     if counter.recipe:
         asked = "Runs only if you name it, and no other counter, with --counter."
@@ -93,7 +92,7 @@ def _counter(name: str) -> tuple[str, str]:
 
 def _rules(name: str) -> tuple[Rule, ...]:
     """The rules of a counter's family. Operations with the same formula share one rule."""
-    module = next(c.module for c in COUNTERS.values() if c.family == name)
+    module = next(c.module for c in known_counters().values() if c.family == name)
     book = importlib.import_module(f"{module}.rules").BOOK
     ops_by_rule: dict[tuple[str, str, str], list[str]] = {}
     for rule in book.rules():

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.cli import COMMANDS, cli
 from reconcile.core.conventions import BUILT_IN
+from reconcile.core.registry import known_counters
 from reconcile.launch.environments import load
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.pages import names
@@ -74,9 +74,9 @@ def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None
     values = dict(pairwise(words))
     wanted = {
         "--model": lambda v: v in zoo_names() or v.startswith("./") or v.isupper() or v == "NAME|FILE.py",
-        "--counter": lambda v: v in COUNTERS,
-        "--from": lambda v: v in COUNTERS or v.startswith("trace@"),
-        "--to": lambda v: v in COUNTERS or v.startswith("trace@"),
+        "--counter": lambda v: v in known_counters(),
+        "--from": lambda v: v in known_counters() or v.startswith("trace@"),
+        "--to": lambda v: v in known_counters() or v.startswith("trace@"),
         "--convention": lambda v: v in BUILT_IN,
         "--environment": lambda v: v in load(None) or v.isupper(),
         "explain": lambda v: v in names() or v.isupper(),
@@ -88,7 +88,7 @@ def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None
 def test_no_document_names_a_counter_that_is_gone() -> None:
     for document, text in TEXTS.items():
         found = set(re.findall(r"tf\.profiler@\w+", text))
-        assert found - set(COUNTERS) == set(), document
+        assert found - set(known_counters()) == set(), document
 
 
 def links() -> list[tuple[str, str]]:
