@@ -58,7 +58,7 @@ def late(*_: object) -> None:
 
 
 def in_child(task: Callable[[str], str], argument: str) -> tuple[str, str]:
-    """The task's answer, or why there is none, from a child of this process, which ends with everything that the library keeps."""
+    """The answer of a task, or why there is none. It runs in a child, which ends with everything that the library keeps."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
