@@ -54,6 +54,7 @@ LEGACY := \
 	adapters/pytorch/memory.py \
 	adapters/counters/__init__.py \
 	adapters/counters/limits.py \
+	adapters/counters/module_calls.py \
 	adapters/counters/tf_profiler/__init__.py \
 	adapters/counters/tf_profiler/capture.py \
 	adapters/counters/thop/__init__.py \

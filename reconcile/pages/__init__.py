@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
+from ..core.counter import Counter
 from ..core.registry import known_counters, title
 
 HERE = Path(__file__).parent
@@ -57,9 +58,25 @@ def names() -> dict[str, str]:
 def page(name: str) -> Page:
     """The page of this name. Raises KeyError."""
     kind = names()[name]
-    text = (HERE / kind / f"{name}.md").read_text(encoding="utf-8").strip() + "\n"
+    text = _written(kind, name).strip() + "\n"
     meaning, facts = {"causes": _cause, "conventions": _convention, "counters": _counter}[kind](name)
     return Page(kind, name, meaning, facts, text, _rules(name) if kind == "counters" and "@" not in name else ())
+
+
+def _written(kind: str, name: str) -> str:
+    """The written part of a page. That of another package's counter is ``NAME.md`` beside the module that declares it, if any."""
+    outside = _family(name)[0] if kind == "counters" else None
+    if outside is None or not outside.folder:
+        return (HERE / kind / f"{name}.md").read_text(encoding="utf-8")
+    file = importlib.import_module(outside.module).__file__
+    path = Path(file or "").parent / f"{name}.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _family(name: str) -> list[Counter]:
+    """The counter of this name, otherwise those of this family."""
+    counters = known_counters()
+    return [counters[name]] if name in counters else [c for c in counters.values() if c.family == name]
 
 
 def _cause(name: str) -> tuple[str, str]:
@@ -78,7 +95,7 @@ def _convention(name: str) -> tuple[str, str]:
 
 def _counter(name: str) -> tuple[str, str]:
     if name not in known_counters():
-        family = [c.name for c in known_counters().values() if c.family == name]
+        family = [c.name for c in _family(name)]
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
     counter = known_counters()[name]
     asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
@@ -101,8 +118,8 @@ def _rules(name: str) -> tuple[Rule, ...]:
 
 
 def pages() -> Iterator[Page]:
-    """All pages, by kind."""
-    return (page(name) for name in names())
+    """All pages of what this package has, by kind."""
+    return (page(name) for name, kind in names().items() if kind != "counters" or not _family(name)[0].folder)
 
 
 def short(op: str) -> str:
