@@ -77,7 +77,7 @@ def _wrong(counter: Counter, known: Iterable[str]) -> str:
     """Why a counter of another package cannot be registered; '' if it can."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*(@[A-Za-z0-9_.:-]+)?", counter.name):
         return f"{counter.name!r} cannot name a counter; use letters, digits and _.:-, and one @ between a family and its member"
-    if counter.name in known or counter.family == "trace":
+    if counter.name in known or counter.family in ("trace", "all"):
         return f"a counter named {counter.name} is already registered"
     if counter.framework not in frameworks():
         return f"{counter.name} counts models of {counter.framework!r}, which is not a framework that is registered"
