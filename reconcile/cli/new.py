@@ -23,12 +23,12 @@ COUNTER = {
 @click.argument("file", type=PATH, metavar="NAME")
 @click.option("--counter", is_flag=True, help="Write the package of a counter instead.")
 def new(file: Path, counter: bool) -> None:
-    """Write a pair file that runs, to start from; with --counter, the package of a counter that runs.
+    """Write a pair file, or a counter, that runs, to start from.
 
     NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
 
-    With --counter, NAME becomes a folder: install it with `pip install -e NAME`, run the counter with
+    With --counter, NAME becomes a folder with a counter's package: install it with `pip install -e NAME`, run the counter with
     `reconcile run --model gru_demo --counter NAME`, and test it with `reconcile conform NAME`.
     """
     if counter:
