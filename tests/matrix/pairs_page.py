@@ -113,9 +113,11 @@ def page(rows: Sequence[Row], counters: Sequence[str], title: str, versions: Map
     lines = [
         "# Pairs of transformers",
         "",
-        "Written by `make pairs`: each class that transformers has in TensorFlow and in PyTorch, both made from one small",
+        "Written by `make pairs`: classes that transformers has in TensorFlow and in PyTorch, both made from one small",
         "configuration ([transformers_models.py](../tests/matrix/transformers_models.py)), with untrained weights. The layers",
-        f"are aligned without a mapping file. Environment: {title}, made by uv from",
+        "are aligned without a mapping file.",
+        "",
+        f"Environment: {title}, made by uv from",
         "[huggingface.toml](../tests/matrix/huggingface.toml); "
         + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
         + ".",
@@ -123,9 +125,9 @@ def page(rows: Sequence[Row], counters: Sequence[str], title: str, versions: Map
         summary(rows),
         "",
         "All numbers are FLOPs of one call under `matmul`. The columns of the frameworks are the work that ran, those of the",
-        "counters their totals, a multiply-add as two. The residual is that of every statement: from each counter to the work",
-        "that ran, between the counters, and between the frameworks. The last column has the layers with products, and in how",
-        "many of them both frameworks do the same work.",
+        "counters their totals, with a multiply-add as two. A residual of 0 means that named causes explain each difference to",
+        "the last unit: from each counter to the work that ran, between the counters, and between the frameworks. The last",
+        "column says in how many of the layers with products both frameworks do the same work.",
         "",
         "| " + " | ".join(columns) + " |",
         "|:--|--:|--:|:--|" + "--:|" * (len(counters) + 2),

@@ -10,8 +10,9 @@ import pytest
 from reconcile.core.causes import Cause
 from reconcile.core.text import number
 from tests.matrix.pairs_page import NAMED, Row, finding, page, residual, summary
-from tests.matrix.transformers_models import TWINS
-from tests.matrix.transformers_pairs import COUNTERS, PAGE
+from tests.matrix.test_huggingface import S, bert, distilbert, encoder, gpt2, t5, vit
+from tests.matrix.transformers_models import ENCODER, GPT, TWINS, VISION
+from tests.matrix.transformers_pairs import COUNTERS, PAGE, environment
 
 TOTAL = 4_321
 EQUAL = Row("Same", {"tf": TOTAL, "torch": TOTAL}, dict.fromkeys(COUNTERS, TOTAL), (0, 0, 0), layers=7)
@@ -71,13 +72,47 @@ def test_the_page_has_every_cell() -> None:
     assert "tensorflow 3.0, torch 2.0." in text
 
 
+STALE = "reports/pairs.md is stale: run `make pairs` and commit what changed"
+
+
+def committed() -> list[list[str]]:
+    """The cells of the committed page, a list per pair."""
+    lines = [line for line in PAGE.read_text().splitlines() if re.match(r"\| \w+(Model|For\w+) \|", line)]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
 def test_the_committed_page_has_the_pairs_of_today() -> None:
-    stale = "reports/pairs.md is stale: run `make pairs` and commit what changed"
-    text = PAGE.read_text()
-    cells = [line.split(" | ") for line in text.splitlines() if re.match(r"\| \w+(Model|For\w+) \|", line)]
-    rows = [[cell.strip("| ") for cell in row] for row in cells]
-    assert [row[0] for row in rows] == list(TWINS), stale
+    rows = committed()
+    assert [row[0] for row in rows] == list(TWINS), STALE
     assert [row[0] for row in rows if row[3] == "equal" and row[1] != row[2]] == []
     assert [row[0] for row in rows if (row[6] == "0") != (row[3] == "equal" or row[3].startswith("differs"))] == []
     equal = len([row for row in rows if row[3] == "equal"])
-    assert f"{len(TWINS)} pairs: {equal} with equal work in every layer" in text, stale
+    assert f"{len(TWINS)} pairs: {equal} with equal work in every layer" in PAGE.read_text(), STALE
+
+
+def test_the_committed_page_says_what_the_page_says_today() -> None:
+    """All but the sum and the versions that ran."""
+    today = page((), COUNTERS, environment().title, {}).splitlines()
+    ran = [line for line in today if line == summary(()) or line.startswith("[huggingface.toml]")]
+    assert [line for line in today if line not in (*ran, *PAGE.read_text().splitlines())] == [], STALE
+
+
+WIDTH, VOCABULARY, LABELS = ENCODER["hidden_size"], ENCODER["vocab_size"], 2
+DISTILBERT, T5 = TWINS["DistilBertForQuestionAnswering"].settings, TWINS["T5Model"].settings
+CLOSED_FORMS = {
+    **dict.fromkeys(("BertModel", "RobertaModel", "MPNetModel"), bert(ENCODER)),
+    "BertForMaskedLM": encoder(ENCODER, S) + S * WIDTH * (WIDTH + VOCABULARY),
+    "CamembertForTokenClassification": encoder(ENCODER, S) + S * WIDTH * LABELS,
+    "XLMRobertaForSequenceClassification": encoder(ENCODER, S) + WIDTH * (WIDTH + LABELS),
+    "DistilBertForQuestionAnswering": distilbert(DISTILBERT) + S * DISTILBERT["dim"] * LABELS,
+    "GPT2Model": gpt2(GPT),
+    "T5Model": t5({**T5, "vocab_size": 0}),  # without the head
+    "ViTModel": vit(VISION),
+}
+"""Multiply-adds of pairs whose products are known from their configuration."""
+
+
+def test_the_committed_work_is_the_closed_form_in_both_frameworks() -> None:
+    work = {row[0]: row[1:3] for row in committed()}
+    expected = {pair: [number(2 * macs)] * 2 for pair, macs in CLOSED_FORMS.items()}
+    assert {pair: work[pair] for pair in expected} == expected, STALE
