@@ -1,6 +1,7 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
 import sys
+import threading
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
@@ -73,6 +74,7 @@ class ModulePath(object):
         self._stacks = {}  # type: Dict[int, List[str]]  # by thread
         self._followed = set()  # type: Set[int]
         self._handles = []  # type: List[Any]
+        self.threads = set()  # type: Set[int]  # whose ops are recorded, by the system's number
         self.unseen = []  # type: List[str]  # modules that were called on threads of which nobody knew
 
     @property
@@ -102,6 +104,7 @@ class ModulePath(object):
         # type: (str) -> None
         self._stacks[get_ident()] = [layer]
         self._followed.add(get_ident())
+        self.threads.add(getattr(threading, "get_native_id", get_ident)())
 
     def __enter__(self):
         # type: () -> ModulePath
