@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
 from ..core.records import Ledger
+from ..core.registry import known_counters
 from ..core.results import Claim
 from ..drift import baselines
 from ..engine.reconcile import Missing
@@ -163,7 +163,7 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
     ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
     return [
         name
-        for name, counter in COUNTERS.items()
+        for name, counter in known_counters().items()
         if not counter.default
         and name not in ran
         and counter.framework in {r.framework for r in collected.ledgers} - absent
