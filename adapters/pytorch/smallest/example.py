@@ -171,6 +171,7 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "decoder_input_ids": lambda c: [tokens(c, TARGET)],
     "pixel_values": _images,
     "images": _images,
+    "task_inputs": lambda c: [tokens(c, number(c, "task_seq_len", default=TEXT))],
     "pixel_values_videos": _videos,
     "input_features": _spectra,
     "audio_features": _spectra,
@@ -250,10 +251,13 @@ def _wanted(error: str, rows: int) -> Iterator[Any]:
         yield rand(1, int(channels), TEXT)
 
 
-def _sets(main: str, parameters: Mapping[str, Any], required: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _sets(
+    main: str | Sequence[str], parameters: Mapping[str, Any], required: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
     texts = [("input_ids", other) for other in ("input_features", "input_values", "pixel_values")]
     seen = set()
-    for names in (*texts, (main,), ("input_ids",), tuple(required), *((name,) for name in MAINS)):
+    mains = (main,) if isinstance(main, str) else tuple(main)
+    for names in (*texts, mains, ("input_ids",), tuple(required), *((name,) for name in MAINS)):
         whole = tuple(dict.fromkeys([*names, *(name for name in required if name in CANDIDATES)]))
         if whole and whole not in seen and all(name in parameters and name in CANDIDATES for name in whole):
             seen.add(whole)

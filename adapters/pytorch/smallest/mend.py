@@ -38,7 +38,7 @@ BASE = re.compile(r"theta$|_base$")
 RATE = re.compile(r"dropout|_rate$|_prob$")
 EPSILON = re.compile(r"eps(ilon)?$")
 CLIP = re.compile(r"^clip_")
-SHARE = re.compile(r"ratio|stride|factor")
+SHARE = re.compile(r"(ratio|stride|factor)$")
 SIZE = re.compile(r"_dim$|_size$|budget|width$")
 ROPE, SECTION = "rope_parameters", "mrope_section"
 """The sections of a head that positions in time, height and width turn."""

@@ -96,7 +96,7 @@ class Smallest:
                     return rung, mends, inputs
                 of_rung, tries = of_try, tries + 1
                 mends = self._mended(of_try, rung, named, mends)
-            errors += of_rung[:1]
+            errors += [error.with_traceback(None) for error in of_rung[:1]]  # which would hold its models
         raise _telling(errors)
 
     def _fitting(

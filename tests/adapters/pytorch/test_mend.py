@@ -151,6 +151,17 @@ def test_an_input_that_the_models_code_asks_for() -> None:
     assert set(named) == {"input_ids", "qformer_input_ids"}
 
 
+def test_a_model_may_have_several_main_inputs() -> None:
+    class Two(Net):
+        main_input_name = ["pixel_values", "task_inputs"]  # type: ignore[assignment]  # noqa: RUF012
+
+        def forward(self, pixel_values: Any = None, task_inputs: Any = None) -> Any:
+            return super().forward(task_inputs) + pixel_values.sum()
+
+    _, _, named = transformers.maker(Two)()
+    assert set(named) == {"pixel_values", "task_inputs"}
+
+
 def test_patches_as_wide_as_the_models_code_wants_them() -> None:
     class Patches(Net):
         def __init__(self, config: Any) -> None:
