@@ -175,6 +175,8 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "pixel_values_videos": _videos,
     "input_features": _spectra,
     "audio_features": _spectra,
+    "audio_mel": _spectra,
+    "audio_mel_mask": lambda _c: [torch.zeros(1, SPECTRUM, dtype=torch.bool)],
     "spectrogram": _spectra,
     "input_spectrogram": _spectra,
     "input_values": _sounds,
@@ -269,9 +271,7 @@ def _illustrated(model: Any, parameters: Mapping[str, Any]) -> Iterator[dict[str
     """A text with an image in it, which takes as many tokens as the model's own code makes of the image."""
     configuration = model.config
     token = read(configuration, "image_token_id", "image_token_index", "media_placeholder_token_id")
-    features = getattr(model, "get_image_features", None) or getattr(
-        getattr(model, "model", None), "get_image_features", None
-    )
+    features = next(filter(None, (getattr(module, "get_image_features", None) for module in model.modules())), None)
     if features is None and token is None:
         return
     images = [{"pixel_values": value} for value in _images(configuration)]

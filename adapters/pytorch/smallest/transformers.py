@@ -15,6 +15,8 @@ from .shrink import KEPT, RUNGS, Rung, Shared, is_configuration, shrunk, values_
 
 LARGEST = 300_000_000
 """Parameters of a model that is built: one that cannot be made smaller is not tried."""
+LONGEST = 200
+"""Characters of an error of the model's own code that are said."""
 ORDER = (
     "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", "MASKED_LM",
     "IMAGE_CLASSIFICATION", "OBJECT_DETECTION", "UNIVERSAL_SEGMENTATION", "SEMANTIC_SEGMENTATION", "INSTANCE_SEGMENTATION",
@@ -180,7 +182,10 @@ def _quiet() -> Iterator[None]:
 def _telling(errors: list[Exception]) -> Exception:
     """Of the first errors of all configurations the last: the configuration that was changed least, with the fullest inputs."""
     own = [error for error in errors if not isinstance(error, Unfit)]
-    return (own or errors or [Unfit("it takes no inputs that could be made from its configuration")])[-1]
+    if not own:
+        return (errors or [Unfit("it takes no inputs that could be made from its configuration")])[-1]
+    why = f"{type(own[-1]).__name__}: {' '.join(str(own[-1]).split())[:LONGEST].rstrip('.')}"
+    return Unfit(f"give a function that returns the model with inputs; none that were made fit it ({why})")
 
 
 def _note(configuration: Any) -> str:

@@ -151,9 +151,18 @@ def test_an_image_takes_as_many_tokens_as_the_model_makes_of_it() -> None:
 
         def forward(self, input_ids: Any = None, pixel_values: Any = None) -> None: ...
 
-    first = next(example.examples(Seeing()))
-    assert tuple(first["pixel_values"].shape) == (1, 3, 32, 32)
-    assert int((first["input_ids"] == 99).sum()) == 32 * 32 // 128
+    class Around(torch.nn.Module):
+        config = Seeing.config
+        forward = Seeing.forward
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Sequential(Seeing())
+
+    for model in (Seeing(), Around()):
+        first = next(example.examples(model))
+        assert tuple(first["pixel_values"].shape) == (1, 3, 32, 32)
+        assert int((first["input_ids"] == 99).sum()) == 32 * 32 // 128
 
 
 def test_the_first_configuration_that_the_code_takes() -> None:
@@ -191,7 +200,7 @@ def test_where_nothing_fits_the_models_own_error_is_said() -> None:
         def forward(self, input_ids: Any = None) -> Any:
             raise ImportError("requires a library")
 
-    with pytest.raises(ValueError, match="set the default language first"):
+    with pytest.raises(transformers.Unfit, match=r"give a function .* set the default language first"):
         transformers.maker(Never)()
     with pytest.raises(ImportError, match="requires a library"):
         transformers.maker(Missing)()
