@@ -53,7 +53,8 @@ class Candidate:
     """One reading: ``value`` is its number, ``what`` a sentence on it, ``how`` the arithmetic ('' if there is none to show),
     ``note`` a caution for the reader, ``where`` the environments that give it. ``unit`` is MAC or FLOP, '' if the number
     counts no operations. ``counter`` is the counter that it is a reading of, '' for the work that ran. An ``exact``
-    candidate is so close to another one that no rounded figure can mean it."""
+    candidate is so close to another one that no rounded figure can mean it. ``printed``: the counter printed this very number
+    as its total."""
 
     value: int
     rank: int
@@ -64,6 +65,7 @@ class Candidate:
     where: tuple[str, ...] = ()
     exact: bool = False
     counter: str = ""
+    printed: bool = False
 
     @property
     def plain(self) -> bool:
@@ -120,7 +122,7 @@ def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator
     unit = " (it counts MACs)" if ledger.unit == MAC else ""
     note = _left_out(ledger, source.align, layers)
     split = _split(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
-    yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note)
+    yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note, printed=True)
     if not total:
         return
     for candidate in (*_scaled(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):

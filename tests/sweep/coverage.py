@@ -8,6 +8,7 @@ each, as the imports take longer than a small model.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import multiprocessing
@@ -99,6 +100,7 @@ def here(text: str) -> str:
             )
     finally:
         signal.alarm(0)
+        gc.collect()  # models refer to themselves
     answer["cost"] = {"wall_s": round(time.monotonic() - began, 1)}
     return json.dumps(answer)
 

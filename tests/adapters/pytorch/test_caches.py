@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import caches  # noqa: E402
-from reconcile.adapters.pytorch.model import run  # noqa: E402
 from reconcile.adapters.pytorch.trace import trace  # noqa: E402
 from tests.own.test_torch_models import model_of  # noqa: E402
 
@@ -39,10 +38,10 @@ WAYS = {"unbounded": functools.lru_cache(maxsize=None), "bounded": functools.lru
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_call_in_memory_follows_a_trace_on_meta(way: str) -> None:
+def test_a_model_in_memory_follows_a_trace_on_meta(way: str) -> None:
     model = model_of(of_cached_table(WAYS[way]), (3, 6))
     assert trace(model).device == "meta"
-    assert run(model).device.type == "cpu"
+    assert model.build("cpu").table.device.type == "cpu"
 
 
 def test_a_factory_that_cannot_run_on_meta_runs_in_memory() -> None:
