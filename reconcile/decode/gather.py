@@ -176,7 +176,7 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
 def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
     """A note on the recipes, which build a pair, if the model is the user's own and may have been counted by one."""
     ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
-    recipes = [n for n, c in COUNTERS.items() if c.recipe and c.framework in request.factories and n not in ran]
+    recipes = [n for n, c in known_counters().items() if c.recipe and c.framework in request.factories and n not in ran]
     each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."
     return [each] if recipes else []
 
