@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
+from .elsewhere import THREAD, noticed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, registered_flops, stored, tensor_record, tensors_in
@@ -122,6 +123,7 @@ class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
     supports_higher_order_operators = True
+    unfollowed = ELSEWHERE
 
     def __init__(self, path):
         # type: (ModulePath) -> None
@@ -131,6 +133,7 @@ class Recorder(TorchDispatchMode):
         self.paused = False
         self.lock = Lock()
         self.crossings = Crossings()
+        self.elsewhere = []  # type: List[Problem]
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
@@ -304,7 +307,8 @@ def finished(recorder, device, notes):
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
+    problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
+    problems += recorder.elsewhere
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     notes += tuple(depends_on(ops))
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
@@ -315,11 +319,23 @@ def depends_on(ops):
     """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
     if any(STORED in op.attrs for op in ops):
         yield SPARSE
+    masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []
+    sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
+    if sized:
+        yield BY_VALUES % ", ".join(sized)
     for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
         yield OF_LIBRARY % (name, name)
 
 
+def _is_masked(op):
+    # type: (Op) -> bool
+    """Whether it picks the elements at which a mask is true: as many as there are."""
+    return op.op == "aten.index" and any(tensor.dtype == "bool" for tensor in op.inputs[1:])
+
+
 SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
+BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
 OF_LIBRARY = (
     "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
     "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"
@@ -350,6 +366,7 @@ def _record(model, device):
     path = ModulePath(module)
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
-    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
+    elsewhere = noticed(path, recorder.elsewhere)
+    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
         module(*inputs)
     return recorder

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
 from ..core.records import Ledger, Trace
+from ..core.registry import known_counters
 from ..core.results import Claim
 from ..drift import baselines
 from ..engine.reconcile import Missing
@@ -176,7 +176,7 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
     ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
     return [
         name
-        for name, counter in COUNTERS.items()
+        for name, counter in known_counters().items()
         if not counter.default
         and name not in ran
         and counter.framework in {r.framework for r in collected.ledgers} - absent
@@ -187,7 +187,7 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
 def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
     """A note on the recipes, which build a pair, if the model is the user's own and may have been counted by one."""
     ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
-    recipes = [n for n, c in COUNTERS.items() if c.recipe and c.framework in request.factories and n not in ran]
+    recipes = [n for n, c in known_counters().items() if c.recipe and c.framework in request.factories and n not in ran]
     each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."
     return [each] if recipes else []
 
@@ -201,7 +201,7 @@ def _built(
         collected = take(request, progress)
     except UsageError as error:
         (counter,) = request.counters
-        failed.append(Missing(counter, COUNTERS[counter].framework, State.FAILED, str(error)))
+        failed.append(Missing(counter, known_counters()[counter].framework, State.FAILED, str(error)))
         return []
     if any(isinstance(record, Ledger) for record in collected.ledgers):
         return [Source(name, collected)]

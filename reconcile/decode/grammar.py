@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..adapters import COUNTERS
 from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
 from ..core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
+from ..core.registry import known_counters
 from ..core.text import number
 from ..engine.settle import Collected
 from .trace_readings import DERIVED, LAYER, PART, REPORTED, WORK, listed, of_trace, product_layers, same
@@ -164,7 +164,7 @@ def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator
 
 def _built_again(ledger: Ledger) -> Iterator[Candidate]:
     """A published way to get "backward": build the model again, with gradients, in the same default graph, and subtract."""
-    if ledger.counter not in COUNTERS or COUNTERS[ledger.counter].recipe not in GROWING:
+    if ledger.counter not in known_counters() or known_counters()[ledger.counter].recipe not in GROWING:
         return
     total = ledger.total
     how = f"2 × {number(total)} + 1 = {number(2 * total + 1)}"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import known_counters
 from reconcile.decode.figure import figure
 from reconcile.decode.gather import gather
 from reconcile.decode.grammar import Source, candidates
@@ -105,7 +105,7 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
 
 
-RECIPES = tuple(name for name, counter in COUNTERS.items() if counter.recipe)
+RECIPES = tuple(name for name, counter in known_counters().items() if counter.recipe)
 
 
 class Stub:
