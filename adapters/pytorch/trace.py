@@ -319,11 +319,23 @@ def depends_on(ops):
     """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
     if any(STORED in op.attrs for op in ops):
         yield SPARSE
+    masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []
+    sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
+    if sized:
+        yield BY_VALUES % ", ".join(sized)
     for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
         yield OF_LIBRARY % (name, name)
 
 
+def _is_masked(op):
+    # type: (Op) -> bool
+    """Whether it picks the elements at which a mask is true: as many as there are."""
+    return op.op == "aten.index" and any(tensor.dtype == "bool" for tensor in op.inputs[1:])
+
+
 SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
+BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
 OF_LIBRARY = (
     "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
     "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"

@@ -63,6 +63,7 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim",
         padding=(0, gap - 1, 0, 0),
     )  # fmt: skip
+    widths = []
     for column, floor, size in zip(columns, least, wanted, strict=True):
         given = min(size, floor + room)
         room -= given - floor
@@ -74,9 +75,30 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
             overflow="fold",
             width=given,
         )
+        widths.append(given if column.align == "left" else 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(_folded(cell, width) for cell, width in zip(row, widths, strict=True)))
     return table
+
+
+def _folded(cell: Cell, width: int) -> Cell:
+    """A cell with lines no wider than that: a name that is too long is broken after a dot, if there is one to break it at."""
+    if isinstance(cell, Padding) and isinstance(cell.renderable, Text):
+        return Padding.indent(_broken(cell.renderable, width - cell.left), cell.left) if width else cell
+    return _broken(cell, width) if isinstance(cell, Text) and width else cell
+
+
+def _broken(text: Text, width: int) -> Text:
+    name = text.plain.split(" ", 1)[0]
+    if not name.isascii() or len(name) <= width:
+        return text
+    breaks: list[int] = []
+    start = 0
+    while len(name) - start > width:
+        dot = name.rfind(".", start + width // 2, start + width)
+        start = dot + 1 if dot >= 0 else start + width
+        breaks.append(start)
+    return Text("\n").join(text.divide(breaks))
 
 
 def stacked(lines: Iterable[Line], width: int, title: str = "") -> Group:

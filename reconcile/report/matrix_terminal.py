@@ -27,7 +27,7 @@ def show(
 ) -> None:
     """Print a matrix. ``quiet`` keeps the summary and the problems; ``verbose`` adds each counter's statement."""
     layers = matrix.layers(result)
-    limit = len(layers) + LAYERS if verbose else LAYERS
+    limit = None if verbose else LAYERS
     widen(console)
 
     def put(text: RenderableType = "", style: str = "") -> None:

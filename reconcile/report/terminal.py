@@ -33,7 +33,7 @@ def show(
     layers = [row.layer for row in result.layers]
     widen(console)
     width = console.width
-    limit = len(layers) + LAYERS if verbose else LAYERS
+    limit = None if verbose else LAYERS
     if not quiet:
         _print(console, _headline(result, chosen), Text(), totals(result, width), Text())
         if chosen is not None:

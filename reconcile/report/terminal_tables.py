@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -17,12 +18,13 @@ from ..engine.breakdown import RESIDUAL, blocks, to_the_work
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.phases import phases as by_phase
 from ..verdict.verdict import counters_of
-from . import view
+from . import alike, view
 from .columns import GAP, Cell, Column, Line, counter_lines, laid_out, stacked
 
+T = TypeVar("T")
 LABEL = 44
 NARROW, WIDE = 72, 100
-LAYERS = 40  # shown without --verbose; the files hold all of them
+LAYERS = 40  # lines shown without --verbose; the files hold every layer
 STYLE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
@@ -98,12 +100,23 @@ def _totals(result: RunResult) -> Iterator[tuple[str, str, str, str, str, Text]]
         )
 
 
+def more(rest: Sequence[object]) -> Text:
+    """What stands for the lines that are not shown."""
+    return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
+
+
+def cut(lines: Sequence[T], limit: int | None) -> tuple[Sequence[T], Sequence[T]]:
+    """The lines that are shown and the rest."""
+    return (lines, ()) if limit is None else (lines[:limit], lines[limit:])
+
+
 def statement_table(
-    statement: Statement, layers: Sequence[str] = (), limit: int = LAYERS, width: int = 80
+    statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80
 ) -> RenderableType:
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
 
-    Beyond ``limit`` layers, the rest of a cause is one line, so the sum stays right.
+    Layers that are alike share a line, and beyond ``limit`` lines the rest of a cause is one, so the sum stays right. With
+    None every layer has its own.
     """
     if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
@@ -126,17 +139,17 @@ def statement_table(
     )
 
 
-def _statement_lines(statement: Statement, layers: Sequence[str], limit: int) -> Iterator[StatementLine]:
+def _statement_lines(statement: Statement, layers: Sequence[str], limit: int | None) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
         yield StatementLine(Text(block.cause, style=style), Text(signed(block.amount), style=style))
-        for part in block.parts[:limit]:
+        parts, rest = cut(block.parts if limit is None else alike.parts(block.parts), limit)
+        for part in parts:
             where = Text(clean(part.layer) or "(no layer)")
             where.append(": " + part.reason if part.reason else "  " + clean(", ".join(part.ops)), style="dim")
             yield StatementLine(where, Text(signed(part.amount), style="dim"), part=True)
-        if rest := block.parts[limit:]:
-            where = Text(f"{number(len(rest))} more layers, see the files or --verbose", style="dim")
-            yield StatementLine(where, Text(signed(block.rest(limit)), style="dim"), part=True)
+        if rest:
+            yield StatementLine(more(rest), Text(signed(sum(part.amount for part in rest)), style="dim"), part=True)
     if not statement.residuals:
         yield StatementLine(Text(RESIDUAL), Text(signed(statement.residual or 0)))
 
@@ -156,7 +169,7 @@ def _statement_stacked(line: StatementLine) -> Line:
 SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
 
 
-def phase_view(table: PhaseTable, limit: int = LAYERS, width: int = 80) -> RenderableType:
+def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
     """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
     phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
     titles = [*(SHORT.get(phase, phase) for phase in phases), "ratio"]
@@ -165,10 +178,10 @@ def phase_view(table: PhaseTable, limit: int = LAYERS, width: int = 80) -> Rende
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    rows = [cells(Text(clean(row.layer) or "(no layer)"), row) for row in table.rows[:limit]]
-    if len(table.rows) > limit:
-        rest = f"{number(len(table.rows) - limit)} more layers, see the files or --verbose"
-        rows.append([Text(rest, style="dim"), *(Text() for _ in titles)])
+    shown_rows, rest = cut(table.rows, limit)
+    rows = [cells(Text(clean(row.layer) or "(no layer)"), row) for row in shown_rows]
+    if rest:
+        rows.append([more(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
     shown = laid_out([Column("layer", "left"), *map(Column, titles)], rows, width)
     if shown is not None:
@@ -180,17 +193,21 @@ def phase_view(table: PhaseTable, limit: int = LAYERS, width: int = 80) -> Rende
     return stacked(lines, width)
 
 
-def layer_table(result: RunResult, limit: int = LAYERS, width: int = 80) -> RenderableType:
-    """Per layer the work that ran, and per counter its value and the causes that separate it from that work."""
+def layer_table(result: RunResult, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
+    """Per layer the work that ran, and per counter its value and the causes that separate it from that work; layers that are
+    alike share a row, unless ``limit`` is None."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
     lines: list[LayerLine] = []
-    for row in result.layers[:limit]:
-        known = {f: work for f, work in row.work.items() if (f, row.layer) not in holes}
-        lines += _layer(replace(row, work=known), homes)
-    if len(result.layers) > limit:
-        rest = f"{number(len(result.layers) - limit)} more layers, see the files or --verbose"
-        lines.append(LayerLine(Text(rest, style="dim")))
+    every = [
+        replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
+        for row in result.layers
+    ]
+    rows, rest = cut(every if limit is None else alike.rows(every), limit)
+    for row in rows:
+        lines += _layer(row, homes)
+    if rest:
+        lines.append(LayerLine(more(rest)))
     columns = (
         Column("layer, counter", "left", max((len(counter) + 2 for counter in homes), default=0)),
         Column("FLOP"),

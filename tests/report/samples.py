@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from reconcile.core.causes import Cause, State
@@ -265,10 +266,15 @@ def renamed(result: RunResult, old: str, new: str) -> RunResult:
     )
 
 
-def grown(layers: int) -> RunResult:
+def letters(number: int) -> str:
+    """A name of a layer without a number in it."""
+    return "block_" + "".join("abcdefghij"[int(digit)] for digit in str(number))
+
+
+def grown(layers: int, name: Callable[[int], str] = "block{}".format) -> RunResult:
     """One counter that misses the bias in each of many layers."""
     result = clean()
-    names = [f"block{i}" for i in range(layers)]
+    names = [name(i) for i in range(layers)]
     lines = [line(Cause.OUTSIDE_CONVENTION, name, FROZEN, -BIAS, "BiasAdd") for name in names]
     start, end = layers * (MM_DENSE + BIAS), layers * MM_DENSE
     rows = tuple(

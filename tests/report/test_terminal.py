@@ -193,13 +193,39 @@ def test_verbose_adds_every_counters_own_statement() -> None:
 
 
 def test_a_long_model_is_cut_short_without_losing_an_amount() -> None:
-    result = samples.grown(LAYERS + 3)
+    result = samples.grown(LAYERS + 3, samples.letters)
     text = shown(result)
-    assert re.search(rf"3 more layers, see the files or --verbose +-{3 * samples.BIAS}\b", text)
-    assert re.search(r"^3 more layers", text, re.M)
-    assert f"block{LAYERS}" not in text
-    assert "more layers" not in shown(result, verbose=True)
-    assert f"block{LAYERS + 2}" in shown(result, verbose=True)
+    assert re.search(rf"3 more lines, see the files or --verbose +-{3 * samples.BIAS}\b", text)
+    assert re.search(r"^3 more lines", text, re.M)
+    assert samples.letters(LAYERS) not in text
+    assert "more lines" not in shown(result, verbose=True)
+    assert samples.letters(LAYERS + 2) in shown(result, verbose=True)
+
+
+def test_layers_that_are_alike_share_a_line_with_the_sum_of_their_amounts() -> None:
+    """Those that are not stay; --verbose shows each."""
+    result = samples.grown(64)
+    text = shown(result)
+    assert re.search(rf"block\* \(64 layers\)  BiasAdd +-{64 * samples.BIAS}\b", text)
+    assert re.search(rf"^block\* \(64 layers\) +{64 * samples.MM_DENSE:,}\b", text, re.M)
+    assert "more lines" not in text
+    assert "block63" in shown(result, verbose=True)
+    assert "block*" not in shown(result, verbose=True)
+    odd = replace(result.layers[7], work={"tf": 0, "torch": 0})
+    text = shown(replace(result, layers=(*result.layers[:7], odd, *result.layers[8:])))
+    assert re.search(r"^block\* \(63 layers\)", text, re.M)
+    assert re.search(r"^block7 ", text, re.M)
+
+
+def test_a_name_that_is_too_long_is_broken_after_a_dot() -> None:
+    parts = [f"{word}_{word}" for word in ("encoder", "layers", "attention", "projection", "convolution", "output")]
+    result = samples.renamed(samples.full(), "loop", ".".join(parts))
+    text = shown(result, 60)
+    table = text[text.index("Layer by layer") :].partition("\n\n")[0]
+    broken = [line.split()[0] for line in table.splitlines() if "_" in line.split(" ")[0]]
+    assert "".join(broken) == ".".join(parts)
+    assert len(broken) > 1
+    assert [line for line in broken[:-1] if not line.endswith(".")] == []
 
 
 def test_files_are_named() -> None:

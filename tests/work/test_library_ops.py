@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
 
 from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
-from reconcile.adapters.pytorch.trace import OF_LIBRARY, SPARSE, depends_on  # noqa: E402
+from reconcile.adapters.pytorch.trace import BY_VALUES, OF_LIBRARY, SPARSE, depends_on  # noqa: E402
 from reconcile.core.records import REGISTERED, STORED  # noqa: E402
 from reconcile.core.work import COMPONENTS  # noqa: E402
 from reconcile.work import Work, known_part  # noqa: E402
@@ -63,6 +63,17 @@ def test_a_trace_says_what_its_work_rests_on_besides_shapes():
     taught = make("lib.op", [(2, 2)], [(2, 2)], **{REGISTERED: 8})
     assert list(depends_on((plain,))) == []
     assert list(depends_on((sparse, sparse, taught, plain, taught))) == [SPARSE, OF_LIBRARY % ("lib.op", "lib.op")]
+
+
+def test_a_trace_says_where_values_decide_how_large_tensors_are():
+    """A mask picks as many rows as it is true for; an index of integers picks as many as it has."""
+    x, mask = torch.ones(4, 3), torch.tensor([True, False, True, True])
+    masked = record(lambda: x[mask])
+    assert list(depends_on(masked)) == [BY_VALUES % "aten.index with a mask"]
+    assert list(depends_on(record(lambda: x[torch.tensor([0, 2])]))) == []
+    assert list(depends_on((*record(lambda: mask.nonzero()), *masked))) == [
+        BY_VALUES % "aten.nonzero, aten.index with a mask"
+    ]
 
 
 @pytest.mark.parametrize("count", [7, -2, 2.0, True, None, "many", ValueError("broken")])
