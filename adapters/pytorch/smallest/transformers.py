@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 
 from . import example
-from .shrink import KEPT, RUNGS, Rung, is_configuration, shrunk, values_of
+from .shrink import RUNGS, is_configuration, shrunk, values_of
 
 LARGEST = 300_000_000
 """Parameters of a model that is built: one that cannot be made smaller is not tried."""
@@ -55,7 +55,9 @@ class Smallest:
     replace what the rules would give them. ``notes`` says what the configuration is, once a model has been made.
     """
 
-    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, dict[str, Any]]]] = {}
+    RUNGS: ClassVar[tuple[Any, ...]] = (*RUNGS, None)
+    """How far the configuration is shrunk, the furthest first; None is the default configuration."""
+    fitting: ClassVar[dict[tuple[type, str], tuple[Any, dict[str, Any]]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -72,22 +74,34 @@ class Smallest:
         with _quiet():
             configuration = self._configuration(rung, named)
             torch.manual_seed(0)
-            model = self.model(configuration).eval()
-        self.notes = (_note(configuration),)
+            model = self.build(configuration).eval()
+        self.notes = (self.note(configuration),)
         torch.manual_seed(0)
-        return model, (), {name: value.clone() for name, value in inputs.items()}
+        return model, (), {name: value.clone() if hasattr(value, "clone") else value for name, value in inputs.items()}
 
-    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, dict[str, Any]]:
+    def build(self, configuration: Any) -> Any:
+        """A model of that configuration."""
+        return self.model(configuration)
+
+    def examples(self, model: Any) -> Iterator[dict[str, Any]]:
+        """Named arguments for one call, the most complete first."""
+        return itertools.islice(example.examples(model), example.MOST)
+
+    def note(self, configuration: Any) -> str:
+        """What the configuration is."""
+        return _note(configuration)
+
+    def _search(self, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The first rung, and the first inputs, that the model's own code takes. Raises its errors."""
         errors: list[Exception] = []
-        for rung in (*RUNGS, None):
+        for rung in self.RUNGS:
             of_rung: list[Exception] = []
             try:
                 with _quiet():
                     configuration = self._configuration(rung, named)
                     self._weigh(configuration, rung)
-                    model = self.model(configuration).eval()
-                for inputs in itertools.islice(example.examples(model), example.MOST):
+                    model = self.build(configuration).eval()
+                for inputs in self.examples(model):
                     if self._runs(model, inputs, of_rung):
                         return rung, inputs
             except ImportError:
@@ -97,20 +111,20 @@ class Smallest:
             errors += of_rung[:1]
         raise _telling(errors)
 
-    def _configuration(self, rung: Rung | None, named: dict[str, Any]) -> Any:
+    def _configuration(self, rung: Any, named: dict[str, Any]) -> Any:
         default = self.model.config_class()  # type: ignore[attr-defined]
         return type(default)(**{**(shrunk(default, rung) if rung else {}), **named})
 
-    def _weigh(self, configuration: Any, rung: Rung | None) -> None:
+    def _weigh(self, configuration: Any, rung: Any) -> None:
         """Raises Unfit for a model that is too large to be built."""
         size = None
         try:
             with torch.device("meta"):
-                size = sum(p.numel() for p in self.model(configuration).parameters())
+                size = sum(p.numel() for p in self.build(configuration).parameters())
         except ImportError:
             raise
         except Exception as error:  # some models compute while they are made
-            if rung is None or rung.widths == KEPT:
+            if rung in self.RUNGS[-2:]:
                 raise Unfit(f"its size cannot be told ({error})") from error
         if size is not None and size > LARGEST:
             raise Unfit(f"it has {size:,} parameters even so")
@@ -147,8 +161,14 @@ def _telling(errors: list[Exception]) -> Exception:
 
 def _note(configuration: Any) -> str:
     default = type(configuration)()
-    changed = ", ".join(_changes(configuration, default))
-    return f"made from the smallest configuration that its code allows: {changed or 'the default one'}"
+    return made_from(", ".join(_changes(configuration, default)))
+
+
+def made_from(changed: str) -> str:
+    """A note on a configuration: which of its values differ from the default ones."""
+    if not changed:
+        return "made from its default configuration: none of the smaller ones that were tried fits its code"
+    return f"made from the smallest configuration that its code allows: {changed}"
 
 
 def _changes(configuration: Any, default: Any, prefix: str = "") -> Iterator[str]:
