@@ -25,8 +25,8 @@ NO_WIDTH = re.compile(r"head|freq|fourier|rope|rotary|z_dim|latent|time_proj|_co
 DATA = re.compile(r"(^|_)(in|out|input|output|audio|latent|num)_channels$")
 SAMPLE = re.compile(r"^sample_(size|height|width)$")
 ORDINALS = re.compile(r"(layer|block)_(ids|indices)$")
-OPEN = {"in_channels": 4, "patch_size": 2, "num_embeds_ada_norm": 1000, "sample_size": 16, "caption_channels": 64,
-        "cross_attention_dim": 64, "conditioning_channels": 3, "addition_time_embed_dim": 32}  # fmt: skip
+OPEN = {"in_channels": 32, "patch_size": 2, "num_embeds_ada_norm": 1000, "sample_size": 16, "caption_channels": 64,
+        "cross_attention_dim": 64, "conditioning_channels": 3, "addition_time_embed_dim": 32, "out_channels": 4}  # fmt: skip
 """Values for arguments that are None by default and that some models do not do without."""
 
 
@@ -35,12 +35,13 @@ class Step:
     """How far named arguments are shrunk.
 
     ``channels`` is what every number of channels stays a multiple of, 0 if they are kept; ``layers`` is how many are left;
-    ``filled`` gives a value to sizes that are None by default, and ``divisor`` divides widths that no number of heads explains.
+    ``filled`` are the arguments that get a value where they are None by default, and ``divisor`` divides widths that no
+    number of heads explains.
     """
 
     channels: int
     layers: int = 1
-    filled: bool = False
+    filled: tuple[str, ...] = ()
     divisor: int = 1
     heads: bool = True
 
@@ -48,11 +49,12 @@ class Step:
 STEPS = (
     Step(32),
     Step(64),
-    Step(32, filled=True),
+    Step(32, filled=("in_channels",)),
+    Step(32, filled=tuple(OPEN)),
     Step(32, layers=2, divisor=8),
     Step(0, layers=2),
     Step(0, heads=False),
-    Step(0, heads=False, filled=True),
+    Step(0, heads=False, filled=tuple(OPEN)),
 )
 """What is tried, the smallest first; after them come the defaults."""
 
@@ -78,7 +80,7 @@ def _required(name: str) -> Any:
 def _new(name: str, values: Mapping[str, Any], step: Step) -> Any:
     value = values[name]
     if value is None:
-        return OPEN.get(name) if step.filled else None
+        return OPEN.get(name) if name in step.filled else None
     if LAYERS.search(name):
         return _each(value, lambda item: min(item, step.layers))
     if ORDINALS.search(name):

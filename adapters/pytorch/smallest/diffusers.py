@@ -10,8 +10,8 @@ from typing import Any
 from . import fitted, transformers
 from .channels import STEPS, Step, smaller
 
-TRIED = 14
-"""Sets of inputs that are tried with one configuration."""
+TRIED, MOST = 12, 48
+"""Forms of inputs that are tried with one configuration, and with all of them."""
 
 
 def names() -> list[str]:
@@ -44,6 +44,9 @@ class Smallest(transformers.Smallest):
     RUNGS = (*STEPS, None)
     """How far the configuration is shrunk, the furthest first; None is the default configuration."""
 
+    left = MOST
+    """Forms that may still be tried."""
+
     def build(self, configuration: Mapping[str, Any]) -> Any:
         """A model with these arguments."""
         return self.model(**configuration)
@@ -52,7 +55,8 @@ class Smallest(transformers.Smallest):
         """Inputs of every form that could be meant, each with the sizes that the model's layers take."""
         configuration = dict(model.config)
         forms = fitted.forms(configuration, inspect.signature(model.forward).parameters)
-        for form in itertools.islice(forms, TRIED):
+        for form in itertools.islice(forms, min(TRIED, self.left)):
+            self.left -= 1
             yield fitted.fit(model, form, configuration)
 
     def note(self, configuration: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from .example import rand
 ATTEMPTS = 16
 """Calls of a model with one form, each of which may set one size."""
 PRIMES = (37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127)
-TEXT, SIDE, FRAMES, STEPS = 19, 4, 5, 23
+TEXT, SIDE, FRAMES, STEPS = 19, 4, 5, 32
 """Tokens of a text, rows and columns of patches in a sequence, frames of a video, and steps of a recording's latents."""
 
 Sizes = dict[str, int]
@@ -30,8 +30,8 @@ Form = dict[str, Maker]
 MAIN = ("hidden_states", "sample", "latents", "x", "z", "mel", "latent_image_embeds", "controls_latents")
 GIVEN = (
     "timestep", "encoder_hidden_states", "pooled_projections", "img_ids", "txt_ids", "img_shapes", "num_frames",
-    "height", "width", "timesteps", "encoder_hidden_states_t5", "encoder_hidden_states_mask", "text_embedding_mask",
-    "text_embedding_mask_t5", "start_seconds", "end_seconds", "padding_mask", "text_hidden_states", "hidden_states_1",
+    "height", "width", "timesteps", "encoder_hidden_states_mask",
+    "start_seconds", "end_seconds", "padding_mask", "text_hidden_states", "hidden_states_1",
     "global_hidden_states",
 )  # fmt: skip
 """Parameters that are None by default and that are given if there are such: what they are left out for is not the usual call."""
@@ -62,7 +62,7 @@ WHOLE, EACH, NUMBERED = "whole", "each", "numbered"
 """Sizes that are 1 where points in time are whole numbers, where every frame has one, and where masks are numbers."""
 TURNS = {"scalar types: Long": WHOLE, "'Bool'": NUMBERED, "expected 2, got 1": EACH}
 """What an error says, and what is then made in the other way."""
-MORE = re.compile(r"(labels|ids|mask|embeds?|hidden_states|guidance|latents|_cond)$")
+MORE = re.compile(r"(labels|ids|mask|embeds?|hidden_states|latents|_size|style)(_t5)?$")
 """Parameters that are given if the error is about a None."""
 
 
@@ -146,7 +146,7 @@ def _added(message: str, form: Form, parameters: Mapping[str, Any], configuratio
     """Whether the error names a parameter that was not given, or is about one that is None."""
     left = [name for name, p in parameters.items() if name not in form and p.default is None]
     named = [name for name in left if re.search(rf"\b{name}\b", message)]
-    if not named and "None" in message:
+    if not named and "None" in message and "callable" not in message:
         named = [name for name in left if MORE.search(name)]
     if named:
         main = next((make for given, make in form.items() if given in MAIN), next(iter(form.values()), _moment))
@@ -203,12 +203,17 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
     if re.search(r"timestep|^t$|_time$|sigma|guidance|seconds|fps", name):
         return _moment
     if re.search(r"_size$|coords$", name):
-        return lambda _sizes: torch.full((1, 2), 64.0)
+        return lambda _sizes: torch.full((1, 6 if "meta" in name else 2), 64.0)
     if name == "condition_mask":
         return lambda sizes: _like(main(sizes), 1)
     if name == "padding_mask":
         return lambda sizes: torch.ones(1, 1, *main(sizes).shape[-2:])
-    if name.endswith("mask"):
+    stages = [value for key, value in configuration.items() if key.endswith("conditioning_embedding_out_channels")]
+    if name == "controlnet_cond" and stages:
+        return lambda sizes: _enlarged(main(sizes), _size(sizes, name), 2 ** (len(stages[0]) - 1))
+    if name == "style" or name.endswith("_lens"):
+        return lambda sizes: torch.full((1,), 0 if name == "style" else _size(sizes, "text", TEXT))
+    if re.search(r"mask(_t5|_1|_2)?$", name):
         whose = re.sub(r"_?(attention_|embedding_)?mask", "", name)
         return lambda sizes: torch.ones(1, _text(sizes, whose), dtype=torch.long if sizes.get(NUMBERED) else torch.bool)
     if re.search(r"input_ids$|token_id$|labels$", name):
@@ -232,6 +237,14 @@ def _like(main: Any, channels: int) -> Any:
     with contextlib.suppress(IndexError):
         return rand(*(channels if i == axis else size for i, size in enumerate(main.shape)))
     return main
+
+
+def _enlarged(main: Any, channels: int, times: int) -> Any:
+    """A picture of what a latent image is made of: so many times as high and wide, with channels of its own."""
+    if main.dim() < 4:
+        return main
+    batch, _, *frames, height, width = main.shape
+    return rand(batch, channels, *frames, times * height, times * width)
 
 
 NAMED: Mapping[str, Maker] = {
