@@ -46,6 +46,7 @@ LEGACY := \
 	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
+	adapters/pytorch/caches.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/compiled.py \
 	adapters/pytorch/exported.py \
@@ -54,6 +55,7 @@ LEGACY := \
 	adapters/pytorch/memory.py \
 	adapters/counters/__init__.py \
 	adapters/counters/limits.py \
+	adapters/counters/module_calls.py \
 	adapters/counters/tf_profiler/__init__.py \
 	adapters/counters/tf_profiler/capture.py \
 	adapters/counters/thop/__init__.py \
@@ -92,7 +94,8 @@ test: $(VENV)/.installed
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
 
-# Classes that transformers has in both frameworks, each pair from one configuration (an hour on two busy cores; NAMES="BertModel ..." for some).
+# Classes that transformers has in both frameworks, each pair from one configuration: half an hour on two busy cores, writes
+# reports/pairs.md. NAMES="BertModel ..." runs some and writes nothing.
 pairs: $(VENV)/.installed
 	$(BIN)/python -m tests.matrix.transformers_pairs $(NAMES)
 

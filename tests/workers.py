@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcile.adapters import COUNTERS
 from reconcile.core.protocol import TRACE, ModelFile, UserModel, WorkerRequest
-from reconcile.core.registry import frameworks
+from reconcile.core.registry import frameworks, known_counters
 from reconcile.launch.runner import counters_of_request
 from reconcile.worker.main import EMPTY
 
 
 def request(framework: str, *counters: str, **fields: Any) -> WorkerRequest:
     """A request for a trace and these counters, all that run unasked if none is named."""
-    chosen = counters or tuple(n for n, c in COUNTERS.items() if c.framework == framework and c.default)
+    chosen = counters or tuple(n for n, c in known_counters().items() if c.framework == framework and c.default)
     known = {name: record.package for name, record in frameworks().items()}
     made = WorkerRequest(frameworks()[framework], (TRACE, *chosen), "", counters_of_request(chosen), known=known)
     return made._replace(**fields)

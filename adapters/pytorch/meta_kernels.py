@@ -1,6 +1,7 @@
 """Stand-ins on meta for operators whose own meta kernels refuse what their CPU kernels compute: right shapes, no values."""
 
-from typing import Any, List
+from contextlib import contextmanager
+from typing import Any, Iterator, List
 
 import torch
 
@@ -25,3 +26,39 @@ def grouped_mm(first, second, offs=None, bias=None, out_dtype=None):
     if first.dim() == second.dim():
         groups = [first.shape[0] if first.dim() == 3 else offs.shape[0]]
     return first.new_empty(groups + [rows, columns], dtype=out_dtype or first.dtype)
+
+
+@contextmanager
+def traceable():
+    # type: () -> Iterator[None]
+    """Meanwhile ``torch.jit.trace`` meets a convolution on meta as it does on the CPU: as one ``aten::_convolution``.
+
+    PyTorch's own kernel for meta does not call that operator, and it fails under a trace, where sizes are tensors.  A PyTorch
+    that lets nobody replace the kernel stays as it is.
+    """
+    try:
+        from torch._meta_registrations import meta_conv
+
+        library = torch.library.Library("aten", "IMPL")
+    except (ImportError, AttributeError):  # before PyTorch 2.0
+        yield
+        return
+
+    def convolution(*args):
+        # type: (*Any) -> Any
+        flags = (False, False, False, True)  # benchmark, deterministic, cudnn_enabled, allow_tf32
+        return torch.ops.aten._convolution.default(*(args + flags))
+
+    def traced(*args):
+        # type: (*Any) -> Any
+        return meta_conv(*args[:9])
+
+    try:
+        library.impl("convolution", convolution, "Meta", allow_override=True)
+        library.impl("_convolution", traced, "Meta", allow_override=True)
+    except TypeError:  # before PyTorch 2.5
+        pass
+    try:
+        yield
+    finally:
+        library._destroy()

@@ -1,6 +1,7 @@
 """One PyTorch model under study: built afresh for every counter, with example inputs and module paths."""
 
 import sys
+import threading
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
@@ -10,7 +11,7 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import compiled, exported, memory
+from . import caches, compiled, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -73,6 +74,7 @@ class ModulePath(object):
         self._stacks = {}  # type: Dict[int, List[str]]  # by thread
         self._followed = set()  # type: Set[int]
         self._handles = []  # type: List[Any]
+        self.threads = set()  # type: Set[int]  # whose ops are recorded, by the system's number
         self.unseen = []  # type: List[str]  # modules that were called on threads of which nobody knew
 
     @property
@@ -102,6 +104,7 @@ class ModulePath(object):
         # type: (str) -> None
         self._stacks[get_ident()] = [layer]
         self._followed.add(get_ident())
+        self.threads.add(getattr(threading, "get_native_id", get_ident)())
 
     def __enter__(self):
         # type: () -> ModulePath
@@ -153,6 +156,9 @@ def _tell(leaf):
 
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
+
+    was_on_meta = False
+    """Whether this process has made a model on meta since it last made one in memory."""
 
     def __init__(self, pair, params, device="cpu", memory_need=None):
         # type: (Any, Any, str, Optional[memory.MemoryNeed]) -> None
@@ -206,10 +212,14 @@ class TorchModel(object):
     def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
+        if device != "meta" and TorchModel.was_on_meta:
+            caches.forget_meta()
+            TorchModel.was_on_meta = False
         if device == "meta" and HAS_META:
             from . import meta_kernels
 
             meta_kernels.register()
+            TorchModel.was_on_meta = True
             with torch.device("meta"):
                 module = self.pair.build_torch(self.params)
             if self.memory_need is not None and self.memory_need.weights is None:

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
+from .elsewhere import THREAD, noticed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, registered_flops, stored, tensor_record, tensors_in
@@ -122,6 +123,7 @@ class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
     supports_higher_order_operators = True
+    unfollowed = ELSEWHERE
 
     def __init__(self, path):
         # type: (ModulePath) -> None
@@ -131,6 +133,7 @@ class Recorder(TorchDispatchMode):
         self.paused = False
         self.lock = Lock()
         self.crossings = Crossings()
+        self.elsewhere = []  # type: List[Problem]
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
@@ -304,7 +307,8 @@ def finished(recorder, device, notes):
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    problems = [Problem(layer, "(thread)", layer, ELSEWHERE) for layer in dict.fromkeys(recorder.path.unseen)]
+    problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
+    problems += recorder.elsewhere
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     notes += tuple(depends_on(ops))
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
@@ -362,6 +366,7 @@ def _record(model, device):
     path = ModulePath(module)
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
-    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
+    elsewhere = noticed(path, recorder.elsewhere)
+    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
         module(*inputs)
     return recorder

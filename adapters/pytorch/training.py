@@ -9,16 +9,19 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Iterator, List, Optional
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
 from .call_adapter import tensors_out
+from .elsewhere import noticed
 from .fused import TrainedFusedCalls
 from .model import TorchModel
 from .nodes import TrainingPath
 from .phases import TrainingRecorder
 from .records import tensors_in
-from .trace import finished, recorded
+from .threads import followed as threads_followed
+from .trace import finished, is_work, recorded
 
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
 """By name, as PyTorch makes them when told nothing else; one parameter after the other."""
@@ -63,6 +66,7 @@ NOTHING = (
     "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
     "and the loss"
 )
+UNFOLLOWED = "it ran on another thread, and a training step is followed on one only"
 SECOND = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
 ONE_VALUE = "Expected more than 1 value per channel when training"
 ALONE = (
@@ -95,6 +99,21 @@ def followed(recorder, calls):
         setattr(torch.autograd, ENGINE, run)
 
 
+class Unrecorded(TorchDispatchMode):
+    """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
+
+    def __init__(self, path):
+        # type: (TrainingPath) -> None
+        super(Unrecorded, self).__init__()
+        self.path, self.layer = path, path.current
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        # type: (Any, Any, Any, Any) -> Any
+        if is_work(func):
+            self.path.unseen.append(self.layer)
+        return func(*args, **(kwargs or {}))
+
+
 def trace(model, died=""):
     # type: (TorchModel, str) -> Trace
     """Trace of one training step, on ``meta`` where the model allows, else on the CPU with a note.
@@ -123,7 +142,9 @@ def record(model, device):
     inputs = model.example(device)
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
+    recorder.unfollowed = UNFOLLOWED
     calls = TrainedFusedCalls(recorder)
-    with torch.enable_grad(), calls, recorder, path:
+    threads = threads_followed(lambda: Unrecorded(path))
+    with noticed(path, recorder.elsewhere), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, model.training, recorder, calls)
     return recorder

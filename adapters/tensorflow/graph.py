@@ -45,14 +45,17 @@ def v1():
     return getattr(tf.compat, "v1", tf)
 
 
-def session_of(graph):
-    # type: (Any) -> Any
-    """A session that runs the graph's nodes as they are.
+def session_of(graph, every_node=False):
+    # type: (Any, bool) -> Any
+    """A session that runs the graph's nodes by their names.
 
-    Grappler's meta optimizer is off: it would fuse and rename nodes, and run counts are matched by name.
+    Grappler's meta optimizer is off: it would fuse and rename nodes, and run counts are matched by name. The session itself
+    still merges nodes that compute the same value and folds constants, unless ``every_node`` is set: then each node runs.
     """
     config = v1().ConfigProto()
     config.graph_options.rewrite_options.disable_meta_optimizer = True
+    if every_node:
+        config.graph_options.optimizer_options.opt_level = v1().OptimizerOptions.L0
     return v1().Session(graph=graph, config=config)
 
 

@@ -213,12 +213,12 @@ class TfModel(object):
         """The arguments of the model's call, in one line."""
         return nested.described(self.arguments, is_leaf, _tell)
 
-    def traced_run(self, weights=False):
-        # type: (bool) -> Tuple[Any, List[Any], Any]
+    def traced_run(self, weights=False, every_node=False):
+        # type: (bool, bool) -> Tuple[Any, List[Any], Any]
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
 
         If the weights could determine which nodes run, or if ``weights`` is set, the run uses the graph with its weights; the
-        returned graph never contains them.
+        returned graph never contains them. ``every_node`` is that of ``session_of``.
         """
         import tensorflow as tf
 
@@ -236,15 +236,18 @@ class TfModel(object):
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        with session_of(running) as session:
+        with session_of(running, every_node) as session:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 
     def observed(self):
         # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
-        """Shapes of one run by the node's id in the trace and output; left out if two executions of a node differ."""
+        """Shapes of one run by the node's id in the trace and output; left out if two executions of a node differ.
+
+        Every node runs: two layers that reshape one tensor alike are one node otherwise, and the second has no shape.
+        """
         shapes = {}  # type: Dict[Tuple[str, int], Any]
-        for device in self.traced_run(weights=True)[2].step_stats.dev_stats:
+        for device in self.traced_run(weights=True, every_node=True)[2].step_stats.dev_stats:
             for node in device.node_stats:
                 for output in node.output:
                     key = (canonical(node.node_name), output.slot)

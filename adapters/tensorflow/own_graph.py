@@ -17,13 +17,16 @@ class OwnGraph:
     start: tuple[Any, ...]
     values: dict[Any, Any]
 
-    def run(self, wanted: Any, feeds: dict[str, Any], metadata: Any = None) -> Any:
-        """The values of ``wanted`` from one run on the CPU; with ``metadata`` the run is traced."""
+    def run(self, wanted: Any, feeds: dict[str, Any], metadata: Any = None, every_node: bool = False) -> Any:
+        """The values of ``wanted`` from one run on the CPU; with ``metadata`` the run is traced.
+
+        ``every_node`` is that of ``session_of``.
+        """
         import tensorflow as tf
 
         v1 = tf.compat.v1
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE) if metadata is not None else None
-        with session_of(self.graph) as session:
+        with session_of(self.graph, every_node) as session:
             session.run(self.start, self.values)
             return session.run(wanted, feeds, options=options, run_metadata=metadata)
 

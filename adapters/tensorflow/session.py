@@ -10,6 +10,7 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ...core.records import DUPLICATE, Trace
 from ..shared.keras_model import keras_of, layer_paths
+from ..shared.refusal import CannotCount
 from . import graph as tf_graph
 from .model import versions
 from .trace import Fetch, Tracer, finished
@@ -36,6 +37,18 @@ def _scope(layer, path):
         if re.match(re.escape(layer.name) + r"(_\d+)?$", part):
             return "/".join(parts[:end]), path
     return layer.name, path
+
+
+def _in_graph(model):
+    # type: (Any) -> Tuple[List[Any], List[Any]]
+    """Inputs and outputs of a Keras model as tensors of the graph in which it was made. Raises CannotCount for Keras 3."""
+    inputs, outputs = list(model.inputs), list(model.outputs)
+    if not all(hasattr(tensor, "op") for tensor in inputs + outputs):
+        raise CannotCount(
+            "the recipe profiles the graph that a Keras model of TensorFlow 1 or 2 makes, and Keras 3 makes none: run it in an "
+            "environment with TensorFlow 2.15 or older"
+        )
+    return inputs, outputs
 
 
 class TfSession(object):
@@ -78,8 +91,9 @@ class TfSession(object):
         build = self.pair.build_tf if self.open_batch else self.pair.build_tf_session
         model = build(params)
         if keras_of(model):
+            inputs, outputs = _in_graph(model)
             self.scopes.update(_scope(layer, path) for layer, path in layer_paths(model))
-            return list(model.inputs), list(model.outputs)
+            return inputs, outputs
         inputs = [self.v1.placeholder(i.dtype, i.shape, name=i.name) for i in self.pair.inputs(params)]
         outputs = model(*inputs)
         return inputs, list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]

@@ -127,14 +127,14 @@ class TrainingModel(TfModel):
         """Raises ValueError: freezing would turn variables into constants."""
         raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
 
-    def traced_run(self, weights: bool = True) -> tuple[Any, list[Any], Any]:
+    def traced_run(self, weights: bool = True, every_node: bool = False) -> tuple[Any, list[Any], Any]:
         """A copy of the step's graph, its results there, and the metadata of one traced run on the CPU."""
         import tensorflow as tf
 
         run_meta = tf.compat.v1.RunMetadata()
         own = own_graph(self.concrete)
         wanted = [own.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
-        own.run(wanted, self._feeds(), run_meta)
+        own.run(wanted, self._feeds(), run_meta, every_node)
         return own.graph, wanted, run_meta
 
     def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:

@@ -14,7 +14,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 COMMANDS = {
     "run": ("reconcile.cli.run:run", "Run the counters on a model and reconcile them."),
-    "new": ("reconcile.cli.new:new", "Write a pair file that runs, to start from."),
+    "new": ("reconcile.cli.new:new", "Write a pair file, or a counter, that runs, to start from."),
     "matrix": ("reconcile.cli.matrix:matrix", "Run a model in several environments and reconcile neighbours."),
     "check": ("reconcile.cli.check:check", "Hold a fresh run against a baseline."),
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
@@ -26,6 +26,7 @@ COMMANDS = {
         "reconcile.cli.explain:explain",
         "Say what a cause, a convention or a counter is, show it, and how to avoid it.",
     ),
+    "conform": ("reconcile.cli.conform:conform", "Test whether a counter holds what every counter of this tool holds."),
     "completion": ("reconcile.cli.completion:completion", "Print what makes a shell complete this tool's words."),
 }
 

@@ -12,19 +12,20 @@ import click
 from ..launch.request import flags, words
 
 
-def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bool = True) -> str:
+def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bool = True, command: str = "") -> str:
     """The command of ``ctx`` with those of its options that are not at their defaults, and ``more`` after them.
 
+    ``command`` is another command that is to have these options.
     ``wanted`` are the options that it is to have; unless they are given, those that decide what a report says.
     ``bare`` names files without their folders: a report is made again from the folder that holds the files it names.
     """
     wanted = wanted or flags(lambda option: option.report)
-    command = ["reconcile", ctx.command.name or ""]
+    line = ["reconcile", command or ctx.command.name or ""]
     for parameter in ctx.command.params:
         value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
         if flag in wanted and value and value != parameter.get_default(ctx):
-            command += words(flag, value, str if not bare else _name if parameter.name == "model" else _bare)
-    return shlex.join([*command, *more])
+            line += words(flag, value, str if not bare else _name if parameter.name == "model" else _bare)
+    return shlex.join([*line, *more])
 
 
 def _name(item: Any) -> str:

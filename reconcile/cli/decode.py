@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,8 +140,14 @@ def _hints(
         name = origin(first, known)
         if not name or not request.model:
             return []
-        command = ["reconcile", "run", "--model", request.model, "--environment", name, "--counter", first.counter]
-        return ["", f"To run it: {shlex.join(command)}"]
+        made = ctx.params["with_"] or ctx.params["python"]
+        named = () if made else ("--environment", name)
+        options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
+        settings = () if "saved with" in first.where[0] else ("--set",)
+        command = again(
+            ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
+        )
+        return ["", f"To run it: {command}"]
     kept = saved(request, folders)
     wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
 
@@ -157,7 +162,7 @@ def _hints(
     names = unseen(known, kept, sources, tuple(request.factories))
     if not names:
         return []
-    doubt = "This reading may be a coincidence. " if decoded.matches else ""
+    doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""
     return [
         "",
         f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
@@ -173,9 +178,9 @@ def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> lis
     if verbose and decoded.near:
         lines += ["", "Nearest candidates that it is not:"]
         lines += [f"  {c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near]
-    if not decoded.matches:
+    if not decoded.matches or (decoded.cut and decoded.merged):
         lines += _compared(decoded)
-    if not decoded.matches or verbose:
+    if not decoded.matches or decoded.doubtful or verbose:
         lines += ["", f"Looked at: {', '.join(dict.fromkeys(decoded.environments))}."]
         lines += [f"Not looked at: {note}" for note in decoded.notes]
     left_out = [f"Left out: {note}" for note in decoded.left_out]
@@ -202,6 +207,13 @@ def verdict(decoded: Decoded) -> str:
         return f"{name} for {decoded.model} is not explained: none of {decoded.searched:,} candidates {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
     other = f" No reading in {unit} agrees; these are in another unit." if decoded.other_unit else ""
+    if decoded.doubtful and not decoded.ambiguous:
+        return (
+            f"{name} for {decoded.model} may be explained. It is neither the total of a counter that was looked at nor that of "
+            f"the work that ran, so this reading may be a coincidence:{other}"
+        )
+    if decoded.cut and decoded.merged:
+        return f"{name} for {decoded.model} is explained if its digits are cut off and not rounded:{other}"
     if figure.exact or decoded.merged:
         return f"{name} for {decoded.model} is explained:{other}"
     how = "have these digits, the rest cut off (none rounds to them)" if decoded.cut else "round to it"

@@ -21,13 +21,13 @@ def ends(
     counters mean all. An end that was not given is the default one, and where that
     is not in the run or is the other end already, the work that ran.
     """
-    from ..adapters import COUNTERS
     from ..core.errors import UsageError
+    from ..core.registry import known_counters
     from ..report.view import DEFAULT_FROM, DEFAULT_TO
 
     if from_ is None and to is None:
         return None
-    running = list(counters if models else counters or COUNTERS)
+    running = list(counters if models else counters or known_counters())
     there = [*running, *(record.trace for record in frameworks().values())]
     for option, name in (("--from", from_), ("--to", to)):
         if name is not None and name not in there:
@@ -41,11 +41,11 @@ def ends(
 
 def _work_behind(name: str | None, models: Sequence[str]) -> str:
     """The work that a counter counts; for one framework's work, another's: that of the user's other model, if there is one."""
-    from ..adapters import COUNTERS
+    from ..core.registry import known_counters
 
-    if name in COUNTERS:
-        return frameworks()[COUNTERS[name].framework].trace
-    counted = dict.fromkeys(counter.framework for counter in COUNTERS.values())
+    if name in known_counters():
+        return frameworks()[known_counters()[name].framework].trace
+    counted = dict.fromkeys(counter.framework for counter in known_counters().values())
     traces = [frameworks()[framework].trace for framework in (*models, *reversed(counted))]
     return next(trace for trace in traces if trace != name)
 

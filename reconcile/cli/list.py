@@ -66,9 +66,9 @@ def _measured(row: GalleryRow) -> str:
 
 
 def _counters() -> Iterable[tuple[str, str]]:
-    from ..adapters import COUNTERS
+    from ..core.registry import known_counters
 
-    for name, counter in COUNTERS.items():
+    for name, counter in known_counters().items():
         yield name, f"{counter.summary} [{counter.framework}, {counter.unit}]"
 
 

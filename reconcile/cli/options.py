@@ -91,9 +91,9 @@ def _models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 
 def _counters() -> Iterable[str]:
-    from ..adapters import COUNTERS
+    from ..core.registry import known_counters
 
-    return COUNTERS
+    return known_counters()
 
 
 def _ends() -> list[str]:
@@ -137,7 +137,8 @@ FACE: dict[str, dict[str, Any]] = {
     "counter": {
         "metavar": "NAME",
         "shell_complete": _complete(_counters),
-        "help": "Run only this counter. Repeatable; default: all but those that build the model in another way.",
+        "help": "Run only this counter. Repeatable. `all` names every installed counter but those that build the model in "
+        "another way; without this option, those that `reconcile explain` says run by default.",
     },
     "from": {
         "metavar": "COUNTER",

@@ -25,6 +25,9 @@ class Counter(NamedTuple):
     ``recipe`` names a way of building the model other than the framework's current one; '' if the counter takes the model
     as it is.  A recipe has its own trace, so it runs alone and is never a default.  ``blind`` says why the counter
     cannot count a training step; '' if it can.
+
+    ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
+    imports it from there.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Counter(NamedTuple):
     blind: str
     recipe: str = ""
     title: str = ""
+    folder: str = ""
 
     @property
     def family(self):

@@ -12,9 +12,11 @@ HEADING = re.compile(
 
 def first_line(error):
     # type: (BaseException) -> str
-    """The first line of an error's message, not too long; of a message with headings, the first line below them."""
+    """The first line of an error's message, not too long; of a message with headings, the first line below them. A line that
+    ends with a colon is read together with the next."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()
     if lines and HEADING.match(lines[0]):
         below = [line for line in lines if line.strip() and not line[0].isspace() and not HEADING.match(line)]
         lines = below or lines
-    return lines[0].strip()[:LONGEST] if lines else ""
+    lines = [line.strip() for line in lines if line.strip()]
+    return " ".join(lines[: 2 if lines[0].endswith(":") else 1])[:LONGEST] if lines else ""

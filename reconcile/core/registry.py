@@ -1,20 +1,30 @@
-"""The registry of frameworks: nothing else in this package knows a framework by its name."""
+"""The registries of frameworks and of counters: nothing else in this package knows one of them by its name."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import os
+import re
+from collections.abc import Iterable
 from importlib import metadata
 
+from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
+from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
 """The entry point group in which other packages register their frameworks."""
 
+COUNTER_GROUP = "reconcile.counters"
+"""The entry point group in which other packages register their counters: ``mine = "my_package:COUNTERS"``."""
+
 BUILT_IN = ("tensorflow", "pytorch", "onnx")
 """Folders below ``adapters/``, in the order of reports."""
+
+COUNTER_FOLDERS = ("tf_profiler", "thop", "fvcore", "flop_counter")
+"""Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
 
 @functools.cache
@@ -27,12 +37,55 @@ def frameworks() -> dict[str, Framework]:
     for folder in BUILT_IN:
         record = importlib.import_module(f"{ROOT}.adapters.{folder}").FRAMEWORK
         known[record.name] = record
-    for point in sorted(metadata.entry_points(group=GROUP), key=_shown):
+    for point in _points(GROUP):
         record = _loaded(point)
+        if not isinstance(record, Framework):
+            raise _refused(point, "it is not a Framework record")
         if record.name in known:
             raise _refused(point, f"a framework named {record.name} is already registered")
-        known[record.name] = record
+        known[record.name] = record._replace(folder=_folder(point))
     return known
+
+
+@functools.cache
+def known_counters() -> dict[str, Counter]:
+    """Every counter by its name: the built-in ones in their order, then those of other packages, sorted by entry point.
+
+    Raises UsageError for an entry point that cannot be loaded or that does not hold counters as ``stated`` describes them.
+    """
+    known = built_in_counters()
+    for point in _points(COUNTER_GROUP):
+        record = _loaded(point)
+        records = (record,) if isinstance(record, Counter) else record
+        if not isinstance(records, tuple) or not records or not all(isinstance(c, Counter) for c in records):
+            raise _refused(point, "it is neither a Counter nor a tuple of them")
+        for counter in records:
+            wrong = _wrong(counter, known)
+            if wrong:
+                raise _refused(point, wrong)
+            known[counter.name] = counter._replace(folder=_folder(point))
+    return known
+
+
+def built_in_counters() -> dict[str, Counter]:
+    """The counters of this package, as their folders' ``COUNTERS`` state them, in the order of reports."""
+    folders = (importlib.import_module(f"{ROOT}.adapters.counters.{folder}") for folder in COUNTER_FOLDERS)
+    return {counter.name: counter for module in folders for counter in module.COUNTERS}
+
+
+def _wrong(counter: Counter, known: Iterable[str]) -> str:
+    """Why a counter of another package cannot be registered; '' if it can."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*(@[A-Za-z0-9_.:-]+)?", counter.name):
+        return f"{counter.name!r} cannot name a counter; use letters, digits and _.:-, and one @ between a family and its member"
+    if counter.name in known or counter.family in ("trace", "all"):
+        return f"a counter named {counter.name} is already registered"
+    if counter.framework not in frameworks():
+        return f"{counter.name} counts models of {counter.framework!r}, which is not a framework that is registered"
+    if counter.unit not in (MAC, FLOP):
+        return f"the unit of {counter.name} is {counter.unit!r}, and has to be {MAC} or {FLOP}"
+    if counter.default:
+        return f"{counter.name} states default=True; only a counter of reconcile itself runs unasked"
+    return ""
 
 
 def title(name: str) -> str:
@@ -41,8 +94,17 @@ def title(name: str) -> str:
     return record.title if record is not None else name
 
 
+def brought(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """{top-level package: folder in which a worker finds it} of modules that other packages declare, each with its folder."""
+    return {module.partition(".")[0]: folder for module, folder in modules if folder}
+
+
+def _points(group: str) -> list[metadata.EntryPoint]:
+    return sorted(metadata.entry_points(group=group), key=_shown)
+
+
 def _shown(point: metadata.EntryPoint) -> str:
-    return f"{point.name} = {point.value} (group {GROUP})"
+    return f"{point.name} = {point.value} (group {point.group})"
 
 
 def _refused(point: metadata.EntryPoint, why: str) -> UsageError:
@@ -51,14 +113,16 @@ def _refused(point: metadata.EntryPoint, why: str) -> UsageError:
     )
 
 
-def _loaded(point: metadata.EntryPoint) -> Framework:
+def _loaded(point: metadata.EntryPoint) -> object:
     try:
-        record = point.load()
+        return point.load()
     except Exception as error:
         raise _refused(point, f"it cannot be loaded ({type(error).__name__}: {error})") from error
-    if not isinstance(record, Framework):
-        raise _refused(point, "it is not a Framework record")
+
+
+def _folder(point: metadata.EntryPoint) -> str:
+    """The folder that holds the top-level package of the entry point."""
     module = importlib.import_module(point.module.partition(".")[0])
     file = os.path.abspath(str(module.__file__))
     root = os.path.dirname(file) if os.path.basename(file) == "__init__.py" else file
-    return record._replace(folder=os.path.dirname(root))
+    return os.path.dirname(root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..adapters import COUNTERS
+from ..core.registry import known_counters
 from ..launch.environments import CURRENT, Environment
 from .figure import PrintedFigure
 from .grammar import Candidate, Source
@@ -42,4 +42,4 @@ def unseen(
 def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
     """The environment to run to get this total of a counter again; '' if it is the one here, or cannot be run."""
     name = candidate.where[0].partition(" (")[0].partition("@")[0]
-    return name if candidate.counter in COUNTERS and name in known and name != CURRENT else ""
+    return name if candidate.counter in known_counters() and name in known and name != CURRENT else ""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
 from ..core.records import Ledger
+from ..core.registry import known_counters
 from ..core.results import Claim
 from ..drift import baselines
 from ..engine.reconcile import Missing
@@ -93,6 +93,8 @@ def gather(
             if close(sources):
                 break
             sources += _built(replace(asked, counters=(counter,)), source.name, notes, progress, take)
+    if not close(sources):
+        notes += _unbuilt(request, sources)
     records = [r for s in sources for r in (*s.collected.ledgers, *s.collected.traces)]
     if all(isinstance(record, Missing) for record in records):
         model = request.model or name_of(request.factories)
@@ -163,12 +165,20 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
     ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
     return [
         name
-        for name, counter in COUNTERS.items()
+        for name, counter in known_counters().items()
         if not counter.default
         and name not in ran
         and counter.framework in {r.framework for r in collected.ledgers} - absent
         and not (counter.recipe and request.factories)
     ]
+
+
+def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
+    """A note on the recipes, which build a pair, if the model is the user's own and may have been counted by one."""
+    ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
+    recipes = [n for n, c in known_counters().items() if c.recipe and c.framework in request.factories and n not in ran]
+    each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."
+    return [each] if recipes else []
 
 
 def _built(

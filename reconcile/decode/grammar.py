@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..adapters import COUNTERS
 from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
 from ..core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
+from ..core.registry import known_counters
 from ..core.text import number
 from ..engine.settle import Collected
 from .trace_readings import DERIVED, LAYER, PART, REPORTED, WORK, listed, of_trace, product_layers, same
@@ -53,7 +53,8 @@ class Candidate:
     """One reading: ``value`` is its number, ``what`` a sentence on it, ``how`` the arithmetic ('' if there is none to show),
     ``note`` a caution for the reader, ``where`` the environments that give it. ``unit`` is MAC or FLOP, '' if the number
     counts no operations. ``counter`` is the counter that it is a reading of, '' for the work that ran. An ``exact``
-    candidate is so close to another one that no rounded figure can mean it."""
+    candidate is so close to another one that no rounded figure can mean it. ``printed``: the counter printed this very number
+    as its total."""
 
     value: int
     rank: int
@@ -64,6 +65,7 @@ class Candidate:
     where: tuple[str, ...] = ()
     exact: bool = False
     counter: str = ""
+    printed: bool = False
 
     @property
     def plain(self) -> bool:
@@ -120,7 +122,7 @@ def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator
     unit = " (it counts MACs)" if ledger.unit == MAC else ""
     note = _left_out(ledger, source.align, layers)
     split = _split(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
-    yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note)
+    yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note, printed=True)
     if not total:
         return
     for candidate in (*_scaled(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):
@@ -162,7 +164,7 @@ def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator
 
 def _built_again(ledger: Ledger) -> Iterator[Candidate]:
     """A published way to get "backward": build the model again, with gradients, in the same default graph, and subtract."""
-    if ledger.counter not in COUNTERS or COUNTERS[ledger.counter].recipe not in GROWING:
+    if ledger.counter not in known_counters() or known_counters()[ledger.counter].recipe not in GROWING:
         return
     total = ledger.total
     how = f"2 × {number(total)} + 1 = {number(2 * total + 1)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.conventions import BUILT_IN, Convention
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
@@ -14,7 +14,8 @@ from .trace_readings import DERIVED, PART, WORK
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``matches`` by rank; ``cut``: no candidate rounds to the figure, but these have its digits if the others are cut off;
+    """``matches`` by rank; ``cut``: no candidate rounds to the figure, but these have its digits if the others are cut off, as
+    each of them says;
     ``other_unit``: no candidate in the figure's unit agrees with it, but these in another unit do.
 
     ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates. ``left_out`` has a
@@ -50,6 +51,12 @@ class Decoded:
         return len(self.values) > 1
 
     @property
+    def doubtful(self) -> bool:
+        """Whether neither a counter nor the work has this total, and the number is so short that it may be a coincidence: the
+        sums and products of a small network's few sizes lie close together."""
+        return bool(self.matches) and not self.close and self.figure.length <= SHORT
+
+    @property
     def close(self) -> bool:
         """Whether the total of a counter, or of the work, agrees with the figure, so that nothing else needs to run."""
         return bool(self.matches) and (self.matches[0].rank <= WORK or self.merged)
@@ -61,6 +68,9 @@ class Decoded:
 
 
 NEAR = 10
+SHORT = 4
+"""Up to so many digits, what is no total of a counter or of the work may be a coincidence."""
+CUT = ", its digits cut off and not rounded"
 
 
 def search(
@@ -73,8 +83,10 @@ def search(
     """Look the figure up among all candidates.
 
     A figure of few digits agrees with much by chance. With three digits it is compared only with readings that are at most
-    one step from a total, with fewer only with totals. No digits are cut off for it, and the multiply-adds of the work come
-    before every counter.
+    one step from a total, with fewer only with totals. The multiply-adds of the work come before every counter, and they alone
+    are cut off to it, if it has two digits or more and nothing rounds to it.
+
+    Of readings of one rank that are the same number, one that a counter printed comes before arithmetic.
     """
     table, left_out = candidates(sources, conventions)
     if wanted.few:
@@ -83,16 +95,16 @@ def search(
     target = wanted.digits * wanted.unit
     meant = [c for c in table if wanted.exact or not c.exact]
     agreeing = [c for c in meant if wanted.holds(c.value)]
-    cut = not agreeing and not wanted.exact and not wanted.few
+    cut = not agreeing and not wanted.exact and wanted.length > 1
     if cut:
-        agreeing = [c for c in meant if wanted.cuts(c.value)]
+        agreeing = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
     matches = [c for c in agreeing if wanted.counts in ("", c.unit)] or agreeing
-    matches.sort(key=lambda c: (not (wanted.few and c.plain), c.rank, abs(c.value - target), c.value))
+    matches.sort(key=lambda c: (not (wanted.few and c.plain), c.rank, abs(c.value - target), c.value, not c.printed))
     near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
     return Decoded(
         model=model,
         figure=wanted,
-        matches=tuple(matches),
+        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else tuple(matches),
         cut=cut and bool(matches),
         other_unit=bool(matches) and wanted.counts not in ("", matches[0].unit),
         near=tuple(near[:NEAR]),

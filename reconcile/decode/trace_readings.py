@@ -157,13 +157,13 @@ def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iter
             continue
         what = f"the work that ran by the convention {name}"
         how = f"2 × {number(value)} = {number(2 * value)}"
-        yield Reading(2 * value, PART, FLOP, f"{what}, doubled", how)
+        yield Reading(2 * value, DERIVED, FLOP, f"{what}, doubled", how)
         if value % 2 == 0:
             how = f"{number(value)} / 2 = {number(value // 2)}"
-            yield Reading(value // 2, PART, MAC, f"{what}, halved", how)
+            yield Reading(value // 2, DERIVED, MAC, f"{what}, halved", how)
         if bias:
             how = f"{number(value)} − {number(bias)} = {number(value - bias)}"
-            yield Reading(value - bias, PART, FLOP, f"{what}, without biases", how)
+            yield Reading(value - bias, DERIVED, FLOP, f"{what}, without biases", how)
 
 
 def spelled(work: Work, convention: Convention) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import choose
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
+from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.request import RunRequest
-from ..launch.runner import collect, conventions_of
+from ..launch.runner import collect, conventions_of, pair_file
 from ..launch.supervisor import Event
 from ..work import load as load_work
 from ..work import scoped
@@ -73,7 +73,7 @@ def check(
     """
     conventions = conventions_of(request)
     convention = choose(request.convention, conventions)
-    old = load(path) if update and os.path.lexists(path) else None if update else _existing(path, remedy)
+    old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
     with scoped():
@@ -119,8 +119,11 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
     return tuple(m for m in missing if m.state is State.FAILED)
 
 
-def _existing(path: Path, remedy: str) -> Baseline:
+def _existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
+    """The baseline. Raises UsageError if it is missing: for a name that is no model, the error for an unknown model."""
     if not os.path.lexists(path):
+        if not request.factories:
+            pair_file(request.model)
         raise UsageError(f"there is no baseline {brief(path)}. Take one with: {remedy}")
     return load(path)
 
@@ -137,13 +140,13 @@ def _counters(request: RunRequest, old: Baseline | None, path: Path, update: boo
                 f"or name these counters too."
             )
         return request.counters
-    absent = [name for name in request.counters if name in COUNTERS and name not in old.counters]
+    absent = [name for name in request.counters if name in known_counters() and name not in old.counters]
     if absent:
         raise UsageError(
             f"{path} holds no ledger of {', '.join(absent)}; it holds {', '.join(old.counters) or 'none at all'}. "
             f"Leave it out, or add it with --update."
         )
-    known = tuple(name for name in old.counters if name in COUNTERS)
+    known = tuple(name for name in old.counters if name in known_counters())
     if not known:
         raise UsageError(f"{path} holds no counter that this reconcile knows. Take a new baseline with --update.")
     return request.counters or known

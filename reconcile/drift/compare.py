@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..adapters import COUNTERS
 from ..align.alignment import Alignment
 from ..core.conventions import MATMUL, Convention
 from ..core.records import Layer, Ledger, Trace
+from ..core.registry import known_counters
 from ..core.results import Residual
 from ..engine.booking import scale
 from ..engine.ledger import reconcile_ledger
@@ -158,7 +158,7 @@ def _only(residuals: tuple[Residual, ...], others: tuple[Residual, ...]) -> tupl
 
 def _in_the_way(counter: str, convention: Convention, *traces: Trace | None) -> str:
     """Why a counter's causes cannot be derived; '' if they can."""
-    if counter not in COUNTERS:
+    if counter not in known_counters():
         return f"this version of reconcile has no rules for {counter}"
     for side, trace in zip(("older", "newer"), traces, strict=True):
         if trace is None:

@@ -6,12 +6,12 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..adapters import COUNTERS
 from ..adapters.counters.bridge import Bridge, Item, View, view
 from ..align.alignment import Alignment
 from ..core.causes import ORDER, Cause, State
 from ..core.conventions import Convention
 from ..core.records import Ledger, Trace
+from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
 from .booking import book, expected, scale
 
@@ -28,7 +28,7 @@ class Reconciled:
 
 def build(seen: View, trace: Trace) -> Bridge:
     """The items of one ledger, made by its counter's own bridge."""
-    module = importlib.import_module(f"{COUNTERS[seen.counter].module}.bridge")
+    module = importlib.import_module(f"{known_counters()[seen.counter].module}.bridge")
     bridge: Bridge = module.bridge(seen, trace)
     return bridge
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping
 
-from ..adapters import COUNTERS
 from ..adapters.counters.bridge import Item, known_work, make_item, unknown_of
 from ..adapters.counters.rulebook import NotCounted, RuleBook
 from ..core.causes import Cause
 from ..core.conventions import Convention
 from ..core.records import Op
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 from ..core.results import Adjustment, Evidence
 from ..work import ZERO, Work, work_of
 from .booking import book
@@ -40,14 +39,14 @@ def _amount(
 ) -> int:
     if proof.side == "between":
         return _difference(proof, ops, convention)
-    counter = COUNTERS[proof.counter]
+    counter = known_counters()[proof.counter]
     item = _item(proof, ops, versions[proof.counter])
     amount = sum(b.amount for b in book(item, counter.unit, convention) if b.cause is cause)
     return amount if proof.side == "from" else -amount
 
 
 def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
-    counter = COUNTERS[proof.counter]
+    counter = known_counters()[proof.counter]
     module = importlib.import_module(f"{counter.module}.rules")
     counted = _counted(module.BOOK, proof, versions)
     ran: list[Op] = []

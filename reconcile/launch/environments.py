@@ -11,11 +11,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from ..adapters import COUNTERS
 from ..core import toml
 from ..core.errors import UsageError, short, unknown
 from ..core.framework import Framework
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 from .interpreters import running_version, user_interpreter
 
 CURRENT = "current"
@@ -134,8 +133,8 @@ def _environment(file: str, name: str, table: object) -> Environment:
         _requirement(f"{where}: requirements", text)
     chosen = tuple(f for f in installable if f in table["frameworks"])
     for counter in table["counters"]:
-        if counter not in COUNTERS:
-            raise UsageError(f"{where}: counters: {unknown('counter', counter, COUNTERS)}")
+        if counter not in known_counters():
+            raise UsageError(f"{where}: counters: {unknown('counter', counter, known_counters())}")
     requirements, counters = tuple(table["requirements"]), tuple(table["counters"])
     return Environment(
         name, table["title"], table["python"], chosen, requirements, counters, over=table.get("over", "")

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..adapters import COUNTERS
 from ..core.errors import UsageError
 from ..core.records import Ledger, Trace
-from ..core.registry import frameworks, title
+from ..core.registry import frameworks, known_counters, title
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .environments import CURRENT, Environment
@@ -64,9 +63,9 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
 
     A recipe needs a pair file, so a user's own model is counted only by the other counters.
     """
-    default = tuple(name for name, c in COUNTERS.items() if c.framework in env.frameworks and c.default)
-    listed = tuple(name for name in env.counters if not (factories and COUNTERS[name].recipe)) or default
-    return tuple(name for name in listed if COUNTERS[name].framework in factories) if factories else listed
+    default = tuple(name for name, c in known_counters().items() if c.framework in env.frameworks and c.default)
+    listed = tuple(name for name in env.counters if not (factories and known_counters()[name].recipe)) or default
+    return tuple(name for name in listed if known_counters()[name].framework in factories) if factories else listed
 
 
 def borrowers(collected: Collected) -> list[str]:
@@ -78,7 +77,7 @@ def borrowers(collected: Collected) -> list[str]:
 
 def lender(request: RunRequest, names: list[str]) -> Collected:
     """The current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
-    first = {c.framework: name for name, c in reversed(COUNTERS.items()) if c.default}
+    first = {c.framework: name for name, c in reversed(known_counters().items()) if c.default}
     return collect(replace(request, python="", counters=tuple(first[f] for f in names)))
 
 

@@ -7,14 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..adapters import COUNTERS
 from ..adapters.shared.refusal import BeyondCounter, CannotCount, FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.framework import Framework, adapter_of
 from ..core.protocol import TRACE, UserModel, WorkerRequest
 from ..core.records import Ledger, Trace
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..worker.factory import FactoryPair
@@ -108,7 +107,7 @@ def collect_live(
     ledgers: list[Ledger | Missing] = []
     names = {}
     for framework in (record for name, record in frameworks().items() if name in models):
-        own_counters = [name for name in counters if COUNTERS[name].framework == framework.name]
+        own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
         request = _request(framework, models[framework.name], inputs, own_counters, device, training)
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
@@ -119,7 +118,7 @@ def collect_live(
             assert not isinstance(trace, Ledger)
             traces.append(trace)
             for counter in own_counters:
-                if training and COUNTERS[counter].blind:
+                if training and known_counters()[counter].blind:
                     ledgers.append(unseeing(counter))
                     continue
                 ledger = _taken(worker, counter, progress)
@@ -144,7 +143,7 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         raise UsageError(str(error)) from error
     except BeyondCounter as error:
         progress(Event(framework.name, task, "failed"))
-        return Missing(task, framework.name, State.NOT_COMPARABLE, str(error), COUNTERS[task].unit, device)
+        return Missing(task, framework.name, State.NOT_COMPARABLE, str(error), known_counters()[task].unit, device)
     except Exception as error:
         progress(Event(framework.name, task, "failed"))
         not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package
@@ -152,7 +151,7 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
-        return Missing(task, framework.name, state, reason, COUNTERS[task].unit, device)
+        return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)
     progress(Event(framework.name, task, "done"))
     return record
 

@@ -13,13 +13,13 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from ..adapters import COUNTERS
+from ..core.registry import known_counters
 
 
 def lend(folder: Path, python: str) -> Path:
     """Fill ``folder`` with the counters' packages of this environment that a Python of that version (``3.11``) can run."""
     folder.mkdir()
-    for name in dict.fromkeys(counter.distribution for counter in COUNTERS.values() if counter.distribution):
+    for name in dict.fromkeys(counter.distribution for counter in known_counters().values() if counter.distribution):
         packages: dict[str, Distribution] = {}
         _gather(name, packages)
         if all(_runs_on(python, dist) for dist in packages.values()):

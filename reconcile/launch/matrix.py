@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from ..adapters import COUNTERS
 from ..align.alignment import Alignment
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ..core.records import Layer, Ledger, Trace
+from ..core.registry import known_counters
 from ..core.results import RunResult, Statement
 from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
@@ -153,7 +153,7 @@ def _neighbours(takes: Sequence[tuple[Environment, Collected]], convention: Conv
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:
                 end = End(f"{environment.name}: {ledger.counter}", ledger, traces[ledger.framework])
-                chains.setdefault(COUNTERS[ledger.counter].family, []).append(end)
+                chains.setdefault(known_counters()[ledger.counter].family, []).append(end)
     return tuple(
         between_runs(a, b, align, convention) for chain in chains.values() for a, b in itertools.pairwise(chain)
     )

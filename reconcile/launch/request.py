@@ -6,7 +6,7 @@ run (cli/again.py) all read ``OPTIONS``. Only ``run_request`` makes a ``RunReque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import Enum
 from pathlib import Path
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import UsageError, unknown
 from ..core.numbers import seconds
 from ..core.protocol import ModelFile
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 
 if TYPE_CHECKING:
     from ..model_zoo.pair import Input
 
 PASSES = ("forward", "training")
 OPTIMIZERS = ("sgd", "adam")
+ALL = "all"
+"""The value of ``--counter`` that names every counter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,16 @@ def run_request(**options: Any) -> RunRequest:
     models = models_of(given)
     files = _files(models, given.get("trust_file", False), given.get("signature", "")) if models else {}
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
+    if ALL in values.get("counters", ()):
+        values["counters"] = every_counter(models)
     return RunRequest(**values, factories=models, files=files, training=optimizer)
+
+
+def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
+    """The counters that ``--counter all`` names: each one for these frameworks, or for all, but those that build the model
+    in another way, which run alone."""
+    chosen = tuple(models) or tuple(frameworks())
+    return tuple(name for name, c in known_counters().items() if c.framework in chosen and not c.recipe)
 
 
 def _files(models: Mapping[str, str], trusted: bool, signature: str) -> dict[str, ModelFile]:

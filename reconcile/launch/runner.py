@@ -9,14 +9,13 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest
 from ..core.records import Ledger, Trace
-from ..core.registry import frameworks, title
+from ..core.registry import brought, frameworks, known_counters, title
 from ..core.results import RunResult
 from ..core.signals import passed_on
 from ..core.user_files import regular
@@ -91,7 +90,7 @@ def _counters(request: RunRequest) -> tuple[str, ...]:
         raise UsageError(
             f"--pass training does not work with {untrained}: a training step of such a model cannot be traced."
         )
-    other = next((name for name in counters if COUNTERS[name].recipe), "")
+    other = next((name for name in counters if known_counters()[name].recipe), "")
     if other:
         raise UsageError(
             f"{other} builds the model in another way, and a training step of that model cannot be traced."
@@ -105,14 +104,14 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
         return user_models.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
-        if name not in COUNTERS:
-            raise unknown("counter", name, COUNTERS)
+        if name not in known_counters():
+            raise unknown("counter", name, known_counters())
     if not request.counters:
-        return tuple(name for name, counter in COUNTERS.items() if counter.default)
-    chosen = tuple(name for name in COUNTERS if name in request.counters)
-    recipes = {(COUNTERS[name].framework, COUNTERS[name].recipe) for name in chosen}
+        return tuple(name for name, counter in known_counters().items() if counter.default)
+    chosen = tuple(name for name in known_counters() if name in request.counters)
+    recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
-        alone = ", ".join(name for name in chosen if COUNTERS[name].recipe)
+        alone = ", ".join(name for name in chosen if known_counters()[name].recipe)
         raise UsageError(f"{alone} builds the model in another way and has its own trace: run it without the others.")
     return chosen
 
@@ -145,11 +144,11 @@ def _collect(
     python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
     packages = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
-        own_counters = [c for c in counters if COUNTERS[c].framework == framework.name]
-        counted = any(counter.framework == framework.name and counter.default for counter in COUNTERS.values())
+        own_counters = [c for c in counters if known_counters()[c].framework == framework.name]
+        counted = any(counter.framework == framework.name and counter.default for counter in known_counters().values())
         if not own_counters and (counted or framework.name not in request.factories):
             continue  # no counter of this framework was asked for
-        seeing = [c for c in own_counters if not (request.training and COUNTERS[c].blind)]
+        seeing = [c for c in own_counters if not (request.training and known_counters()[c].blind)]
         body = WorkerRequest(
             framework=framework,
             tasks=(TRACE, *seeing) if request.trace else tuple(seeing),
@@ -157,9 +156,9 @@ def _collect(
             counters=counters_of_request(seeing),
             known=packages,
             lent=lent,
-            brought=_brought(framework),
+            brought=_brought(framework, seeing),
             device=request.device,
-            recipe=COUNTERS[own_counters[0]].recipe if own_counters and not request.factories else "",
+            recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
             training=request.training,
             lacking=lacking(framework, request),
             **models[framework.name],
@@ -201,8 +200,8 @@ def _records(
             traces.append(_missing("trace", framework, outcome, request))
     ledgers: list[Ledger | Missing] = []
     for name in counters:
-        framework = COUNTERS[name].framework
-        if request.training and COUNTERS[name].blind:
+        framework = known_counters()[name].framework
+        if request.training and known_counters()[name].blind:
             ledgers.append(unseeing(name))
         elif framework in meta["frameworks"]:
             outcome = outcomes[framework][name]
@@ -215,18 +214,19 @@ def _records(
 
 def unseeing(name: str) -> Missing:
     """The replacement for the ledger of a counter that cannot see a training step."""
-    counter = COUNTERS[name]
+    counter = known_counters()[name]
     return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
 
 
 def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Each counter's capture module and the package that it imports, for the field of a worker's request."""
-    return {name: (relative(COUNTERS[name].module), COUNTERS[name].package) for name in counters}
+    return {name: (relative(known_counters()[name].module), known_counters()[name].package) for name in counters}
 
 
-def _brought(framework: Framework) -> dict[str, str]:
-    """The package of an outside adapter with its folder, in which a worker finds it."""
-    return {framework.adapter.partition(".")[0]: framework.folder} if framework.folder else {}
+def _brought(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
+    """The packages of outside adapters and counters, each with its folder, in which a worker finds it."""
+    own = ((known_counters()[name].module, known_counters()[name].folder) for name in counters)
+    return brought([(framework.adapter, framework.folder), *own])
 
 
 def lacking(framework: Framework, request: RunRequest) -> str:
@@ -241,12 +241,12 @@ def lacking(framework: Framework, request: RunRequest) -> str:
 
 
 def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
-    unit, device = (COUNTERS[name].unit, request.device) if name in COUNTERS else ("", "")
+    unit, device = (known_counters()[name].unit, request.device) if name in known_counters() else ("", "")
     record = frameworks()[framework]
     if outcome.missing == record.package:
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
-    if package and name in COUNTERS and package == COUNTERS[name].package:
+    if package and name in known_counters() and package == known_counters()[name].package:
         where = f"for {request.python}" if request.user_python else "in this environment"
         reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)

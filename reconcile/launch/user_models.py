@@ -8,12 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .. import files
-from ..adapters import COUNTERS
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, title
+from ..core.registry import frameworks, known_counters, title
 from ..model_zoo.pair import Input
 
 TOGETHER = 2
@@ -147,9 +146,9 @@ def counters_of(
         return not counter.recipe or (frozen and counter.recipe == "frozen_pb")
 
     for name in asked:
-        if name not in COUNTERS:
-            raise unknown("counter", name, COUNTERS)
-        counter = COUNTERS[name]
+        if name not in known_counters():
+            raise unknown("counter", name, known_counters())
+        counter = known_counters()[name]
         if counter.framework not in factories:
             raise UsageError(
                 f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
@@ -158,7 +157,7 @@ def counters_of(
             raise UsageError(f"{name} builds the model in another way, which needs a pair file: see `reconcile new`.")
     return tuple(
         name
-        for name, c in COUNTERS.items()
+        for name, c in known_counters().items()
         if c.framework in factories and is_usable(c) and (name in asked if asked else c.default or c.recipe)
     )
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..adapters import COUNTERS
 from ..core.causes import ORDER, Cause
 from ..core.conventions import BUILT_IN
-from ..core.registry import title
+from ..core.counter import Counter
+from ..core.registry import known_counters, title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -50,7 +50,7 @@ class Page:
 @cache
 def names() -> dict[str, str]:
     """The name of every page and its kind. A family of counters (``tf.profiler``) has its own page."""
-    counters = [name for c in COUNTERS.values() for name in dict.fromkeys((c.family, c.name))]
+    counters = [name for c in known_counters().values() for name in dict.fromkeys((c.family, c.name))]
     by_kind = {"causes": [c.value for c in Cause], "conventions": list(BUILT_IN), "counters": counters}
     return {name: kind for kind, page_names in by_kind.items() for name in page_names}
 
@@ -58,9 +58,25 @@ def names() -> dict[str, str]:
 def page(name: str) -> Page:
     """The page of this name. Raises KeyError."""
     kind = names()[name]
-    text = (HERE / kind / f"{name}.md").read_text(encoding="utf-8").strip() + "\n"
+    text = _written(kind, name).strip() + "\n"
     meaning, facts = {"causes": _cause, "conventions": _convention, "counters": _counter}[kind](name)
     return Page(kind, name, meaning, facts, text, _rules(name) if kind == "counters" and "@" not in name else ())
+
+
+def _written(kind: str, name: str) -> str:
+    """The written part of a page. That of another package's counter is ``NAME.md`` beside the module that declares it, if any."""
+    outside = _family(name)[0] if kind == "counters" else None
+    if outside is None or not outside.folder:
+        return (HERE / kind / f"{name}.md").read_text(encoding="utf-8")
+    file = importlib.import_module(outside.module).__file__
+    path = Path(file or "").parent / f"{name}.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _family(name: str) -> list[Counter]:
+    """The counter of this name, otherwise those of this family."""
+    counters = known_counters()
+    return [counters[name]] if name in counters else [c for c in counters.values() if c.family == name]
 
 
 def _cause(name: str) -> tuple[str, str]:
@@ -78,10 +94,10 @@ def _convention(name: str) -> tuple[str, str]:
 
 
 def _counter(name: str) -> tuple[str, str]:
-    if name not in COUNTERS:
-        family = [c.name for c in COUNTERS.values() if c.family == name]
+    if name not in known_counters():
+        family = [c.name for c in _family(name)]
         return f"A family of {len(family)} counters.", f"Its members: {', '.join(family)}."
-    counter = COUNTERS[name]
+    counter = known_counters()[name]
     asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
     if counter.recipe:
         asked = "Runs only if you name it, and no other counter, with --counter."
@@ -93,7 +109,7 @@ def _counter(name: str) -> tuple[str, str]:
 
 def _rules(name: str) -> tuple[Rule, ...]:
     """The rules of a counter's family. Operations with the same formula share one rule."""
-    module = next(c.module for c in COUNTERS.values() if c.family == name)
+    module = next(c.module for c in known_counters().values() if c.family == name)
     book = importlib.import_module(f"{module}.rules").BOOK
     ops_by_rule: dict[tuple[str, str, str], list[str]] = {}
     for rule in book.rules():
@@ -102,8 +118,8 @@ def _rules(name: str) -> tuple[Rule, ...]:
 
 
 def pages() -> Iterator[Page]:
-    """All pages, by kind."""
-    return (page(name) for name in names())
+    """All pages of what this package has, by kind."""
+    return (page(name) for name, kind in names().items() if kind != "counters" or not _family(name)[0].folder)
 
 
 def short(op: str) -> str:

@@ -16,6 +16,7 @@ from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number
 from ..core.work import COMPONENTS
 from ..engine.breakdown import blocks
+from ..engine.settle import blind
 from ..launch.matrix import EnvironmentResult, MatrixResult
 from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
@@ -107,14 +108,23 @@ def summary(result: MatrixResult) -> str:
     """The whole matrix in one sentence."""
     ran = [row for row in rows(result) if row.verdict is not None and row.verdict.off is not None]
     statements = [*(s for c in result.cells for s in to_the_work(c)), *result.neighbours]
-    open_ = sum(1 for s in statements if s.state in (State.UNEXPLAINED, State.NOT_COMPARABLE))
+    unseeing = _unseeing(result)
+    counted = [s for s in statements if not unseeing & {s.from_, s.to}]
+    open_ = sum(1 for s in counted if s.state in (State.UNEXPLAINED, State.NOT_COMPARABLE))
     lost = sum(1 for row in rows(result) if row.state in (State.FAILED, State.SKIPPED))
     parts = [_count(len(result.cells), "environment"), _count(len(ran), "total"), _neighbours(result)]
     parts += [f"{lost} failed"] if lost else []
+    parts += [f"{len(unseeing)} not comparable"] if unseeing else []
     parts.append(f"{_count(open_, 'statement')} open" if open_ else "every residual 0")
     verb = "Not reconciled" if open_ else "Not everything could run" if result.exit_code else "Reconciled"
     verb = verb if ran or open_ or lost else "Nothing was counted"
     return f"{verb}: {', '.join(parts)}."
+
+
+def _unseeing(result: MatrixResult) -> set[str]:
+    """The counters that cannot see this pass or cannot count this model, with their environments: they leave nothing open."""
+    cells = [(cell.environment.name, cell.result.ledgers) for cell in result.cells if cell.result is not None]
+    return {f"{environment}: {counter}" for environment, ledgers in cells for counter in blind(ledgers)}
 
 
 def _neighbours(result: MatrixResult) -> str:

@@ -226,9 +226,9 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
 
 
 def _those_of(factories: Mapping[str, str], counters: tuple[str, ...]) -> tuple[str, ...]:
-    from ..adapters import COUNTERS
+    from ..core.registry import known_counters
 
-    return tuple(name for name in counters if COUNTERS[name].framework in factories)
+    return tuple(name for name in counters if known_counters()[name].framework in factories)
 
 
 def _interrupted(found: RunResult) -> str:

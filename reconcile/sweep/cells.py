@@ -16,11 +16,10 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ..adapters import COUNTERS
 from ..core import user_files
 from ..core.atomic import safe
 from ..core.errors import UsageError, reason
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment
 from ..launch.provision import folder_of
@@ -156,7 +155,7 @@ def versions(cell: Cell) -> dict[str, str]:
     of all that these require."""
     tops = [where.partition(":")[0].partition(".")[0] for where in cell.factories.values()]
     packages = [name for record in frameworks().values() for name in (record.package, record.adapter.partition(".")[0])]
-    packages += [*(counter.package for counter in COUNTERS.values()), "keras", "tf_keras", *tops]
+    packages += [*(counter.package for counter in known_counters().values()), "keras", "tf_keras", *tops]
     waiting = [name for package in packages for name in _providers().get(package, ())]
     found: dict[str, str] = {}
     while waiting:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..adapters import COUNTERS
 from ..core.conventions import Convention
 from ..core.records import MAC, TRAINING
-from ..core.registry import title
+from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, si, signed
 from ..core.work import COMPONENTS
@@ -87,7 +86,7 @@ def counted_by(
 
 def _cited(ledger: LedgerResult) -> str:
     """``thop.profile (thop 0.1.1, torch 2.13.0; as 1,816,480 MACs)``: with the number as that counter prints it."""
-    title = (COUNTERS[ledger.counter].title if ledger.counter in COUNTERS else "") or ledger.counter
+    title = (known_counters()[ledger.counter].title if ledger.counter in known_counters() else "") or ledger.counter
     details = [_versions(ledger.versions)] if ledger.versions else []
     if ledger.unit == MAC and ledger.total is not None:
         details.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")

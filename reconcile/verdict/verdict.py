@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..adapters import COUNTERS
 from ..core.causes import State
 from ..core.records import CALLED_WITH
-from ..core.registry import title
+from ..core.registry import known_counters, title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
 from ..engine.breakdown import RESIDUAL
@@ -213,7 +212,7 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
 
 
 def _recipe(counter: str) -> bool:
-    return counter in COUNTERS and bool(COUNTERS[counter].recipe)
+    return counter in known_counters() and bool(known_counters()[counter].recipe)
 
 
 def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | None:

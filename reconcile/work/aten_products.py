@@ -73,11 +73,17 @@ def _outer(op: Op) -> Work:
     return Work(mul=n_out(op))
 
 
-@formula("aten.tensordot", source=_BLAS + " (tensordot)")
+@formula("aten.tensordot", source=_BLAS + "; an axis that meets one of size 1 is summed first: native/Linear.cpp")
 def _tensordot(op: Op) -> Work:
-    # K = product of the contracted sizes of self
-    first = shape(op)
-    return dots(n_out(op), prod([first[i] for i in ints(op, "dims_self")]))
+    """K is the product of the contracted sizes that both operands have; of the others, the longer is summed to 1."""
+    axes = [
+        (i, j, shape(op)[i], shape(op, 1)[j])
+        for i, j in zip(ints(op, "dims_self"), ints(op, "dims_other"), strict=True)
+    ]
+    first = n_in(op) // max(prod([own for _, _, own, other in axes if other == 1]), 1)
+    second = n_in(op, 1) // max(prod([other for _, _, own, other in axes if own == 1]), 1)
+    sums = Work(add=max(n_in(op) - first, 0) + max(n_in(op, 1) - second, 0))
+    return sums + dots(n_out(op), prod([own for _, _, own, other in axes if own == other]))
 
 
 def _scaled(op: Op) -> Work:

@@ -45,13 +45,14 @@ def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] 
       sum in it.
 
     Source: the decomposition of ATen native/Linear.cpp (einsum, sumproduct_pair) and TensorFlow's einsum_op_impl.h,
-    which both reduce lone labels first and then run one batched matrix product.
-    Raises UnknownWork for three or more operands without a path (the order of contraction decides the work) and for a label
-    repeated within one operand (a diagonal).
+    which both reduce lone labels first and then run one batched matrix product. Both first take the diagonal of an operand
+    in which a label is repeated, which is a view or a copy.
+    Raises UnknownWork for three or more operands without a path: the order of contraction decides the work.
     """
     if len(shapes) > 2 and path is None:
         raise UnknownWork(f"einsum {equation!r} has {len(shapes)} operands: the order of contraction is not recorded")
     terms, output = _parse(equation, [len(s) for s in shapes])
+    terms, shapes = _diagonals(terms, shapes, equation)
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for label, size in zip(term, shape, strict=True):
@@ -72,6 +73,17 @@ def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] 
         work += _of_pair(pair, result, sizes, units=path is None)
         operands.insert(len(operands) if path else 0, result)
     return work
+
+
+def _diagonals(
+    terms: list[list[str]], shapes: list[tuple[int, ...]], equation: str
+) -> tuple[list[list[str]], list[tuple[int, ...]]]:
+    """Labels and shapes of the operands with each label once."""
+    once = [dict(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
+    for term, shape, sizes in zip(terms, shapes, once, strict=True):
+        if any(sizes[label] != size for label, size in zip(term, shape, strict=True)):
+            raise UnknownWork(f"einsum {equation!r} repeats a label for two sizes within one operand")
+    return [list(sizes) for sizes in once], [tuple(sizes.values()) for sizes in once]
 
 
 def _of_pair(pair: tuple[list[str], list[str]], result: list[str], sizes: dict[str, int], units: bool) -> Work:
@@ -96,9 +108,6 @@ def _parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]
     if len(texts) != len(ranks):
         raise UnknownWork(f"einsum {equation!r} has {len(texts)} terms for {len(ranks)} operands")
     terms = [_labels(text, rank, equation) for text, rank in zip(texts, ranks, strict=True)]
-    for term in terms:
-        if len(set(term)) != len(term):
-            raise UnknownWork(f"einsum {equation!r} repeats a label within one operand (a diagonal)")
     dots_wide = max((sum(label.isdigit() for label in term) for term in terms), default=0)
     dot_labels = [str(i) for i in reversed(range(dots_wide))]
     if arrow:
@@ -106,6 +115,8 @@ def _parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]
     else:
         letters = [label for term in terms for label in term if not label.isdigit()]
         output = dot_labels + sorted(label for label in set(letters) if letters.count(label) == 1)
+    if len(set(output)) != len(output):
+        raise UnknownWork(f"einsum {equation!r} repeats a label of its output")
     if not set(output) <= {label for term in terms for label in term}:
         raise UnknownWork(f"einsum {equation!r} names an output label that no operand has")
     return terms, output

@@ -31,6 +31,7 @@ class Bench:
         self.folder = folder
         self.found: Collected = take()
         self.requests: list[RunRequest] = []
+        self.known: list[str] = []
 
     def collect(self, request: RunRequest, progress: Callable[..., None]) -> Collected:
         self.requests.append(request)
@@ -51,6 +52,7 @@ class Bench:
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     made = Bench(tmp_path / "b")
     monkeypatch.setattr(checking, "collect", made.collect)
+    monkeypatch.setattr(checking, "pair_file", made.known.append)  # every name is a model's
     return made
 
 
@@ -60,6 +62,18 @@ def test_without_a_baseline_it_says_how_to_take_one(bench: Bench) -> None:
     assert f"there is no baseline {bench.path}. Take one with: reconcile check --model toy" in result.stderr
     assert result.stderr.strip().endswith("--update")
     assert bench.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gru_dem", "Error: unknown model 'gru_dem'. Did you mean gru_demo?\n"),
+        ("gone.py", "Error: there is no pair file gone.py.\n"),
+    ],
+)
+def test_a_name_that_is_no_model_is_not_sent_to_take_a_baseline(tmp_path: Path, name: str, sentence: str) -> None:
+    result = CliRunner().invoke(cli, ["check", "--model", name, "--baselines", str(tmp_path)], prog_name="reconcile")
+    assert (result.exit_code, result.stderr) == (2, sentence)
 
 
 def test_the_command_that_takes_a_baseline_has_the_options_that_decide_it(bench: Bench) -> None:

@@ -8,10 +8,10 @@ import sys
 import click
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.cli import COMMANDS, cli
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN
+from reconcile.core.registry import known_counters
 from reconcile.model_zoo.pair import zoo_names
 from tests.cli.conftest import Stub
 
@@ -20,7 +20,7 @@ from tests.cli.conftest import Stub
     ("kind", "names"),
     [
         ("models", zoo_names()),
-        ("counters", list(COUNTERS)),
+        ("counters", list(known_counters())),
         ("causes", [c.value for c in Cause]),
         ("conventions", list(BUILT_IN)),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
+from reconcile.cli.decode import said, verdict
 from reconcile.core.errors import UsageError
 from reconcile.decode import gather
+from reconcile.decode.figure import figure
+from reconcile.decode.search import search
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest, by_parameter, model_options
 from tests.decode import data
@@ -78,7 +82,8 @@ def test_one_number_behind_the_digits() -> None:
 def test_cut_off() -> None:
     assert "the rest cut off (none rounds to them)" in typed("--model", "resnet50", "3.857e9").output
     done = typed("--model", "resnet50", "3.8e9")
-    assert done.exit_code == 1
+    assert done.exit_code == 0
+    assert done.output.startswith("3.8e9 for resnet50 is explained if its digits are cut off and not rounded:\n")
     assert "The work that ran is 3,857,973,248 MACs, which round to 3.9e9." in done.output
 
 
@@ -96,6 +101,30 @@ def test_where_a_saved_total_is_looked_for() -> None:
         "The saved data of tf-1.12 has it: tf.profiler@session, as reported. Look there: reconcile decode --model gru_demo "
         f"--baselines {data.SAVED} --environment tf-1.12 25150826"
     )
+
+
+def test_the_command_makes_the_environment_that_was_made_for_this_call(tmp_path: Path) -> None:
+    """Its name stands in no list of environments."""
+    made = ["--with", "tensorflow-cpu==2.3.1", "--python", "3.8"]
+    (tmp_path / "gru_demo").mkdir()
+    shutil.copy(data.SAVED / "gru_demo/tf-2.3.1.json", tmp_path / "gru_demo/tensorflow-cpu-2.3.1-py3.8.json")
+    done = typed("--model", "gru_demo", "--set", "units=96", *made, "22752165", baselines=tmp_path)
+    assert done.output.splitlines()[-1] == (
+        f"To run it: reconcile run --model gru_demo --set units=96 {' '.join(made)} --counter tf.profiler@session"
+    )
+    other = typed("--model", "gru_demo", "--set", "units=97", *made, "22752165", baselines=tmp_path)
+    assert "saved with units=96" in other.output
+    assert "--set" not in other.output.splitlines()[-1]
+
+
+def test_a_short_number_that_nothing_has_as_its_total_may_be_a_coincidence() -> None:
+    work = data.source(data.trace(data.product("a", 1, 1024, 1), data.bias("b", 1, 1)), batch=1)
+    sentence = "It is neither the total of a counter that was looked at nor that of the work that ran"
+    for text, doubtful in (("2050", True), ("1024", False)):
+        decoded = search("net", figure(text), [work])
+        assert (text, sentence in verdict(decoded)) == (text, doubtful)
+        assert (text, f"{int(text):,} for net is explained:" == verdict(decoded)) == (text, not doubtful)
+        assert (text, "Looked at: old." in said(decoded)) == (text, doubtful)
 
 
 def test_environments_that_were_not_looked_at_are_named() -> None:
@@ -155,7 +184,7 @@ def test_options_are_those_of_a_run() -> None:
 
 
 def test_bad_usage() -> None:
-    for args, said in (
+    for args, sentence in (
         (("--model", "gru_demo", "many"), "is not a number"),
         (("--model", "gru_dem", "5"), "unknown model"),
         (("--model", "gru_demo", "5", "--environment", "x"), "unknown environment"),
@@ -167,4 +196,4 @@ def test_bad_usage() -> None:
     ):
         done = typed(*args)
         assert done.exit_code == 2, args
-        assert said in done.stderr
+        assert sentence in done.stderr

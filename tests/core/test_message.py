@@ -29,7 +29,7 @@ MESSAGES = {
         "Condition x < y did not hold."
     ),
     "Graph execution error:": "Graph execution error:",
-    "the layer failed:\n  for a reason": "the layer failed:",
+    "the layer failed:\n\n  for a reason\n  of its own": "the layer failed: for a reason",
 }
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import known_counters
 from reconcile.decode.figure import figure
 from reconcile.decode.gather import gather
 from reconcile.decode.grammar import Source, candidates
@@ -105,7 +105,7 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
 
 
-RECIPES = tuple(name for name, counter in COUNTERS.items() if counter.recipe)
+RECIPES = tuple(name for name, counter in known_counters().items() if counter.recipe)
 
 
 class Stub:
@@ -169,8 +169,13 @@ def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) ->
 
 def test_a_recipe_needs_a_pair() -> None:
     stub = Stub(fresh())
-    gather(RunRequest(factories={"tf": "net:make"}), (data.SAVED,), close=far, take=stub)
+    own = RunRequest(factories={"tf": "net:make"})
+    _, (note,) = gather(own, (data.SAVED,), close=far, take=stub)
     assert len(stub.asked) == 1
+    assert [name for name in RECIPES if name not in note] == []
+    assert "which needs a pair: see `reconcile new`" in note
+    for request, close in ((own, bool), (RunRequest(factories={"torch": "net:make"}), far)):
+        assert gather(request, (data.SAVED,), close=close, take=stub)[1] == ()
 
 
 def test_named_environments_only() -> None:

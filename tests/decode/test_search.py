@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.core.records import FLOP, MAC
+from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC, Entry, Ledger, Op, Sighting, Trace
 from reconcile.decode import search as searching
 from reconcile.decode.elsewhere import origin, reading, unseen
 from reconcile.decode.figure import figure
@@ -13,6 +13,7 @@ from reconcile.decode.search import Decoded, search
 from reconcile.decode.trace_readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.launch.environments import load
 from tests.decode import data
+from tests.zoo import convolutional as conv
 
 VIT_B16_PARAMETERS = (
     3 * 16 * 16 * 768 + 768  # patches
@@ -55,10 +56,82 @@ def test_ranks_by_digits(monkeypatch: pytest.MonkeyPatch, text: str, rank: int, 
     assert bool(found.matches) == agrees
 
 
-def test_nothing_is_cut_off_to_three_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    halved = Candidate(146_800_000, PART, MAC, "textbook, halved")
-    assert not among(monkeypatch, "146M", halved).matches
-    assert among(monkeypatch, "146.7M", Candidate(146_780_000, PART, MAC, "x")).cut
+@pytest.mark.parametrize(
+    ("text", "macs"),
+    [
+        ("3.8e9", conv.resnet50(224, 1000)),  # He et al. 2015
+        ("300M", conv.mobilenet_v2(224, 1000)),  # Sandler et al. 2018
+        ("56M", conv.mobilenet_v3_small(224, 1000)),  # Howard et al. 2019
+    ],
+)
+def test_papers_cut_the_multiply_adds_off(monkeypatch: pytest.MonkeyPatch, text: str, macs: int) -> None:
+    decoded = among(monkeypatch, text, Candidate(macs, WORK, MAC, "the work, in MACs"))
+    assert (decoded.values, decoded.cut) == ((macs,), True)
+    assert decoded.matches[0].what == "the work, in MACs, its digits cut off and not rounded"
+    assert decoded.near == ()
+    assert among(monkeypatch, text + " FLOPs", Candidate(macs, WORK, MAC, "the work, in MACs")).other_unit
+
+
+@pytest.mark.parametrize(("rank", "unit"), [(PART, MAC), (WORK, FLOP), (REPORTED, MAC), (REPORTED, FLOP)])
+def test_nothing_else_is_cut_off_to_three_digits(monkeypatch: pytest.MonkeyPatch, rank: int, unit: str) -> None:
+    """146M of ShuffleNetV2 was read as half of its work by the convention textbook, cut off."""
+    assert not among(monkeypatch, "146M", Candidate(146_800_000, rank, unit, "x")).matches
+    assert among(monkeypatch, "146.7M", Candidate(146_780_000, rank, unit, "x")).cut
+
+
+def test_nothing_is_cut_off_to_one_digit_or_where_something_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    macs = Candidate(3_857_973_248, WORK, MAC, "the work, in MACs")
+    assert not among(monkeypatch, "3G", macs).matches
+    rounding = Candidate(3_810_000_000, REPORTED, MAC, "thop, as reported")
+    decoded = among(monkeypatch, "3.8G", macs, rounding)
+    assert (decoded.matches, decoded.cut) == ((rounding,), False)
+
+
+def test_a_convention_that_is_doubled_or_halved_is_no_reading_of_three_digits() -> None:
+    source = data.source(data.trace(data.product("a", 100, 80, 30), data.bias("b", 100, 30)), batch=1)
+    ranks = {c.what: c.rank for c in searching.candidates([source])[0]}
+    for change in ("doubled", "halved", "without biases"):
+        assert ranks[f"the work that ran by the convention all, {change}"] == DERIVED
+
+
+def test_a_total_that_a_counter_printed_comes_before_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = Candidate(2_050, REPORTED, FLOP, "z, as reported", printed=True)
+    others = [Candidate(2_050, rank, FLOP, f"a{rank}") for rank in (REPORTED, PART, DERIVED)]
+    assert among(monkeypatch, "2050", *others, printed).matches == (printed, *others)
+
+
+def net_of_one_dense() -> tuple[Trace, Ledger]:
+    """Keras' Input, Flatten and Dense(1) on 1,024 elements: the work of a batch of 1, and tf.profiler on the graph of the new
+    and compiled model with its batch open. That has no product in it, but the initialiser of the kernel: Mul and Add for
+    each element and one Sub for the range; and one Mul of the loss."""
+    work = data.trace(data.product("dense/MatMul", 1, 1024, 1), data.bias("dense/BiasAdd", 1, 1))
+    rows = [("k/mul", "Mul", 1024, INITIALIZER), ("k/add", "Add", 1024, INITIALIZER), ("k/sub", "Sub", 1, INITIALIZER)]
+    rows.append(("loss/mul", "Mul", 1, DEAD))
+    entries = tuple(Entry(id, id.partition("/")[0], op, value, 1) for id, op, value, _ in rows)
+    sightings = tuple(Sighting(Op(id, op, "", (), (), {}), id, role) for id, op, _, role in rows)
+    total = sum(value for *_, value, _ in rows)
+    return work, data.session("tf.profiler@batch_none")._replace(total=total, entries=entries, sightings=sightings)
+
+
+def test_initialisers_that_a_counter_printed_come_before_products_with_biases() -> None:
+    """2 x 1,024 + 1 initialisers and 1 of the loss, and 2 x (1,024 + 1), a bias counted as a MAC."""
+    work, ledger = net_of_one_dense()
+    alone = search("net", figure("2050"), [data.source(work, batch=1)])
+    assert alone.matches[0].what == "the products that ran in MACs × 2, a bias counted as a MAC"
+    assert alone.doubtful
+    assert not alone.close  # so that the recipes run
+    both = search("net", figure("2050"), [data.source(work, batch=1), data.source(ledger, batch=1)])
+    assert both.matches[0].what == "tf.profiler@batch_none, as reported"
+    assert both.matches[0].how.startswith("1 of ops that no output depends on (Mul) + 2,049 of initialisers")
+    assert both.close
+    assert not both.doubtful
+
+
+def test_a_long_number_is_no_coincidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, doubtful in (("20,500", False), ("2050", True), ("2.050M", True), ("2.0501M", False), ("2.05M", False)):
+        wanted = figure(text)
+        decoded = among(monkeypatch, text, Candidate(wanted.digits * wanted.unit, PART, FLOP, "x"))
+        assert (text, len(decoded.matches), decoded.doubtful) == (text, 1, doubtful)
 
 
 def test_the_work_in_macs_comes_before_every_counter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import known_counters
 from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
 from reconcile.launch.request import RunRequest
@@ -172,7 +172,7 @@ def test_what_is_missing_there_is_named_with_what_to_do() -> None:
 def test_a_part_of_a_framework_that_failed_is_not_taken_for_missing() -> None:
     """It has no package of its own, and a failure that misses no module has no name of one."""
     outcome = Outcome(None, "RuntimeError: it broke", "")
-    assert COUNTERS["flop_counter"].package == outcome.missing == ""
+    assert known_counters()["flop_counter"].package == outcome.missing == ""
     failed = _missing("flop_counter", "torch", outcome, RunRequest("", {}))
     assert (failed.state.value, failed.reason) == ("failed", "RuntimeError: it broke")
 

@@ -44,7 +44,9 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
 def running(ready: Path) -> list[psutil.Process]:
     """Strays that were given that file, without those that have ended: who waits for them is the system's affair."""
     processes = psutil.process_iter(["cmdline", "status"])
-    return [p for p in processes if str(ready) in (p.info["cmdline"] or []) and p.info["status"] != psutil.STATUS_ZOMBIE]
+    return [
+        p for p in processes if str(ready) in (p.info["cmdline"] or []) and p.info["status"] != psutil.STATUS_ZOMBIE
+    ]
 
 
 @pytest.fixture

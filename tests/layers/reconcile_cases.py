@@ -58,10 +58,10 @@ def capture_tf(model):
 
 
 def _ledgers(framework, make):
-    from reconcile.adapters import COUNTERS
+    from reconcile.core.registry import known_counters
 
     found = []
-    for counter in COUNTERS.values():
+    for counter in known_counters().values():
         if counter.framework != framework or counter.recipe:
             continue
         module = importlib.import_module(f"{counter.module}.capture")

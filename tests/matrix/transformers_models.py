@@ -73,7 +73,7 @@ TWINS = {
     "MPNetModel": Twins("MPNetConfig", ENCODER, TEXT),
     "RemBertModel": Twins("RemBertConfig", {**ENCODER, "input_embedding_size": 16}, TEXT),
     "RoFormerModel": Twins("RoFormerConfig", ENCODER, TEXT),
-    "LayoutLMModel": Twins("LayoutLMConfig", ENCODER, (*TEXT, f"bbox=1,{S},4:int64")),
+    "LayoutLMModel": Twins("LayoutLMConfig", ENCODER, TEXT),  # makes its boxes itself: random numbers are no boxes
     "DebertaModel": Twins("DebertaConfig", ENCODER, TEXT),
     "DebertaV2Model": Twins("DebertaV2Config", ENCODER, TEXT),
     "FunnelModel": Twins(

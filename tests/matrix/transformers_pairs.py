@@ -1,33 +1,41 @@
 """Sweep the classes that transformers 4.57 has in both frameworks: `make pairs`, or name some of them.
 
 A pair is in order if both traces are complete, every statement is closed with residual 0, and both frameworks do the same
-work or differ by named causes. The environment is `tests/matrix/huggingface.toml`, which uv makes once.
+work or differ by named causes. The environment is `tests/matrix/huggingface.toml`, which uv makes once. A sweep of all pairs
+writes `reports/pairs.md`; some pairs alone are only printed.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from reconcile.core.atomic import write_file
 from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.errors import UsageError
-from reconcile.core.results import RunResult
-from reconcile.core.text import number, signed
-from reconcile.engine.settle import settle
+from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment, user_models
 from reconcile.launch.request import RunRequest
+from tests.matrix.pairs_page import Row, finding, page, row_of, summary
 from tests.matrix.transformers_models import TWINS
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "reports/pairs.md"
 MODULE = "tests.matrix.transformers_models"
+JOBS = 2
+"""Pairs that run at the same time."""
 COUNTERS = ("tf.profiler@frozen", "flop_counter")
 
 
-def run(name: str) -> RunResult:
-    """Both twins, traced and counted in the environment that has transformers."""
-    env = environments.load(ROOT / "tests/matrix/huggingface.toml")["huggingface"]
+def environment() -> environments.Environment:
+    """The environment that has transformers."""
+    return environments.load(ROOT / "tests/matrix/huggingface.toml")["huggingface"]
+
+
+def collected(name: str) -> Collected | UsageError:
+    """Both twins, traced and counted in that environment; an error is returned, so that the other pairs go on."""
     request = RunRequest(
         "",
         {},
@@ -36,49 +44,31 @@ def run(name: str) -> RunResult:
         inputs=user_models.read_inputs(TWINS[name].inputs),
         counters=COUNTERS,
     )
-    return settle(in_environment.collect_in(env)(request, lambda _event: None), MATMUL, BUILT_IN)
-
-
-def faults(result: RunResult) -> Iterator[str]:
-    """Why a pair is not in order, a sentence each."""
-    for trace in result.traces:
-        if not trace.complete:
-            yield f"{trace.name}: {trace.reason}"
-    for statement in result.statements:
-        if statement.residual != 0:
-            yield f"{statement.from_} to {statement.to}: {statement.reason}"
-
-
-def outcome(name: str) -> tuple[bool, str]:
-    """Whether a pair is in order, and its line."""
     try:
-        result = run(name)
+        return in_environment.collect_in(environment())(request, lambda _event: None)
     except UsageError as error:
-        return False, f"refused: {error}"
-    reasons = list(dict.fromkeys(faults(result)))
-    totals = [trace.totals.get("matmul") for trace in result.traces]
-    works = " and ".join("unknown" if total is None else number(total) for total in totals)
-    rows = [row.work for row in result.layers if any(row.work.values())]
-    alike = sum(work.get("tf") == work.get("torch") for work in rows)
-    layers = f"{alike} of {len(rows)} layers alike"
-    if reasons:
-        return False, f"{works}; {layers}; " + "; ".join(reasons[:3])
-    between = result.statement("trace@tf", "trace@torch")
-    causes = ", ".join(f"{cause.value} {signed(amount)}" for cause, amount in between.by_cause().items())
-    return True, f"{works}; {layers}; {causes or 'the same work'}"
+        return error
 
 
 def main(names: Sequence[str]) -> int:
-    """A line per pair; 1 if any is not in order."""
-    good = []
-    for name in names:
-        start = time.monotonic()
-        is_good, line = outcome(name)
-        good.append(is_good)
-        print(f"{'ok  ' if is_good else 'OPEN'} {name}: {line} ({time.monotonic() - start:.0f} s)", flush=True)
-    print(f"{sum(good)} of {len(good)} pairs are in order.")
-    return 0 if all(good) else 1
+    """A line per pair, and the page of all of them; 1 if any is not in order."""
+    rows, versions = [], dict[str, str]()
+    chosen = names or list(TWINS)
+    with ThreadPoolExecutor(JOBS) as pool:
+        for name, outcome in zip(chosen, pool.map(collected, chosen), strict=True):
+            if isinstance(outcome, UsageError):
+                row = Row(name, reasons=(f"refused: {outcome}",))
+            else:
+                result = settle(outcome, MATMUL, BUILT_IN)
+                row = row_of(name, result)
+                versions.update(result.environment)
+            rows.append(row)
+            print(f"{'ok  ' if row.in_order else 'OPEN'} {name}: {finding(row)}", flush=True)
+    print(summary(rows))
+    if not names:
+        write_file(PAGE, page(rows, COUNTERS, environment().title, versions))
+    return 0 if not [row for row in rows if not row.in_order] else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or list(TWINS)))
+    sys.exit(main(sys.argv[1:]))

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from reconcile.adapters import COUNTERS
 from reconcile.cli import COMMANDS, cli
 from reconcile.core.conventions import BUILT_IN
+from reconcile.core.registry import known_counters
 from reconcile.launch.environments import load
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.pages import names
@@ -38,6 +38,8 @@ def options() -> dict[str, set[str]]:
 
 
 OPTIONS = options()
+WRITTEN_BY_NEW = "mine"
+"""The counter that documents write with ``reconcile new``."""
 
 
 def test_every_command_and_option_is_documented() -> None:
@@ -74,12 +76,12 @@ def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None
     values = dict(pairwise(words))
     wanted = {
         "--model": lambda v: v in zoo_names() or v.startswith("./") or v.isupper() or v == "NAME|FILE.py",
-        "--counter": lambda v: v in COUNTERS,
-        "--from": lambda v: v in COUNTERS or v.startswith("trace@"),
-        "--to": lambda v: v in COUNTERS or v.startswith("trace@"),
+        "--counter": lambda v: v in known_counters() or v in ("all", WRITTEN_BY_NEW) or v.isupper(),
+        "--from": lambda v: v in known_counters() or v.startswith("trace@"),
+        "--to": lambda v: v in known_counters() or v.startswith("trace@"),
         "--convention": lambda v: v in BUILT_IN,
         "--environment": lambda v: v in load(None) or v.isupper(),
-        "explain": lambda v: v in names() or v.isupper(),
+        "explain": lambda v: v in names() or v.isupper() or v == WRITTEN_BY_NEW,
     }
     wrong = {key: v for key, v in values.items() if key in wanted and not wanted[key](v.rstrip(".,;:)"))}
     assert wrong == {}
@@ -88,7 +90,7 @@ def test_what_a_document_says_to_type_is_there(document: str, line: str) -> None
 def test_no_document_names_a_counter_that_is_gone() -> None:
     for document, text in TEXTS.items():
         found = set(re.findall(r"tf\.profiler@\w+", text))
-        assert found - set(COUNTERS) == set(), document
+        assert found - set(known_counters()) == set(), document
 
 
 def links() -> list[tuple[str, str]]:

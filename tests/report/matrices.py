@@ -86,4 +86,30 @@ def incomplete() -> MatrixResult:
     return replace(clean(), cells=cells, exit_code=1)
 
 
-HAND = (clean, failed, unexplained, incomplete, alone)
+def unseeing() -> MatrixResult:
+    """A counter that cannot count the model in one environment, where others can: it leaves nothing open."""
+    run, reason = samples.clean(), "it cannot count a ScriptModule"
+    nothing = {"state": State.NOT_COMPARABLE, "reason": reason, "from_total": None, "residual": None, "adjustments": ()}
+    result = replace(
+        run,
+        ledgers=tuple(
+            samples.blank("thop", State.NOT_COMPARABLE, reason) if x.counter == "thop" else x for x in run.ledgers
+        ),
+        layers=tuple(
+            replace(
+                x,
+                counters={c: n for c, n in x.counters.items() if c != "thop"},
+                causes={c: n for c, n in x.causes.items() if c != "thop"},
+            )
+            for x in run.layers
+        ),
+        statements=tuple(
+            replace(s, **nothing) if s.from_ == "thop" else s  # type: ignore[arg-type]
+            for s in run.statements
+            if s.to != "thop"
+        ),
+    )
+    return replace(clean(), cells=(cell(OLD, result), clean().cells[1]), neighbours=(frozen_between(FIRST, SECOND),))
+
+
+HAND = (clean, failed, unexplained, incomplete, alone, unseeing)

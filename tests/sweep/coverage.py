@@ -8,25 +8,31 @@ each, as the imports take longer than a small model.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import multiprocessing
+import os
+import resource
 import signal
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from reconcile.core import atomic, table
+from reconcile.launch import exits
 from reconcile.launch.in_process import collect_live
 from reconcile.sweep import cell, cells, engine, listing, page, store
 
 LONGEST = 300
 """Seconds that one model may take."""
+MEMORY = 9 << 30
+"""Bytes that a model's process may hold, so that it ends no other."""
 
 
 def started(library: str) -> None:
@@ -52,8 +58,33 @@ def late(*_: object) -> None:
     raise TimeoutError(f"it takes longer than {LONGEST} s")
 
 
+def in_child(task: Callable[[str], str], argument: str) -> tuple[str, str]:
+    """The answer of a task, or why there is none. It runs in a child, which ends with everything that the library keeps."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(read)
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            with open(write, "w", encoding="utf-8") as file:
+                file.write(task(argument))
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, encoding="utf-8") as file:
+        answer = file.read()
+    _, status = os.waitpid(child, 0)
+    return answer, "" if answer else f"its process {exits.death_of(os.waitstatus_to_exitcode(status))}"
+
+
+def forked(text: str) -> str:
+    """As cell.run_cell, in a child of this process."""
+    answer, died = in_child(here, text)
+    return answer or json.dumps({"key": json.loads(text)["key"], "died": died, "log": ""})
+
+
 def here(text: str) -> str:
-    """As cell.run_cell, in this process."""
+    """The answer of one cell, in this process."""
     request = json.loads(text)
     factories = request["cell"]["factories"]
     began = time.monotonic()
@@ -69,18 +100,24 @@ def here(text: str) -> str:
             )
     finally:
         signal.alarm(0)
+        gc.collect()  # models refer to themselves
     answer["cost"] = {"wall_s": round(time.monotonic() - began, 1)}
     return json.dumps(answer)
 
 
-def again(where: str) -> int:
-    """FLOPs of one call, by the independent count."""
+def again(where: str) -> str:
+    """FLOPs of one call, by the independent count; or why there are none."""
+    return "".join(in_child(independent, where))
+
+
+def independent(where: str) -> str:
+    """As ``again``, in this process."""
     from reconcile.core.framework import adapter_of
     from reconcile.core.registry import frameworks
     from tests.sweep.dispatch_count import count
 
     model, _, inputs = adapter_of(frameworks()["torch"]).maker(named(where))()
-    return 2 * count(model, inputs)
+    return str(2 * count(model, inputs))
 
 
 def written(out: Path, command: str, finished: Sequence[engine.Finished], listed: int) -> None:
@@ -116,7 +153,7 @@ def main(arguments: Sequence[str]) -> int:
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(asked.jobs, context, started, (asked.library,)) as pool:
         finished = engine.sweep(
-            requests, asked.out, pool, last=pages, run=here,
+            requests, asked.out, pool, last=pages, run=forked,
             each=lambda one: print(one.name, page.verdict(one), flush=True),
         )  # fmt: skip
         ran = [one for one in finished if one.outcome["traces"] and one.outcome["traces"][0]["work"] is not None]
@@ -125,7 +162,7 @@ def main(arguments: Sequence[str]) -> int:
         counted = dict(zip((one.name for one in ran), pool.map(again, [where[one.name] for one in ran]), strict=True))
     rows = [(one.name, one.outcome["traces"][0]["work"], counted[one.name]) for one in ran]
     (asked.out / "independent.csv").write_text(table.written([("model", "work", "independent count"), *rows]))
-    off = [row for row in rows if row[1] != row[2]]
+    off = [row for row in rows if str(row[1]) != row[2]]
     print(f"{len(rows)} models counted again by another way: {len(off)} differ", *off, sep="\n")
     return int(bool(off))
 

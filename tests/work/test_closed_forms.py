@@ -136,7 +136,8 @@ def test_closed_form(case):
     ("name", "inputs", "attrs", "message"),
     [
         ("Einsum", [X, X, X], {"equation": "ij,jk,kl->il"}, "3 operands"),
-        ("aten.einsum", [(3, 3)], {"equation": "ii->i"}, "diagonal"),
+        ("aten.einsum", [(3, 2)], {"equation": "ii->i"}, "two sizes"),
+        ("aten.einsum", [X], {"equation": "ij->ii"}, "repeats a label of its output"),
         ("aten.einsum", [X], {"equation": "ijk->i"}, "does not fit an operand of rank 2"),
         ("aten.einsum", [X], {"equation": "ij,jk->ik"}, "2 terms for 1 operands"),
         ("aten.einsum", [X], {"equation": "ij->k"}, "no operand has"),

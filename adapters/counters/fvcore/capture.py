@@ -6,6 +6,7 @@ that ``named_modules`` lists; the layers that Keras holds in lists stand in its 
 to fvcore.  Python 3.6, torch 1.x and later.
 """
 
+from contextlib import contextmanager
 from numbers import Number
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -57,8 +58,8 @@ LIMITS = (
     Limit(
         ("cond must be a bool",),
         TRACED
-        + "and PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the weights in "
-        "memory, as on a machine with more of it",
+        + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the "
+        "weights in memory, as on a machine with more of it, or PyTorch 2.5",
     ),
     Limit(
         ("/torch/utils/checkpoint.py",),
@@ -138,6 +139,18 @@ def _whole(amount):
     return int(amount)
 
 
+@contextmanager
+def _traceable(device):
+    # type: (str) -> Iterator[None]
+    if device != "meta":
+        yield
+        return
+    from ...pytorch.meta_kernels import traceable
+
+    with traceable():
+        yield
+
+
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
     """Run FlopCountAnalysis on a fresh module (eval, no_grad) on ``model.device``."""
@@ -182,7 +195,7 @@ def capture(counter, model):
     jit_analysis._get_scoped_trace_graph = kept
     smallest = FlopCountAnalysis(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad(), counting(LIMITS, smallest.total):
+        with torch.no_grad(), counting(LIMITS, smallest.total), _traceable(model.device):
             analysis = FlopCountAnalysis(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})

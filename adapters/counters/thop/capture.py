@@ -7,12 +7,13 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor
+from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel, module_paths, versions
-from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
-from ...shared.refusal import BeyondCounter, CannotCount
+from ...shared.refusal import CannotCount
 from ..limits import Limit, counting
+from ..module_calls import ROOT as ROOT_ENTRY
+from ..module_calls import SUM, Calls, class_name
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
@@ -30,75 +31,8 @@ LIMITS = (
 """What thop cannot count."""
 
 CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList)
-AT_ROOT = "(root)"
-SUM = "(sum)"
 EXACT = 1 << 53
 """From here on, float64 does not hold every whole number."""
-
-
-def full_name(cls):
-    # type: (type) -> str
-    """Module and qualified name of a class."""
-    return cls.__module__ + "." + cls.__qualname__
-
-
-def class_name(module):
-    # type: (torch.nn.Module) -> str
-    """Full name of the module's exact class: thop matches ``type(m)``, never a subclass."""
-    return full_name(type(module))
-
-
-def settings(module):
-    # type: (torch.nn.Module) -> Dict[str, Any]
-    """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
-    attributes = {}  # type: Dict[str, Any]
-    for name, value in vars(module).items():
-        if name.startswith("_") or name in ("training", "total_ops", "total_params"):
-            continue
-        if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
-            attributes[name] = plain(value)
-    for name in ("weight", "bias"):
-        computed = isinstance(vars(module).get(name), torch.Tensor)  # by a hook, such as that of weight_norm
-        if name in module._parameters or computed:
-            parameter = vars(module)[name] if computed else module._parameters[name]
-            attributes[name] = None if parameter is None else list(parameter.shape)
-    return attributes
-
-
-MAPPED = "it sees one example of what torch.func.vmap maps over: leave thop out, or call the module on the whole batch"
-
-
-def _is_mapped(tensor):
-    # type: (torch.Tensor) -> bool
-    functions = getattr(torch._C, "_functorch", None)  # type: Any
-    return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
-
-
-class Calls(object):
-    """Uses forward hooks to note the shapes with which every module is called."""
-
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
-        self.mapped = False  # whether torch.func.vmap called any
-        self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
-
-    def _note(self, module, inputs, outputs):
-        # type: (Any, Any, Any) -> None
-        first = inputs[0] if inputs else None  # type: Any
-        packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
-        tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
-        self.mapped = self.mapped or any(map(_is_mapped, tensors + tensors_in(outputs)))
-        batch = int(max(first.batch_sizes)) if packed else 0
-        key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
-        counts = self.by_module.setdefault(module, {})
-        counts[key] = counts.get(key, 0) + 1
-
-    def remove(self):
-        # type: () -> None
-        """Remove the hooks."""
-        for handle in self.handles:
-            handle.remove()
 
 
 def visits(root, hooked):
@@ -184,8 +118,7 @@ def capture(counter, model):
             if not root_counts:
                 values[""] = 0.0
     calls.remove()
-    if calls.mapped:
-        raise BeyondCounter(MAPPED)
+    calls.check()
     if total >= EXACT:
         raise CannotCount(
             "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
@@ -195,15 +128,10 @@ def capture(counter, model):
     names = module_paths(module)
     for path, child in visited:
         owner = names[child]
-        name, entry = class_name(child), path or AT_ROOT
+        name, entry = class_name(child), path or ROOT_ENTRY
         if values[path]:
-            count = sum(calls.by_module.get(child, {}).values())
-            entries.append(Entry(entry, owner, name, int(values[path]), count))
-        for (ins, outs, batch), times in calls.by_module.get(child, {}).items():
-            attrs = dict(settings(child), packed_batch=batch, bases=[full_name(c) for c in type(child).__mro__[1:-1]])
-            if child in own_hooks:  # their work belongs to the module
-                attrs["hooks"] = own_hooks[child]
-            op = Op("%s#%d" % (path, len(sightings)), name, owner, ins, outs, attrs, times)
+            entries.append(Entry(entry, owner, name, int(values[path]), calls.count(child)))
+        for op in calls.ops(child, path, owner, len(sightings), own_hooks.get(child)):
             copies = hooks[child] if path or root_counts else 0
             sightings.append(Sighting(op, entry, LIVE if path == owner else ALIAS, copies))
     rounded = int(total) - sum(entry.value for entry in entries)

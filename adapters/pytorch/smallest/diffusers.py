@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import fitted, transformers
+from . import fitted, mend, transformers
 from .channels import STEPS, Step, smaller
 
 TRIED, MOST = 12, 48
@@ -51,7 +51,18 @@ class Smallest(transformers.Smallest):
         """A model with these arguments."""
         return self.model(**configuration)
 
-    def examples(self, model: Any) -> Iterator[dict[str, Any]]:
+    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+        for inputs in self._examples(model):
+            error = self._error(model, inputs)
+            if error is None:
+                return inputs
+            errors.append(error)
+        return None
+
+    def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
+        """A configuration is not changed for what an error says: inputs are."""
+
+    def _examples(self, model: Any) -> Iterator[dict[str, Any]]:
         """Inputs of every form that could be meant, each with the sizes that the model's layers take."""
         configuration = dict(model.config)
         forms = fitted.forms(configuration, inspect.signature(model.forward).parameters)
@@ -63,7 +74,10 @@ class Smallest(transformers.Smallest):
         """What the configuration is."""
         return transformers.made_from(", ".join(f"{name}={value}" for name, value in configuration.items()))
 
-    def _configuration(self, step: Step | None, named: dict[str, Any]) -> dict[str, Any]:
+    def _configuration(
+        self, step: Step | None, named: dict[str, Any], mends: mend.Mends | None = None
+    ) -> dict[str, Any]:
         parameters = inspect.signature(self.model.__init__).parameters  # type: ignore[misc]
-        defaults = {name: p.default for name, p in parameters.items() if name != "self"}
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        defaults = {name: p.default for name, p in parameters.items() if name != "self" and p.kind not in several}
         return {**smaller(defaults, step), **named}

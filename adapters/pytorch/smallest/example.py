@@ -8,17 +8,24 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from . import mend
 from .shrink import is_configuration, is_integer
 
-TEXT, TARGET, IMAGE, SOUND, SPECTRUM = 16, 8, 64, 8000, 128
-"""Tokens of a text and of a decoder's text, the side of an image, samples of a recording, and steps of a spectrum."""
+TEXT, TARGET, IMAGE, SOUND, SPECTRUM = 16, 8, 64, 7680, 128
+"""Tokens of a text and of a decoder's text, the side of an image, samples of a recording, and steps of a spectrum.
+
+A recording has 2^9 x 3 x 5 samples: codecs take multiples of the product of their strides.
+"""
 MOST = 14
 """Sets of inputs that are tried with one configuration."""
+MORE = 8
+"""Fuller sets that are tried where an error says what is missing."""
 MAINS = (
     "input_ids", "pixel_values", "pixel_values_videos", "input_features", "input_values", "past_values", "inputs",
     "inputs_embeds", "hidden_states",
@@ -66,7 +73,10 @@ def tokens(configuration: Any, length: int) -> Any:
         text = configuration.get_text_config()
     size = number(text, "vocab_size", "n_vocab", default=number(configuration, "vocab_size", default=100))
     top = max(2, min(size, 60))
-    return (torch.arange(length) % max(1, top - 8) + min(7, top - 1)).view(1, length) % max(1, size)
+    row = (torch.arange(length) % max(1, top - 8) + min(7, top - 1)).view(1, length) % max(1, size)
+    if (question := number(text, "question_token_id", default=-1)) >= 0:
+        row[:, 1] = question
+    return row
 
 
 def image(configuration: Any, frames: int = 0, side: int = 0) -> Any:
@@ -85,14 +95,23 @@ def patches(configuration: Any) -> tuple[Any, Any]:
     patch = number(vision, "patch_size", default=14)
     channels = number(vision, "in_channels", "num_channels", "in_chans", default=3)
     depth = number(vision, "temporal_patch_size", default=1)
-    side = 2 * (number(vision, "spatial_merge_size", default=2) or 2)
+    side = 2 * (number(vision, "spatial_merge_size", "pooling_kernel_size", default=2) or 2)
     return rand(side * side, channels * depth * patch * patch), torch.tensor([[1, side, side]])
 
 
 def _images(c: Any) -> list[Any]:
     frames = number(c, "num_frames", default=8) if read(c, "num_frames", "tubelet_size") else 0
     videos = [image(c, frames)] if frames else []
-    return [*videos, image(c), image(c, side=64), image(c, 1), image(c, 2), image(c, side=224), patches(c)[0]]
+    return [
+        *videos,
+        image(c),
+        image(c, side=64),
+        image(c, 1),
+        image(c, 2),
+        image(c, side=224),
+        patches(c)[0],
+        patches(c)[0][None],
+    ]
 
 
 def _videos(c: Any) -> list[Any]:
@@ -107,7 +126,8 @@ def _spectra(c: Any) -> list[Any]:
     bins = number(c, *names, default=80)
     steps = 2 * number(c, "max_source_positions", default=SPECTRUM // 2)
     shapes = ((1, bins, steps), (1, bins, SPECTRUM), (1, SPECTRUM, bins), (1, 1, SPECTRUM, bins), (1, 1, 1024, bins))
-    return [rand(*shape) for shape in shapes]
+    wide = number(c, "input_size", default=bins)  # several steps at once
+    return [rand(*shape) for shape in (*(((1, SPECTRUM, wide),) if wide != bins else ()), *shapes)]
 
 
 def _sounds(c: Any) -> list[Any]:
@@ -125,9 +145,25 @@ def _series(c: Any) -> list[Any]:
     return [rand(1, past, channels), rand(1, past)]
 
 
+def _widths(c: Any) -> list[int]:
+    return [number(c, "hidden_size", "d_model", "embed_dim", "dim", default=64)]
+
+
 def _hidden(c: Any) -> list[Any]:
-    width = number(c, "hidden_size", "d_model", "embed_dim", "dim", default=64)
-    return [rand(1, TEXT, width), patches(c)[0], rand(TEXT, width)]
+    [width] = _widths(c)
+    values = [rand(1, TEXT, width), patches(c)[0], rand(TEXT, width)]
+    channels = number(c, "channels", "in_channels", "num_channels", default=0)
+    return [*values, *([rand(1, channels, SOUND)] if channels else []), rand(1, width, TEXT)]
+
+
+def _steps(c: Any) -> list[int]:
+    return [SPECTRUM, 2 * number(c, "max_source_positions", default=SPECTRUM // 2), TEXT]
+
+
+def _positions(grid: Any) -> Any:
+    """Where every patch of an image is: its column and its row."""
+    _, height, width = grid[0].tolist()
+    return torch.stack([torch.arange(height * width) % width, torch.arange(height * width) // width], -1)[None]
 
 
 CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
@@ -135,6 +171,7 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "decoder_input_ids": lambda c: [tokens(c, TARGET)],
     "pixel_values": _images,
     "images": _images,
+    "task_inputs": lambda c: [tokens(c, number(c, "task_seq_len", default=TEXT))],
     "pixel_values_videos": _videos,
     "input_features": _spectra,
     "audio_features": _spectra,
@@ -150,8 +187,21 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "past_observed_mask": lambda c: [torch.ones(1, _past(c))],
     "image_grid_thw": lambda c: [patches(c)[1]],
     "grid_thw": lambda c: [patches(c)[1]],
+    "merge_sizes": lambda c: [torch.tensor([number(c, "spatial_merge_size", default=2)])],
+    "spatial_shapes": lambda c: [patches(c)[1][:, 1:]],
+    "target_sizes": lambda c: [patches(c)[1][:, 1:]],
+    "pixel_position_ids": lambda c: [_positions(patches(c)[1])],
+    "pixel_attention_mask": lambda c: [torch.ones(1, len(patches(c)[0]), dtype=torch.long)],
+    "input_features_mask": lambda c: [torch.ones(1, steps, dtype=torch.long) for steps in _steps(c)],
+    "qformer_input_ids": lambda c: [tokens(part(c, "qformer_config"), TEXT)],
+    "qformer_attention_mask": lambda _c: [torch.ones(1, TEXT, dtype=torch.long)],
+    "encoder_hidden_states": lambda c: [
+        rand(1, TEXT, width) for width in (number(c, "encoder_hidden_size", default=64), *_widths(c))
+    ],
     "inputs_embeds": _hidden,
     "hidden_states": _hidden,
+    "noise_embeds": _hidden,
+    "context_hidden_states": _hidden,
     "query_embeds": _hidden,
     "latents": lambda c: [*_hidden(c), *(value.transpose(-1, -2) for value in _hidden(c))],
 }
@@ -182,10 +232,32 @@ def examples(model: Any) -> Iterator[dict[str, Any]]:
             yield dict(model.dummy_inputs)
 
 
-def _sets(main: str, parameters: Mapping[str, Any], required: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def completed(model: Any, inputs: Mapping[str, Any], error: Exception) -> Iterator[dict[str, Any]]:
+    """The same arguments, and those besides that the model's own code asks for in an error."""
+    parameters = inspect.signature(model.forward).parameters
+    names = [n for n in mend.missing(error, parameters) if n in CANDIDATES and inputs.get(n) is None]
+    for values in itertools.product(*(CANDIDATES[name](model.config) for name in names)) if names else ():
+        yield {**inputs, **dict(zip(names, values, strict=True))}
+    main = next((name for name in inputs if name in ("pixel_values", "hidden_states")), None)
+    if main is not None:
+        yield from ({**inputs, main: value} for value in _wanted(str(error), patches(model.config)[0].shape[0]))
+
+
+def _wanted(error: str, rows: int) -> Iterator[Any]:
+    """Values of the width that a layer wants, as its error says."""
+    for width in re.findall(r"\(\d+x\d+ and (\d+)x\d+\)", error):
+        yield from (rand(rows, int(width)), rand(1, rows, int(width)))
+    for channels in re.findall(r"to have (\d+) channels, but got", error):
+        yield rand(1, int(channels), TEXT)
+
+
+def _sets(
+    main: str | Sequence[str], parameters: Mapping[str, Any], required: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
     texts = [("input_ids", other) for other in ("input_features", "input_values", "pixel_values")]
     seen = set()
-    for names in (*texts, (main,), ("input_ids",), tuple(required), *((name,) for name in MAINS)):
+    mains = (main,) if isinstance(main, str) else tuple(main)
+    for names in (*texts, mains, ("input_ids",), tuple(required), *((name,) for name in MAINS)):
         whole = tuple(dict.fromkeys([*names, *(name for name in required if name in CANDIDATES)]))
         if whole and whole not in seen and all(name in parameters and name in CANDIDATES for name in whole):
             seen.add(whole)

@@ -69,7 +69,9 @@ CHOSEN = re.compile(r"experts?_per_tok|top_?k|experts_per_token|selected_experts
 GROUPS = re.compile(r"topk_group|n_group|num_expert_group")
 DENSE = re.compile(r"first_k_dense|num_dense_layers|n_dense|first_dense")
 IMAGE = re.compile(r"image_size|img_size")
-HEAD_SIZE = re.compile(r"head_(dim|size)|d_kv|attention_head_size|dim_head|kv_channels|d_head|headdim|head_width")
+HEAD_SIZE = re.compile(
+    r"head_(dim|size)|^rotary_dim$|d_kv|attention_head_size|dim_head|kv_channels|d_head|headdim|head_width"
+)
 KV_HEADS = re.compile(r"(key_value|kv|query_groups)\w*(head|group)")
 HEAD_COUNT = re.compile(r"(^|_)\w*heads?$|attention_heads|num_heads")
 INSIDE = re.compile(r"intermediate|ffn|ff_dim|inner|mlp_dim|feed_forward|d_ff|mlp_hidden")
@@ -91,6 +93,8 @@ class Shared:
     """What the parts of one configuration have in common: the new number of every token that has a meaning."""
 
     tokens: dict[int, int] = field(default_factory=dict)
+    added: Mapping[type, Mapping[str, Any]] = field(default_factory=dict)
+    """What the parts of each kind are given besides, whatever the rules say."""
 
     def token(self, number: int, vocabulary: int) -> int:
         """The number of a token in a vocabulary of that size: tokens with a meaning stay apart from each other."""
@@ -128,7 +132,8 @@ def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict
             changes[name] = _integer(name, value, rung, heads, shared)
         elif value is None and rung.filled and (size := _open(name, values, rung, heads)):
             changes[name] = size
-    return {name: value for name, value in changes.items() if is_configuration(value) or value != values[name]}
+    changes = {name: value for name, value in changes.items() if is_configuration(value) or value != values[name]}
+    return {**changes, **shared.added.get(type(configuration), {})}
 
 
 def is_integer(value: Any) -> bool:

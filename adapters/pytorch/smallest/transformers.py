@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from . import example
-from .shrink import RUNGS, is_configuration, shrunk, values_of
+from . import example, mend
+from .shrink import RUNGS, Shared, is_configuration, shrunk, values_of
 
 LARGEST = 300_000_000
 """Parameters of a model that is built: one that cannot be made smaller is not tried."""
@@ -57,7 +57,7 @@ class Smallest:
 
     RUNGS: ClassVar[tuple[Any, ...]] = (*RUNGS, None)
     """How far the configuration is shrunk, the furthest first; None is the default configuration."""
-    fitting: ClassVar[dict[tuple[type, str], tuple[Any, dict[str, Any]]]] = {}
+    fitting: ClassVar[dict[tuple[type, str], tuple[Any, mend.Mends, dict[str, Any]]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -70,9 +70,9 @@ class Smallest:
         if key not in self.fitting:
             with torch.device("cpu"):  # where values can be read, whatever the device of the model that is wanted
                 self.fitting[key] = self._search(named)
-        rung, inputs = self.fitting[key]
+        rung, mends, inputs = self.fitting[key]
         with _quiet():
-            configuration = self._configuration(rung, named)
+            configuration = self._configuration(rung, named, mends)
             torch.manual_seed(0)
             model = self.build(configuration).eval()
         self.notes = (self.note(configuration),)
@@ -83,37 +83,76 @@ class Smallest:
         """A model of that configuration."""
         return self.model(configuration)
 
-    def examples(self, model: Any) -> Iterator[dict[str, Any]]:
-        """Named arguments for one call, the most complete first."""
-        return itertools.islice(example.examples(model), example.MOST)
-
     def note(self, configuration: Any) -> str:
         """What the configuration is."""
         return _note(configuration)
 
-    def _search(self, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The first rung, and the first inputs, that the model's own code takes. Raises its errors."""
+    def _search(self, named: dict[str, Any]) -> tuple[Any, mend.Mends, dict[str, Any]]:
+        """The first rung, and the first inputs, that the model's own code takes. Raises its errors.
+
+        A rung is tried again, with what an error says, as long as errors say something new.
+        """
+        if getattr(self.model, "forward", None) is torch.nn.Module.forward:
+            raise Unfit("the class has no forward: give a function that returns one of its parts, with inputs for it")
         errors: list[Exception] = []
         for rung in self.RUNGS:
+            mends: mend.Mends | None = {}
             of_rung: list[Exception] = []
-            try:
-                with _quiet():
-                    configuration = self._configuration(rung, named)
-                    self._weigh(configuration, rung)
-                    model = self.build(configuration).eval()
-                for inputs in self.examples(model):
-                    if self._runs(model, inputs, of_rung):
-                        return rung, inputs
-            except ImportError:
-                raise
-            except Exception as error:
-                of_rung.insert(0, error)
-            errors += of_rung[:1]
+            tries = 0
+            while mends is not None and tries < mend.MOST:
+                of_try: list[Exception] = []
+                inputs = self._fitting(rung, named, mends, of_try)
+                if inputs is not None:
+                    return rung, mends, inputs
+                of_rung, tries = of_try, tries + 1
+                mends = self._mended(of_try, rung, named, mends)
+            errors += [error.with_traceback(None) for error in of_rung[:1]]  # which would hold its models
         raise _telling(errors)
 
-    def _configuration(self, rung: Any, named: dict[str, Any]) -> Any:
+    def _fitting(
+        self, rung: Any, named: dict[str, Any], mends: mend.Mends, errors: list[Exception]
+    ) -> dict[str, Any] | None:
+        """Inputs that the model of that configuration takes; None, and ``errors`` are why, if there are none."""
+        try:
+            with _quiet():
+                configuration = self._configuration(rung, named, mends)
+                self._weigh(configuration, rung)
+                model = self.build(configuration).eval()
+            return self._taken(model, errors)
+        except ImportError:
+            raise
+        except Exception as error:
+            errors.insert(0, error)
+        return None
+
+    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+        """The first inputs that a model takes."""
+        for inputs in itertools.islice(example.examples(model), example.MOST):
+            if (error := self._error(model, inputs)) is None:
+                return inputs
+            errors.append(error)
+            for fuller in itertools.islice(example.completed(model, inputs, error), example.MORE):
+                if (error := self._error(model, fuller)) is None:
+                    return fuller
+                errors.append(error)
+        return None
+
+    def _mended(
+        self, errors: list[Exception], rung: Any, named: dict[str, Any], mends: mend.Mends
+    ) -> mend.Mends | None:
+        """What the errors say of the configuration, and what they have said before; None if it is nothing new."""
+        with _quiet():
+            default = self.model.config_class()  # type: ignore[attr-defined]
+            try:
+                configuration = self._configuration(rung, named, mends)
+            except Exception:  # its parts do not agree with each other
+                configuration = default
+        return next(filter(None, (mend.mended(error, configuration, mends) for error in errors)), None)
+
+    def _configuration(self, rung: Any, named: dict[str, Any], mends: mend.Mends) -> Any:
         default = self.model.config_class()  # type: ignore[attr-defined]
-        return type(default)(**{**(shrunk(default, rung) if rung else {}), **named})
+        changed = shrunk(default, rung, Shared(added=mends)) if rung else mends.get(type(default), {})
+        return type(default)(**{**changed, **named})
 
     def _weigh(self, configuration: Any, rung: Any) -> None:
         """Raises Unfit for a model that is too large to be built."""
@@ -130,16 +169,16 @@ class Smallest:
             raise Unfit(f"it has {size:,} parameters even so")
 
     @staticmethod
-    def _runs(model: Any, inputs: dict[str, Any], errors: list[Exception]) -> bool:
+    def _error(model: Any, inputs: dict[str, Any]) -> Exception | None:
+        """Why the model does not take these inputs; None if it does."""
         try:
             with torch.no_grad(), _quiet():
                 model(**inputs)
         except ImportError:
             raise
         except Exception as error:
-            errors.append(error)
-            return False
-        return True
+            return error
+        return None
 
 
 @contextmanager

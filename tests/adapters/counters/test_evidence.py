@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.counters.thop.own import own_work
+from reconcile.adapters.counters.module_work import own_work
 from reconcile.adapters.counters.thop.rules import BOOK
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from reconcile.adapters.counters.thop.own import own_work
+from reconcile.adapters.counters.module_work import own_work
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention
 from reconcile.core.records import (

@@ -52,7 +52,7 @@ def plant(tree: Path, default: bool) -> None:
     (folder / "capture.py").write_text(CAPTURE)
     (folder / "rules.py").write_text("from ..thop.rules import BOOK\n")
     (folder / "bridge.py").write_text("from ..thop.bridge import bridge\n")
-    register = tree / "adapters" / "__init__.py"
+    register = tree / "reconcile" / "core" / "registry.py"
     text = register.read_text()
     assert text.count('"flop_counter")') == 1
     register.write_text(text.replace('"flop_counter")', '"flop_counter", "planted")'))

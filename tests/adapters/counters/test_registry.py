@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.adapters import COUNTERS, FOLDERS, registry, stated
 from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.registry import frameworks
+from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, frameworks, known_counters
 from reconcile.launch import in_environment, user_models
 from reconcile.launch.environments import load
 from reconcile.launch.runner import RunRequest, _counters_of
@@ -32,7 +31,7 @@ UNASKED = {
 
 
 def planted(**fields: object) -> Counter:
-    stands = COUNTERS["thop"]._replace(name="planted", module="reconcile.adapters.counters.planted")
+    stands = known_counters()["thop"]._replace(name="planted", module="reconcile.adapters.counters.planted")
     return stands._replace(**fields)  # type: ignore[arg-type]
 
 
@@ -48,20 +47,20 @@ def unasked() -> dict[str, tuple[str, ...]]:
 
 
 def test_every_folder_with_rules_is_listed() -> None:
-    assert sorted(FOLDERS) == sorted(path.parent.name for path in HERE.glob("*/rules.py"))
+    assert sorted(COUNTER_FOLDERS) == sorted(path.parent.name for path in HERE.glob("*/rules.py"))
 
 
 def test_every_counter_is_stated_by_its_own_folder() -> None:
-    assert [c.module for c in stated() if c.module.rpartition(".")[2] not in FOLDERS] == []
-    for folder in FOLDERS:
+    assert [c.module for c in built_in_counters().values() if c.module.rpartition(".")[2] not in COUNTER_FOLDERS] == []
+    for folder in COUNTER_FOLDERS:
         package = importlib.import_module(f"reconcile.adapters.counters.{folder}")
         assert {c.module for c in package.COUNTERS} == {package.__name__}
         assert len({c.family for c in package.COUNTERS}) == 1
 
 
-@pytest.mark.parametrize("name", COUNTERS)
+@pytest.mark.parametrize("name", known_counters())
 def test_every_field_says_something_that_can_be(name: str) -> None:
-    counter = COUNTERS[name]
+    counter = known_counters()[name]
     assert counter.framework in frameworks()
     assert counter.unit in (MAC, FLOP)
     assert bool(counter.package) == bool(counter.distribution)
@@ -72,22 +71,12 @@ def test_every_field_says_something_that_can_be(name: str) -> None:
 
 
 def test_why_a_counter_is_blind_and_whether_it_runs_unasked_have_no_default() -> None:
-    fields = {n: getattr(COUNTERS["thop"], n) for n in Counter._fields if n not in ("blind", "recipe", "title")}
+    fields = {n: getattr(known_counters()["thop"], n) for n in Counter._fields if n not in ("blind", "recipe", "title")}
     with pytest.raises(TypeError, match="blind"):
         Counter(**fields)
     del fields["default"]
     with pytest.raises(TypeError, match="default"):
         Counter(**fields, blind="")
-
-
-def test_a_name_that_is_stated_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^reconcile.adapters.counters.thop and elsewhere both state thop$"):
-        registry([*stated(), planted(name="thop", module="elsewhere")])
-
-
-def test_a_recipe_that_is_a_default_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"states that planted, a recipe, runs unasked$"):
-        registry([planted(default=True, recipe="session")])
 
 
 def test_unasked_run_those_that_the_committed_reports_are_about() -> None:
@@ -110,7 +99,7 @@ def test_the_committed_reports_are_about_those_that_run_unasked() -> None:
 
 def test_a_new_counter_that_is_no_default_runs_when_asked_and_not_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     before = unasked()
-    monkeypatch.setitem(COUNTERS, "planted", planted(default=False))
+    monkeypatch.setitem(known_counters(), "planted", planted(default=False))
     assert unasked() == before
     asked = ("thop", "planted")
     assert _counters_of(RunRequest("gru_demo", {}, counters=asked)) == asked
@@ -119,7 +108,7 @@ def test_a_new_counter_that_is_no_default_runs_when_asked_and_not_unasked(monkey
 
 def test_a_new_counter_that_is_a_default_runs_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     before = unasked()
-    monkeypatch.setitem(COUNTERS, "planted", planted(default=True))
+    monkeypatch.setitem(known_counters(), "planted", planted(default=True))
     assert unasked() == {how: (*names, "planted") for how, names in before.items()}
     named = (*UNASKED["tf"], *UNASKED["torch"])
     assert _counters_of(RunRequest("gru_demo", {}, counters=named)) == named
@@ -142,5 +131,5 @@ def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
 
 
 def test_a_page_says_that_a_counter_runs_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(COUNTERS, "thop", COUNTERS["thop"]._replace(default=False))
+    monkeypatch.setitem(known_counters(), "thop", known_counters()["thop"]._replace(default=False))
     assert page("thop").facts.endswith("Runs only if you name it with --counter.")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import pytest
 from packaging.version import Version
 
-from reconcile.adapters import COUNTERS
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
+from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
 from tests.adapters.counters import tf_cases, thop_cases, torch_cases
 from tests.adapters.counters.cases import Case
@@ -24,7 +24,7 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
 
 
 def book(family: str) -> RuleBook:
-    module = next(counter.module for counter in COUNTERS.values() if counter.family == family)
+    module = next(counter.module for counter in known_counters().values() if counter.family == family)
     rules: RuleBook = importlib.import_module(f"{module}.rules").BOOK
     return rules
 
@@ -57,7 +57,7 @@ CASES = [
 
 
 def test_every_family_has_cases() -> None:
-    assert {counter.family for counter in COUNTERS.values()} - set(FAMILIES) == set()
+    assert {counter.family for counter in known_counters().values()} - set(FAMILIES) == set()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -77,7 +77,7 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
 def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
     if family == "fvcore" and case.op.attrs.get("equation") == "ij,jk->ik":
         pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
-    unit = next(counter.unit for counter in COUNTERS.values() if counter.family == family)
+    unit = next(counter.unit for counter in known_counters().values() if counter.family == family)
     rules = book(family)
     rule = rules.find(case.op.op, {rules.package: release})
     if case.missed is not None:

@@ -168,8 +168,9 @@ def test_the_first_configuration_that_the_code_takes() -> None:
     assert model(**named).shape[-1] == model.config.hidden_size
     assert model.training is False
     assert f"hidden_size={model.config.hidden_size}" in make.notes[0]
-    [(rung, _)] = transformers.Smallest.fitting.values()
+    [(rung, mends, _)] = transformers.Smallest.fitting.values()
     assert rung not in transformers.RUNGS[:3]
+    assert mends == {}
     again, _, same = make()
     assert again is not model
     assert torch.equal(same["input_ids"], named["input_ids"])

@@ -1,4 +1,4 @@
-"""The work of one call of a module that thop counts, from the shapes that thop saw, by our formula for the ATen op of its class.
+"""The work of one call of a module, from the shapes that a counter saw, by our formula for the ATen op of its class.
 
 It proves that the traced module ran as often, and on tensors of the same shapes.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....core.records import Op, Shape, Tensor
-from ....work import ZERO, Work
-from ..bridge import known_work
-from ..rulebook import misfit
+from ...core.records import Op, Shape, Tensor
+from ...work import ZERO, Work
+from .bridge import known_work
+from .rulebook import misfit
 
 Twin = Callable[[Op], Op | None]
 
@@ -23,7 +23,7 @@ def own_work(op: Op) -> Work | None:
     try:
         made = twin(op) if twin is not None else None
     except Exception as error:
-        raise misfit("the formula for thop's module", op, error) from error
+        raise misfit("the formula for a module", op, error) from error
     return known_work(made) if made is not None else None
 
 

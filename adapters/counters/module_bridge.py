@@ -1,0 +1,207 @@
+"""From the ledger of a counter that hooks modules to the PyTorch trace: a hooked module accounts for its own work that ran.
+
+That work must equal our own formula for the module, with the calls and tensor shapes that the counter saw (module_work.py).
+Otherwise the model ran other ops under the counter than in the trace, and nothing can be booked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...core.causes import Cause
+from ...core.records import ALIAS, Op, Sighting, Trace
+from ...work import ZERO, Work
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .module_work import of_sightings
+from .rulebook import NotCounted, Rule, RuleBook, apply
+
+CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.container.ModuleList")
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """How a counter hooks modules.
+
+    ``name`` is the counter's name in sentences.  ``book`` has a rule for every class that it hooks, by the class's full name.
+    ``hides`` says whether it looks at no module below a hooked one, but for ``containers``.
+    ``inherited`` says whether it also hooks the subclasses of a class that it knows.
+    ``without_copies`` is the reason why it leaves out a module that it has met and whose ``copies`` are 0.
+    """
+
+    name: str
+    book: RuleBook
+    hides: bool = True
+    containers: tuple[str, ...] = CONTAINERS
+    inherited: bool = False
+    without_copies: str = "it does not add the count of this module"
+
+    def rule(self, module: Op, view: View) -> Rule | None:
+        """The rule for a module: that of its class or, if the counter hooks subclasses, of the first base that has one."""
+        classes = [module.op, *(module.attrs["bases"] if self.inherited else ())]
+        return next((rule for name in classes if (rule := self.book.find(name, view.versions)) is not None), None)
+
+
+def bridge_modules(view: View, trace: Trace, hooks: Hooks) -> Bridge:
+    """One item per hooked module and path; ops that ran elsewhere are booked one by one."""
+    return Bridge(tuple(_Modules(view, hooks).items(trace)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Modules:
+    """A view and the counter that it is of."""
+
+    view: View
+    hooks: Hooks
+
+    def items(self, trace: Trace) -> list[Item]:
+        classes = {s.op.layer: s.op for s in self.view.sightings}
+        hooked = {
+            path
+            for path, op in classes.items()
+            if op.op not in self.hooks.containers and self.hooks.rule(op, self.view) is not None
+        }
+        inside: dict[str, list[Op]] = {}
+        items: list[Item] = []
+        for op in trace.ops:
+            owner = self._owner(op.layer, hooked)
+            if owner is None or op.layer != owner:
+                items += self._without_hook(op, classes, owner)
+            else:
+                inside.setdefault(owner, []).append(op)
+        by_entry: dict[str, list[Sighting]] = {}
+        for sighting in self.view.sightings:
+            by_entry.setdefault(sighting.entry, []).append(sighting)
+        for entry, sightings in by_entry.items():
+            owner = sightings[0].op.layer
+            if owner in hooked:
+                own, others = _apart(sightings, inside.get(owner, []))
+                items.append(self._of_module(entry, sightings, own))
+                items += [item for op in others for item in _in_hook(op, sightings[0], self.hooks.name)]
+        return items
+
+    def _owner(self, path: str, hooked: set[str]) -> str | None:
+        """The outermost hooked module around ``path`` if the counter does not look below one; else the module, if hooked."""
+        if not self.hooks.hides:
+            return path if path in hooked else None
+        parts = path.split(".") if path else []
+        return next((p for end in range(len(parts) + 1) if (p := ".".join(parts[:end])) in hooked), None)
+
+    def _without_hook(self, op: Op, classes: dict[str, Op], owner: str | None) -> list[Item]:
+        work = known_work(op)
+        if not work:
+            return []
+        if owner is not None:
+            cause, reason = Cause.CALL_NOT_SEEN, f"{self.hooks.name} does not look inside of {classes[owner].op}"
+        elif op.layer not in classes and "keras" not in self.view.versions:
+            difference = f"{op.op} is in the trace, and this module was not called"
+            gap = other_ops(self.view.counter, op.layer, difference)
+            return [make_item(None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, ops=(op.id,), gap=gap)]
+        else:
+            cause, reason = self._why(classes.get(op.layer))
+        return [unmet(op, work, cause, reason)]
+
+    def _why(self, module: Op | None) -> tuple[Cause, str]:
+        name = self.hooks.name
+        if module is None:
+            return (
+                Cause.CALL_NOT_SEEN,
+                f"no hook of {name} was run there: it does not walk to the layers that one of Keras holds",
+            )
+        find = self.hooks.book.find
+        base = next((b for b in module.attrs["bases"] if find(b, self.view.versions) is not None), None)
+        if base is not None and base not in self.hooks.containers:
+            return Cause.CALL_NOT_SEEN, f"{module.op} is a subclass of {base}: {name} matches exact classes"
+        if module.op.startswith("torch.nn."):
+            return Cause.OP_NOT_COUNTED, f"{name} has no hook for {module.op}"
+        return Cause.CALL_NOT_SEEN, f"a functional call in {module.op}.forward: {name} hooks modules only"
+
+    def _of_module(self, entry: str, sightings: list[Sighting], ops: list[Op]) -> Item:
+        first = sightings[0]
+        rule: Rule | None = None
+        counted, missed = ZERO, None
+        for sighting in sightings:
+            rule = self.hooks.rule(sighting.op, self.view)
+            part, missed = apply(rule, sighting.op, lambda op: f"{self.hooks.name} has no hook for {op.op}")
+            counted = counted + part * sighting.op.calls
+        ran, unknown = _sum(ops)
+        alias = first.role == ALIAS
+        if not first.copies and missed is None:
+            missed = NotCounted(Cause.OP_NOT_COUNTED, self.hooks.without_copies)
+        gaps = unknown_of(ops)
+        gap = (
+            ""
+            if alias
+            else f"the work of {unknown} is unknown"
+            if unknown
+            else _contradiction(sightings, counted, ops, self.view.counter)
+        )
+        item = make_item(
+            None,
+            rule,
+            layer=first.op.layer,
+            op=first.op.op,
+            counted=counted,
+            seen=0 if missed else first.copies,
+            ran=ZERO if alias else ran,
+            times=0 if alias else 1,
+            cause=missed.cause if missed else None,
+            repeat=Cause.RECOUNTED,
+            entry=entry,
+            ops=() if alias else tuple(op.id for op in ops),
+            reason=missed.reason if missed else "",
+            gap=gap,
+            unknown=gaps,
+        )
+        return replace(item, sightings=tuple(s.op for s in sightings))
+
+
+def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:
+    """The op of a hook that the model itself put on a module."""
+    if of.role == ALIAS:
+        return []
+    reason = f"a functional call in a hook of {of.op.op}: {name} hooks modules only"
+    return [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, reason)]
+
+
+def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
+    """A module's own ops, and those of the hooks that the model itself put on it: the ops that the module does not need.
+
+    All ops belong to the module if it has no hook, or if they cannot be told apart.
+    """
+    wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
+    if not sightings[0].op.attrs.get("hooks") or wanted is None or unknown:
+        return ops, []
+    own: list[Op] = list(ops)
+    others: list[Op] = []
+    for op in reversed(ops):
+        left = ran - (known_work(op) or ZERO) * op.calls
+        if ran != left and all(count >= 0 for _, count in (left - wanted).items()):
+            own.remove(op)
+            others.insert(0, op)
+            ran = left
+    return (own, others) if ran == wanted else (ops, [])
+
+
+def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], counter: str) -> str:
+    """The contradiction if a module did other work under thop than in the trace; '' if there is none."""
+    (ran, _), unknown = _sum(ops), unknown_of(ops)
+    own = of_sightings([s.op for s in sightings])
+    if own is None and counted and not ops:
+        return other_ops(counter, sightings[0].op.layer, f"{sightings[0].op.op} was called, and no op of it ran")
+    if own is None or not any(count for name, count in (ran - own).items() if name not in unknown):
+        return ""
+    op = sightings[0].op
+    shapes = ", ".join(f"{s.op.calls} x on {s.op.inputs[0].shape if s.op.inputs else 'no tensor'}" for s in sightings)
+    parts = ", ".join(f"{name} {count:+,}" for name, count in (ran - own).items() if count)
+    return other_ops(counter, op.layer, f"{op.op} was called {shapes} (what ran in the trace less that: {parts})")
+
+
+def _sum(ops: list[Op]) -> tuple[Work, str]:
+    total, unknown = ZERO, ""
+    for op in ops:
+        work = known_work(op)
+        if work is None:
+            unknown = op.op
+        else:
+            total = total + work * op.calls
+    return total, unknown

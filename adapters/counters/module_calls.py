@@ -1,0 +1,147 @@
+"""The calls of every module, for counters that hook modules: shapes, settings, and how often.
+
+``module_ledger`` is a whole capture for a counter that runs a model once and reports a number per module.
+Python 3.6, torch 1.x and later.
+"""
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+
+from ...core.records import LIVE, Entry, Ledger, Op, Sighting, Tensor
+from ..pytorch.model import TorchModel, module_paths, versions
+from ..pytorch.records import plain, tensor_record, tensors_in
+from ..shared.refusal import BeyondCounter
+
+ROOT = "(root)"
+"""The entry of the model itself, whose path is empty."""
+SUM = "(sum)"
+"""The entry of the part of a total that belongs to no module."""
+MAPPED = "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
+
+
+def full_name(cls):
+    # type: (type) -> str
+    """Module and qualified name of a class."""
+    return cls.__module__ + "." + cls.__qualname__
+
+
+def class_name(module):
+    # type: (torch.nn.Module) -> str
+    """Full name of the module's exact class: thop matches ``type(m)``, never a subclass."""
+    return full_name(type(module))
+
+
+def settings(module):
+    # type: (torch.nn.Module) -> Dict[str, Any]
+    """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
+    attributes = {}  # type: Dict[str, Any]
+    for name, value in vars(module).items():
+        if name.startswith("_") or name in ("training", "total_ops", "total_params"):
+            continue
+        if isinstance(value, (bool, int, float, str, tuple, list)) and not tensors_in(value):
+            attributes[name] = plain(value)
+    for name in ("weight", "bias"):
+        computed = isinstance(vars(module).get(name), torch.Tensor)  # by a hook, such as that of weight_norm
+        if name in module._parameters or computed:
+            parameter = vars(module)[name] if computed else module._parameters[name]
+            attributes[name] = None if parameter is None else list(parameter.shape)
+    return attributes
+
+
+def _is_mapped(tensor):
+    # type: (torch.Tensor) -> bool
+    functions = getattr(torch._C, "_functorch", None)  # type: Any
+    return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
+
+
+class Calls(object):
+    """Uses forward hooks to note the shapes with which every module is called."""
+
+    def __init__(self, root):
+        # type: (torch.nn.Module) -> None
+        self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
+        self.mapped = False  # whether torch.func.vmap called any
+        self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
+
+    def _note(self, module, inputs, outputs):
+        # type: (Any, Any, Any) -> None
+        first = inputs[0] if inputs else None  # type: Any
+        packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
+        tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
+        self.mapped = self.mapped or any(map(_is_mapped, tensors + tensors_in(outputs)))
+        batch = int(max(first.batch_sizes)) if packed else 0
+        key = (tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(outputs))), batch)
+        counts = self.by_module.setdefault(module, {})
+        counts[key] = counts.get(key, 0) + 1
+
+    def remove(self):
+        # type: () -> None
+        """Remove the hooks."""
+        for handle in self.handles:
+            handle.remove()
+
+    def check(self):
+        # type: () -> None
+        """Raise BeyondCounter if torch.func.vmap called a module: a hook sees one example of the batch there."""
+        if self.mapped:
+            raise BeyondCounter(MAPPED)
+
+    def count(self, module):
+        # type: (torch.nn.Module) -> int
+        """How often the module was called."""
+        return sum(self.by_module.get(module, {}).values())
+
+    def ops(self, module, path, layer, first, hooks=None):
+        # type: (torch.nn.Module, str, str, int, Optional[int]) -> List[Op]
+        """A record per kind of call of the module, with its settings; ``path#first`` and so on are their ids.
+
+        ``hooks`` is the number of hooks that the model itself put on the module: their work belongs to it.
+        """
+        records = []  # type: List[Op]
+        for (inputs, outputs, batch), times in self.by_module.get(module, {}).items():
+            bases = [full_name(c) for c in type(module).__mro__[1:-1]]
+            attrs = dict(settings(module), packed_batch=batch, bases=bases)
+            if hooks is not None:
+                attrs["hooks"] = hooks
+            op_id = "%s#%d" % (path, first + len(records))
+            records.append(Op(op_id, class_name(module), layer, inputs, outputs, attrs, times))
+        return records
+
+
+def module_ledger(counter, unit, model, packages, count):
+    # type: (str, str, TorchModel, Dict[str, str], Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]) -> Ledger
+    """The ledger of a counter that hooks modules.
+
+    ``count(module, inputs)`` runs it on a fresh module with the model's inputs, and returns its total and its count for each
+    module's path ('' for the root).  ``packages`` are the versions of the packages that select its rules.
+    """
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
+    calls = Calls(module)
+    total, values = count(module, inputs)
+    calls.remove()
+    calls.check()
+    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    for child, path in module_paths(module).items():
+        entry = path or ROOT
+        if values.get(path):
+            entries.append(Entry(entry, path, class_name(child), values[path], calls.count(child)))
+        for op in calls.ops(child, path, path, len(sightings), own_hooks.get(child)):
+            sightings.append(Sighting(op, entry, LIVE))
+    rest = total - sum(entry.value for entry in entries)
+    if rest:  # of no module that has a path: no rule covers it, so it is a residual
+        entries.append(Entry(SUM, "", SUM, rest, 1))
+    return Ledger(
+        counter,
+        "torch",
+        unit,
+        model.device,
+        dict(versions(module), **packages),
+        total,
+        tuple(entries),
+        tuple(sightings),
+        {},
+        (),
+    )

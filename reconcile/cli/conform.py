@@ -1,0 +1,69 @@
+"""``reconcile conform``: the conformance kit of a counter, printed like a test run."""
+
+from __future__ import annotations
+
+import click
+
+from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
+from .options import options
+from .streams import say
+
+
+@click.command()
+@click.argument("counter")
+@click.option(
+    "--case",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="Only this pair. Repeatable; default all families.",
+)
+@click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
+@options("quiet")
+@click.pass_context
+def conform(ctx: click.Context, counter: str, models: tuple[str, ...], passes: tuple[str, ...], quiet: bool) -> None:
+    """Test whether a counter holds what every counter of this tool holds.
+
+    The cases are the zoo's families of layers, each at its own batch and at twice that, in a call and in a training step.
+    A counter conforms if its entries add up to its total, if its statement closes with residual 0 under every convention, if a
+    number added to an entry is the residual at that layer and changes nothing else, and if every amount follows from its
+    evidence. It may say that it cannot count a case.
+
+    \b
+    Exit codes: 0 the counter conforms, 1 it does not, 2 bad usage, 4 a defect of reconcile itself.
+    """
+    from ..core.errors import unknown
+    from ..core.registry import known_counters
+    from ..model_zoo.pair import zoo_names
+    from ..work import load
+    from ..zoo import conform as kit
+
+    if counter not in known_counters():
+        raise unknown("counter", counter, known_counters())
+    for name in models:
+        if name not in zoo_names():
+            raise unknown("model", name, zoo_names())
+    load()
+    cases = list(kit.cases(models or kit.families(), passes or tuple(kit.PASSES)))
+    wrong: list[kit.Check] = []
+    skipped: dict[str, int] = {}
+    passed = 0
+    for case, found in kit.checks(counter, cases):
+        problems = [check for check in found if check.problem]
+        for check in found:
+            if check.skipped:
+                skipped[check.skipped] = skipped.get(check.skipped, 0) + 1
+        passed += sum(not check.problem and not check.skipped for check in found)
+        wrong += problems
+        if not quiet:
+            marks = "".join("F" if check.problem else "s" if check.skipped else "." for check in found)
+            say(f"{case.title} {marks}")
+    for check in wrong:
+        say(f"FAILED {check.case}: {check.name}: {check.problem}")
+    for sentence, times in skipped.items():
+        say(f"SKIPPED [{times}] {sentence}")
+    number = sum(skipped.values())
+    say(f"{counter}: {passed} passed, {len(wrong)} failed, {number} skipped in {len(cases)} cases")
+    if not wrong and not passed:
+        say(f"{counter} counted nothing, so it does not conform.")
+    ctx.exit(EXIT_OK if passed and not wrong else EXIT_UNEXPLAINED)

@@ -1,0 +1,188 @@
+"""A counter of somebody else's: a package of 57 lines that registers itself, and that no file of this repository knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).parent / "tiny_counter"
+POINT = "[reconcile.counters]\ntiny = reconcile_tiny:COUNTERS\n"
+DENSE = 96 * 256
+"""Weights of gru_demo's last layer."""
+
+
+def installed_as(site: Path, source: Path, name: str, point: str) -> Path:
+    """A folder that holds the package as pip would leave it there, outside the repository."""
+    shutil.copytree(source, site, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(point)
+    return site
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    return installed_as(tmp_path / "site", PACKAGE, "reconcile_tiny", POINT)
+
+
+def reconcile(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", "reconcile", *words],
+        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
+    )  # fmt: skip
+
+
+def ledgers(folder: Path, model: str) -> dict[str, dict[str, object]]:
+    return {x["counter"]: x for x in json.loads((folder / "out" / f"{model}.json").read_text())["ledgers"]}
+
+
+def test_nothing_here_knows_it() -> None:
+    sources = [p for name in ("reconcile", "adapters", "model_zoo") for p in (ROOT / name).rglob("*.py")]
+    assert sources
+    assert [str(p) for p in sources if "reconcile_tiny" in p.read_text()] == []
+
+
+def test_it_is_listed_and_has_a_page(installed: Path, tmp_path: Path) -> None:
+    done = reconcile(installed, tmp_path / "here", "list", "counters")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^tiny +tiny: hooks on Linear and Conv2d \[torch, MAC\]$", done.stdout, re.MULTILINE)
+    done = reconcile(installed, tmp_path / "here", "explain", "tiny")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "O in_features, bias left out" in done.stdout
+    (installed / "reconcile_tiny" / "tiny.md").write_text("It leaves out biases.")
+    assert "It leaves out biases." in reconcile(installed, tmp_path / "here", "explain", "tiny").stdout
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("python", [(), ("--python", sys.executable)])
+def test_it_explains_the_demo(installed: Path, tmp_path: Path, python: tuple[str, ...]) -> None:
+    """Its 3 x 3 filters on one channel and its product are counted, the GRU is not."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "net.py").write_text(
+        "import torch\ndef make():\n    return torch.nn.Sequential(torch.nn.Linear(96, 256), torch.nn.Linear(256, 3))\n"
+    )
+    words = ("--torch", "net:make", "--input", "5,96") if python else ("--model", "gru_demo")
+    done = reconcile(installed, here, "run", *words, "--counter", "tiny", "--out", "out", *python)
+    assert done.returncode == 0, done.stderr
+    name = "net.make" if python else "gru_demo"
+    ledger = ledgers(here, name)["tiny"]
+    assert ledger["state"] == ("equal" if python else "explained")
+    values = {entry["id"]: entry["value"] for entry in ledger["entries"]}
+    assert values["0" if python else "dense"] == (5 if python else 97) * DENSE
+    statement = json.loads((here / "out" / f"{name}.json").read_text())["statements"][0]
+    assert statement["residual"] == 0
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("model", ["resnet50", "bert_base"])
+def test_it_explains_large_networks(installed: Path, tmp_path: Path, model: str) -> None:
+    done = reconcile(installed, tmp_path / "here", "run", "--model", model, "--counter", "tiny", "--convention", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("name=", "name='thop' or "), "a counter named thop is already registered"),
+        (("name=", "name='a b' or "), "'a b' cannot name a counter"),
+        (("framework=", "framework='jax' or "), "tiny counts models of 'jax', which is not a framework"),
+        (("unit=", "unit='GFLOP' or "), "the unit of tiny is 'GFLOP', and has to be MAC or FLOP"),
+        (("default=False", "default=True"), "tiny states default=True"),
+        (("COUNTERS = Counter", "COUNTERS = str; Counter"), "it is neither a Counter nor a tuple of them"),
+        (("COUNTERS", "COUNTER"), "it cannot be loaded (AttributeError: "),
+    ],
+)
+def test_one_that_is_wrong_is_refused(installed: Path, tmp_path: Path, change: tuple[str, str], why: str) -> None:
+    file = installed / "reconcile_tiny" / "__init__.py"
+    file.write_text(file.read_text().replace(*change))
+    done = reconcile(installed, tmp_path / "here", "list", "counters")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        f"Error: the entry point tiny = reconcile_tiny:COUNTERS (group reconcile.counters) cannot be used: {why}"
+        in done.stderr
+    )
+
+
+@pytest.mark.frameworks
+def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
+    done = reconcile(installed, tmp_path / "here", "conform", "tiny", "--case", "conv1x1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-2:] == [
+        "SKIPPED [2] it sees the forward pass only",
+        "tiny: 16 passed, 0 failed, 2 skipped in 4 cases",
+    ]
+
+
+FAULTS = {
+    "a rule that counts something else": (
+        "rules.py",
+        'op.attrs["in_features"])',
+        'op.attrs["in_features"] + 1)',
+        "residual 0",
+    ),
+    "a rule for one batch size alone": (
+        "rules.py",
+        '* op.attrs["in_features"]',
+        '* 2 // op.inputs[0].shape[0] * op.attrs["in_features"]',
+        "family_dense[batch=4]: residual 0",
+    ),
+    "an entry without a rule": ("rules.py", "linear.Linear", "linear.Bilinear", "residual 0"),
+    "a total that is not the sum": ("capture.py", "sum(counts.values())", "sum(counts.values()) + 1", "residual 0"),
+    "amounts that no rule gives": (
+        "bridge.py",
+        '    return bridge_modules(view, trace, Hooks("tiny", BOOK, hides=False))',
+        '    from dataclasses import replace\n    made = bridge_modules(view, trace, Hooks("tiny", BOOK, hides=False))\n'
+        "    return replace(made, items=tuple(replace(i, ran=i.ran + i.ran) for i in made.items))",
+        "amounts follow from evidence",
+    ),
+    "a training step that it does not see": (
+        "__init__.py",
+        'blind="sees the forward pass only"',
+        'blind=""',
+        "training",
+    ),
+}
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_kit_fails_it_for_each_fault(installed: Path, tmp_path: Path, fault: str) -> None:
+    file, old, new, problem = FAULTS[fault]
+    path = installed / "reconcile_tiny" / file
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    done = reconcile(installed, tmp_path / "here", "conform", "tiny", "--case", "family_dense")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith("FAILED") and problem in line]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.frameworks
+def test_a_new_one_runs(tmp_path: Path) -> None:
+    """The skeleton that ``reconcile new --counter`` writes, installed as it is."""
+    here = tmp_path / "here"
+    done = reconcile(tmp_path, here, "new", "--counter", "mine")
+    assert (done.returncode, done.stderr) == (0, "")
+    point = re.search(r'^mine = "(.+)"$', (here / "mine" / "pyproject.toml").read_text(), re.MULTILINE)
+    assert point is not None
+    site = installed_as(
+        tmp_path / "site", here / "mine", "reconcile_mine", f"[reconcile.counters]\nmine = {point[1]}\n"
+    )
+    done = reconcile(site, here, "run", "--model", "gru_demo", "--counter", "mine", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert ledgers(here, "gru_demo")["mine"]["total"] == 97 * DENSE
+    again = reconcile(tmp_path, here, "new", "--counter", "mine")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "is there already" in again.stderr
