@@ -40,9 +40,11 @@ RATE = re.compile(r"dropout|_rate$|_prob$")
 EPSILON = re.compile(r"eps(ilon)?$")
 CLIP = re.compile(r"^clip_")
 SHARE = re.compile(r"(ratio|stride|factor)$")
-SIZE = re.compile(r"_dim$|_size$|budget|width$")
+SIZE = re.compile(r"_dim$|_size$|budget|width$|window$")
 ROPE, SECTION = "rope_parameters", "mrope_section"
 """The sections of a head that positions in time, height and width turn."""
+SHOULD = re.compile(r"`(?:config\.)?([\w.]+)=\d+` should match `[\w.]+=(\d+)`")
+ARGUMENT = re.compile(r"find a `(\w+)` argument in the config")
 REQUIRED = re.compile(r"missing required fields: (\[.*?\])")
 KINDS = {"mlp_layer_types": ("dense", "sparse")}
 """Kinds of layers that configurations list by name."""
@@ -108,6 +110,12 @@ def _agreed(text: str, configuration: Any) -> Iterator[tuple[type, str, Any]]:
         for part in parts(configuration):
             if name in vars(part) and is_integer(getattr(part, other, None)):
                 yield type(part), name, getattr(part, other)
+    for name, value in SHOULD.findall(text):
+        yield from _set(configuration, name, value)
+    for name in ARGUMENT.findall(text):
+        for part in parts(configuration):
+            if getattr(part, "layer_types", None) and getattr(part, name, None) is None:
+                yield type(part), name, sized(name, values_of(part))
     for names in REQUIRED.findall(text):
         for name in ast.literal_eval(names):
             yield from _set(configuration, name, str(sized(name, {})))

@@ -46,6 +46,8 @@ def raised(call: Callable[[], Any]) -> Exception:
         ("adapter_size (2) must be divisible by group_pool (16).", "adapter_size", 16),
         ("adapter_size must match hidden_size", "adapter_size", 64),
         ("adapter_size must be 0, got 128", "adapter_size", 0),
+        ("`config.part_config.adapter_size=128` should match `config.patch_size=384`.", "adapter_size", 384),
+        ("Could not find a `sliding_window` argument in the config, or it is not set", "sliding_window", 64),
         ("It requires group_pool=1.", "group_pool", 1),
         ("in_channels must be divisible by groups", "conv_groups", 16),
         ("torch.cat(): expected a non-empty list of Tensors", "scale_factors", [1.0]),
