@@ -22,7 +22,7 @@ TEXT, TARGET, IMAGE, SOUND, SPECTRUM = 16, 8, 64, 7680, 128
 
 A recording has 2^9 x 3 x 5 samples: codecs take multiples of the product of their strides.
 """
-MOST = 14
+MOST = 30
 """Sets of inputs that are tried with one configuration."""
 MORE = 8
 """Fuller sets that are tried where an error says what is missing."""

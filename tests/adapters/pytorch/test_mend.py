@@ -201,6 +201,24 @@ def test_patches_as_wide_as_the_models_code_wants_them() -> None:
     assert named["pixel_values"].shape[-1] == 1171
 
 
+def test_a_text_alone_is_tried_where_no_image_is_taken() -> None:
+    """Also if every image is tried with a decoder's text and without."""
+
+    class Blind(Net):
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            self.config.is_encoder_decoder = True
+            self.config.image_token_id = 5
+
+        def forward(self, input_ids: Any = None, pixel_values: Any = None, decoder_input_ids: Any = None) -> Any:
+            if pixel_values is not None:
+                raise ValueError("no image")
+            return super().forward(input_ids)
+
+    _, _, named = transformers.maker(Blind)()
+    assert set(named) == {"input_ids", "decoder_input_ids"}
+
+
 def test_a_class_without_a_forward_is_not_built() -> None:
     class Parts(Net):
         forward = torch.nn.Module.forward
