@@ -81,7 +81,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -157,6 +157,11 @@ TRANSFORMERS ?= $(BIN)/python
 transformers:
 	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --out reports/transformers
 	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --pass training --out reports/transformers/training
+
+# Every model of diffusers, a call: make diffusers DIFFUSERS=venv/bin/python
+DIFFUSERS ?= $(BIN)/python
+diffusers:
+	PYTHONPATH=. $(DIFFUSERS) tests/sweep/coverage.py diffusers --out reports/diffusers
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed

@@ -18,6 +18,9 @@ FRAMEWORK = Framework(
     trains=True,
     retraced=True,
     backend="torch",
-    libraries=(("transformers", ".adapters.pytorch.smallest.transformers"),),
+    libraries=(
+        ("transformers", ".adapters.pytorch.smallest.transformers"),
+        ("diffusers", ".adapters.pytorch.smallest.diffusers"),
+    ),
     order=1,
 )

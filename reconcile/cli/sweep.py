@@ -67,7 +67,7 @@ def sweep(
     \b
     WHAT is any number of:
       keras.applications         every model of a package, in TensorFlow and PyTorch
-      transformers               every architecture, from the smallest configuration that its code allows
+      transformers, diffusers    every architecture, from the smallest configuration that its code allows
       net:make                   one factory, the same definition in both
       torch=net:make             a factory or a package in one framework alone (or tf=)
       gru_demo, zoo, my_pair.py  pairs

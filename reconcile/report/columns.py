@@ -95,7 +95,7 @@ def _broken(text: Text, width: int) -> Text:
     breaks: list[int] = []
     start = 0
     while len(name) - start > width:
-        dot = name.rfind(".", start + width // 2, start + width)
+        dot = name.rfind(".", start + width // 3, start + width)
         start = dot + 1 if dot >= 0 else start + width
         breaks.append(start)
     return Text("\n").join(text.divide(breaks))

@@ -220,7 +220,7 @@ def test_layers_that_are_alike_share_a_line_with_the_sum_of_their_amounts() -> N
 def test_a_name_that_is_too_long_is_broken_after_a_dot() -> None:
     parts = [f"{word}_{word}" for word in ("encoder", "layers", "attention", "projection", "convolution", "output")]
     result = samples.renamed(samples.full(), "loop", ".".join(parts))
-    text = shown(result, 60)
+    text = shown(result)
     table = text[text.index("Layer by layer") :].partition("\n\n")[0]
     broken = [line.split()[0] for line in table.splitlines() if "_" in line.split(" ")[0]]
     assert "".join(broken) == ".".join(parts)

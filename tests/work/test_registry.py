@@ -60,8 +60,8 @@ def test_unknown_shapes_are_unknown_for_every_formula():
     attrs = {
         "dim": -1, "normalized_shape": [4], "num_groups": 1, "group": 1, "kernel_size": [2], "ksize": [1, 2, 2, 1],
         "weights_at": 2, "num_layers": 1, "bidirectional": False, "packed": False, "mode": 3, "has_biases": False,
-        "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "dims_other": [1], "train": True, "p": 0.5,
-        "training": False,
+        "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "dims_other": [1],
+        "train": True, "p": 0.5, "training": False,
         "is_training": False, "use_input_stats": True, "transposed": False, "num_head": 1, "num_heads": 1,
         "embed_dim": 4, "use_gelu": True, "expand1": [1, 3], "expand2": [0], "expand3": [1, 2], "sumdim": [2, 3],
         "is_result": False, "output_mask": [True, True, True], "score_mod": "identity",

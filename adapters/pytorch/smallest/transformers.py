@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 
 from . import example, mend
-from .shrink import KEPT, RUNGS, Rung, Shared, is_configuration, shrunk, values_of
+from .shrink import RUNGS, Shared, is_configuration, shrunk, values_of
 
 LARGEST = 300_000_000
 """Parameters of a model that is built: one that cannot be made smaller is not tried."""
@@ -55,7 +55,9 @@ class Smallest:
     replace what the rules would give them. ``notes`` says what the configuration is, once a model has been made.
     """
 
-    fitting: ClassVar[dict[tuple[type, str], tuple[Rung | None, mend.Mends, dict[str, Any]]]] = {}
+    RUNGS: ClassVar[tuple[Any, ...]] = (*RUNGS, None)
+    """How far the configuration is shrunk, the furthest first; None is the default configuration."""
+    fitting: ClassVar[dict[tuple[type, str], tuple[Any, mend.Mends, dict[str, Any]]]] = {}
     """Which configuration and which inputs fit, for the models that this process has made: counters get a fresh one each."""
 
     def __init__(self, model: type) -> None:
@@ -72,12 +74,20 @@ class Smallest:
         with _quiet():
             configuration = self._configuration(rung, named, mends)
             torch.manual_seed(0)
-            model = self.model(configuration).eval()
-        self.notes = (_note(configuration),)
+            model = self.build(configuration).eval()
+        self.notes = (self.note(configuration),)
         torch.manual_seed(0)
-        return model, (), {name: value.clone() for name, value in inputs.items()}
+        return model, (), {name: value.clone() if hasattr(value, "clone") else value for name, value in inputs.items()}
 
-    def _search(self, named: dict[str, Any]) -> tuple[Rung | None, mend.Mends, dict[str, Any]]:
+    def build(self, configuration: Any) -> Any:
+        """A model of that configuration."""
+        return self.model(configuration)
+
+    def note(self, configuration: Any) -> str:
+        """What the configuration is."""
+        return _note(configuration)
+
+    def _search(self, named: dict[str, Any]) -> tuple[Any, mend.Mends, dict[str, Any]]:
         """The first rung, and the first inputs, that the model's own code takes. Raises its errors.
 
         A rung is tried again, with what an error says, as long as errors say something new.
@@ -85,7 +95,7 @@ class Smallest:
         if getattr(self.model, "forward", None) is torch.nn.Module.forward:
             raise Unfit("the class has no forward: give a function that returns one of its parts, with inputs for it")
         errors: list[Exception] = []
-        for rung in (*RUNGS, None):
+        for rung in self.RUNGS:
             mends: mend.Mends | None = {}
             of_rung: list[Exception] = []
             tries = 0
@@ -100,30 +110,35 @@ class Smallest:
         raise _telling(errors)
 
     def _fitting(
-        self, rung: Rung | None, named: dict[str, Any], mends: mend.Mends, errors: list[Exception]
+        self, rung: Any, named: dict[str, Any], mends: mend.Mends, errors: list[Exception]
     ) -> dict[str, Any] | None:
         """Inputs that the model of that configuration takes; None, and ``errors`` are why, if there are none."""
         try:
             with _quiet():
                 configuration = self._configuration(rung, named, mends)
                 self._weigh(configuration, rung)
-                model = self.model(configuration).eval()
-            for inputs in itertools.islice(example.examples(model), example.MOST):
-                if (error := self._error(model, inputs)) is None:
-                    return inputs
-                errors.append(error)
-                for fuller in itertools.islice(example.completed(model, inputs, error), example.MORE):
-                    if (error := self._error(model, fuller)) is None:
-                        return fuller
-                    errors.append(error)
+                model = self.build(configuration).eval()
+            return self._taken(model, errors)
         except ImportError:
             raise
         except Exception as error:
             errors.insert(0, error)
         return None
 
+    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+        """The first inputs that a model takes."""
+        for inputs in itertools.islice(example.examples(model), example.MOST):
+            if (error := self._error(model, inputs)) is None:
+                return inputs
+            errors.append(error)
+            for fuller in itertools.islice(example.completed(model, inputs, error), example.MORE):
+                if (error := self._error(model, fuller)) is None:
+                    return fuller
+                errors.append(error)
+        return None
+
     def _mended(
-        self, errors: list[Exception], rung: Rung | None, named: dict[str, Any], mends: mend.Mends
+        self, errors: list[Exception], rung: Any, named: dict[str, Any], mends: mend.Mends
     ) -> mend.Mends | None:
         """What the errors say of the configuration, and what they have said before; None if it is nothing new."""
         with _quiet():
@@ -131,24 +146,24 @@ class Smallest:
             try:
                 configuration = self._configuration(rung, named, mends)
             except Exception:  # its parts do not agree with each other
-                configuration = default
+                configuration = mend.intended(default, rung, mends)
         return next(filter(None, (mend.mended(error, configuration, mends) for error in errors)), None)
 
-    def _configuration(self, rung: Rung | None, named: dict[str, Any], mends: mend.Mends) -> Any:
+    def _configuration(self, rung: Any, named: dict[str, Any], mends: mend.Mends) -> Any:
         default = self.model.config_class()  # type: ignore[attr-defined]
         changed = shrunk(default, rung, Shared(added=mends)) if rung else mends.get(type(default), {})
         return type(default)(**{**changed, **named})
 
-    def _weigh(self, configuration: Any, rung: Rung | None) -> None:
+    def _weigh(self, configuration: Any, rung: Any) -> None:
         """Raises Unfit for a model that is too large to be built."""
         size = None
         try:
             with torch.device("meta"):
-                size = sum(p.numel() for p in self.model(configuration).parameters())
+                size = sum(p.numel() for p in self.build(configuration).parameters())
         except ImportError:
             raise
         except Exception as error:  # some models compute while they are made
-            if rung is None or rung.widths == KEPT:
+            if rung in self.RUNGS[-2:]:
                 raise Unfit(f"its size cannot be told ({error})") from error
         if size is not None and size > LARGEST:
             raise Unfit(f"it has {size:,} parameters even so")
@@ -185,8 +200,14 @@ def _telling(errors: list[Exception]) -> Exception:
 
 def _note(configuration: Any) -> str:
     default = type(configuration)()
-    changed = ", ".join(_changes(configuration, default))
-    return f"made from the smallest configuration that its code allows: {changed or 'the default one'}"
+    return made_from(", ".join(_changes(configuration, default)))
+
+
+def made_from(changed: str) -> str:
+    """A note on a configuration: which of its values differ from the default ones."""
+    if not changed:
+        return "made from its default configuration: none of the smaller ones that were tried fits its code"
+    return f"made from the smallest configuration that its code allows: {changed}"
 
 
 def _changes(configuration: Any, default: Any, prefix: str = "") -> Iterator[str]:

@@ -1,0 +1,83 @@
+"""The models of ``diffusers``: every class that is made from a configuration, from a small one that its code allows."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from . import fitted, mend, transformers
+from .channels import STEPS, Step, smaller
+
+TRIED, MOST = 12, 48
+"""Forms of inputs that are tried with one configuration, and with all of them."""
+
+
+def names() -> list[str]:
+    """The classes of models that the library lists and that keep the arguments they were made with."""
+    import diffusers
+
+    classes = ((name, getattr(diffusers, name, None)) for name in dir(diffusers))
+    return sorted(name for name, value in classes if _is_model(value) and value.__module__ != _base().__module__)
+
+
+def maker(factory: Any) -> Any:
+    """What makes a small model of a class, with inputs; the factory itself if it is anything else."""
+    return Smallest(factory) if _is_model(factory) else factory
+
+
+def _base() -> Any:
+    from diffusers.models.modeling_utils import ModelMixin
+
+    return ModelMixin
+
+
+def _is_model(value: Any) -> bool:
+    """Only a configuration, which such a class has and a wrapper of other models has not, says what to make."""
+    return isinstance(value, type) and issubclass(value, _base()) and hasattr(value, "register_to_config")
+
+
+class Smallest(transformers.Smallest):
+    """As of a class of transformers, from the named arguments of ``__init__`` and their defaults."""
+
+    RUNGS = (*STEPS, None)
+    """How far the configuration is shrunk, the furthest first; None is the default configuration."""
+
+    left = MOST
+    """Forms that may still be tried."""
+
+    def build(self, configuration: Mapping[str, Any]) -> Any:
+        """A model with these arguments."""
+        return self.model(**configuration)
+
+    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+        for inputs in self._examples(model):
+            error = self._error(model, inputs)
+            if error is None:
+                return inputs
+            errors.append(error)
+        return None
+
+    def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
+        """A configuration is not changed for what an error says: inputs are."""
+
+    def _examples(self, model: Any) -> Iterator[dict[str, Any]]:
+        """Inputs of every form that could be meant, each with the sizes that the model's layers take."""
+        configuration = dict(model.config)
+        forms = fitted.forms(configuration, inspect.signature(model.forward).parameters)
+        for form in itertools.islice(forms, min(TRIED, self.left)):
+            self.left -= 1
+            yield fitted.fit(model, form, configuration)
+
+    def note(self, configuration: Mapping[str, Any]) -> str:
+        """What the configuration is."""
+        return transformers.made_from(", ".join(f"{name}={value}" for name, value in configuration.items()))
+
+    def _configuration(
+        self, step: Step | None, named: dict[str, Any], mends: mend.Mends | None = None
+    ) -> dict[str, Any]:
+        parameters = inspect.signature(self.model.__init__).parameters  # type: ignore[misc]
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        defaults = {name: p.default for name, p in parameters.items() if name != "self" and p.kind not in several}
+        return {**smaller(defaults, step), **named}
