@@ -11,7 +11,8 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import caches, compiled, exported, memory
+from . import compiled, exported, memory
+from .caches import Caches
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -157,8 +158,7 @@ def _tell(leaf):
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    was_on_meta = False
-    """Whether this process has made a model on meta since it last made one in memory."""
+    caches = None  # type: Optional[Caches]  # of the process, as its first model found them
 
     def __init__(self, pair, params, device="cpu", memory_need=None):
         # type: (Any, Any, str, Optional[memory.MemoryNeed]) -> None
@@ -212,14 +212,13 @@ class TorchModel(object):
     def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
-        if device != "meta" and TorchModel.was_on_meta:
-            caches.forget_meta()
-            TorchModel.was_on_meta = False
+        if TorchModel.caches is None:
+            TorchModel.caches = Caches()
+        TorchModel.caches.forget()
         if device == "meta" and HAS_META:
             from . import meta_kernels
 
             meta_kernels.register()
-            TorchModel.was_on_meta = True
             with torch.device("meta"):
                 module = self.pair.build_torch(self.params)
             if self.memory_need is not None and self.memory_need.weights is None:

@@ -1,4 +1,4 @@
-"""A cache of a library's that was filled while a model was made on meta does not reach the models made in memory."""
+"""What a library caches while one model is made or called does not reach the next: neither tensors on meta, nor work done."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch import caches  # noqa: E402
-from reconcile.adapters.pytorch.trace import trace  # noqa: E402
+from reconcile.adapters.pytorch.caches import Caches  # noqa: E402
+from reconcile.adapters.pytorch.trace import _record, trace  # noqa: E402
 from tests.own.test_torch_models import model_of  # noqa: E402
 
 
@@ -48,6 +48,23 @@ def test_a_factory_that_cannot_run_on_meta_runs_in_memory() -> None:
     assert trace(model_of(of_cached_table(WAYS["unbounded"], refuses_meta=True), (3, 6))).device == "cpu"
 
 
+def test_what_one_call_caches_spares_the_next_no_work() -> None:
+    """A library may cache tensors of its own for sizes that it met (the anchors of RT-DETR): every model is a first one."""
+
+    @functools.cache
+    def table(width: int) -> Any:
+        return torch.cos(torch.arange(width * 4.0)).reshape(width, 4)
+
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return x @ table(x.shape[1]).to(x.device)
+
+    model = model_of(Net, (3, 6))
+    for _ in range(2):
+        recorder = _record(model, "cpu")
+        assert [op.op for op in recorder.ops.values() if op.op == "aten.cos"] == ["aten.cos"]
+
+
 def test_other_caches_stay() -> None:
     calls = []
 
@@ -57,16 +74,21 @@ def test_other_caches_stay() -> None:
         return (torch.zeros(2, device=device),)
 
     @functools.cache
-    def other() -> Any:
-        calls.append("other")
-        return torch.zeros(2)
+    def number(of: int) -> int:
+        calls.append("number")
+        return of
 
     def all_of_them() -> list[str]:
         calls.clear()
-        table("meta"), table("cpu"), other()
+        table("cpu"), number(1)
         return list(calls)
 
-    assert all_of_them() == ["meta", "cpu", "other"]
+    assert all_of_them() == ["cpu", "number"]
+    kept = Caches()
+    kept.forget()
     assert all_of_them() == []
-    caches.forget_meta()
-    assert all_of_them() == ["meta", "cpu"]
+    table("meta")
+    kept.forget()
+    assert all_of_them() == ["cpu"]
+    kept.forget()
+    assert all_of_them() == ["cpu"]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
+from threading import Thread, Timer, current_thread
 from typing import Any
 
 import pytest
@@ -84,6 +85,15 @@ def test_nothing_is_watched_where_no_other_thread_runs(monkeypatch: pytest.Monke
     monkeypatch.setattr(elsewhere, "_started_profiler", lambda: asked.append(1))
     assert problems(torch.sin) == []
     assert asked == []
+
+
+def test_a_worker_has_no_other_thread() -> None:
+    """Its guard is this package's own, and so is the clock of a model file."""
+    from reconcile.worker import process_guard
+
+    own = [Thread(target=process_guard._end_with_parent), Timer(1, process_guard.leave), current_thread()]
+    others = [Thread(target=time.sleep), Timer(1, time.sleep)]
+    assert [elsewhere._is_own(thread) for thread in own + others] == [True] * 3 + [False] * 2
 
 
 def test_the_profiler_does_not_speak_and_leaves_no_setting(
