@@ -1,7 +1,8 @@
 """Operators that run functions of the program themselves (torch.ops.higher_order), as a recorder sees them.
 
 ``cond`` and ``while_loop`` run as they would: the branch that is taken and every trip of the loop are recorded op by op.
-``flex_attention`` is one op.  Any other runs unseen and is an op without a formula: the trace says that it is incomplete.
+``flex_attention`` is one op, and so are its gradients.  Any other runs unseen and is an op without a formula: the trace says
+that it is incomplete.
 """
 
 import sys
@@ -22,6 +23,9 @@ BLOCKS = (
 """Note of a trace with such a mask."""
 IDENTITY = "identity"
 """``score_mod`` of attention whose scores are taken as they are."""
+
+FUNCTIONS_AT = {"flex_attention": (3, 4), "flex_attention_backward": (7, 9)}
+"""Attention and its gradients: which arguments are ``score_mod`` and the block mask; the scale is the next."""
 
 DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
 """PyTorch's own switch for that."""
@@ -76,13 +80,13 @@ def record(func, args, out, id, layer):
     """A call of one that is recorded whole; of attention, whether scores are changed and whether blocks are masked."""
     inputs = tuple(tensor_record(t) for t in tensors_in(args))
     attrs = {}  # type: Dict[str, Any]
-    if func.name() == "flex_attention":
-        _, _, _, score_mod, block_mask = args[:5]
+    if func.name() in FUNCTIONS_AT:
+        at, mask_at = FUNCTIONS_AT[func.name()]
         inputs = inputs[:3]
         attrs = {
-            "score_mod": IDENTITY if _passes_on(score_mod) else plain(getattr(score_mod, "__name__", "score_mod")),
-            "block_mask": not _masks_nothing(block_mask[-1]),
-            "scale": plain(args[5]),
+            "score_mod": IDENTITY if _passes_on(args[at]) else plain(getattr(args[at], "__name__", "score_mod")),
+            "block_mask": not _masks_nothing(args[mask_at][-1]),
+            "scale": plain(args[mask_at + 1]),
         }
     return Op(id, SPACE + func.name(), layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 

@@ -67,11 +67,25 @@ _FIGURE = re.compile(
 )
 
 
+_NEGATIVE = re.compile(r"[-−]\s*[.\d]", re.ASCII)
+_BETWEEN = re.compile(r"\s*(?:[-–—…]|\.{2,3}|\bto\b)\s*")
+
+
+def _refuse(plain: str) -> None:
+    """Raise UsageError for a negative number and for a range, which are likelier than others."""
+    if _NEGATIVE.match(plain):
+        raise UsageError(f"{short(plain)} is negative, but a count is not. Leave out the sign.")
+    ends = _BETWEEN.split(plain[:LONGEST])
+    if len(ends) == 2 and all(_FIGURE.fullmatch(end) for end in ends):
+        raise UsageError(f"{short(plain)} is a range, but decode looks one number up. Give one of its ends.")
+
+
 def figure(text: str) -> PrintedFigure:
     """Read a number as people print it. Raises UsageError for anything else, and for fractions of an operation."""
     plain = re.sub(f"[{_SPACES}]", " ", text.strip())
     parts = _FIGURE.fullmatch(plain) if len(text) <= LONGEST else None
     if parts is None:
+        _refuse(plain)
         raise UsageError(
             f"{short(text)} is not a number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G, 4.1 GFLOPs or 585M MACs."
         )

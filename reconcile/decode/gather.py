@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
-from ..core.records import Ledger
+from ..core.records import Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Claim
 from ..drift import baselines
@@ -89,10 +89,12 @@ def gather(
         if not again and (not names or _stem(source) in names):
             sources.append(source)
     for source, asked in runs:
+        failed: list[Missing] = []
         for counter in _others(request, source.collected):
             if close(sources):
                 break
-            sources += _built(replace(asked, counters=(counter,)), source.name, notes, progress, take)
+            sources += _built(replace(asked, counters=(counter,)), source.name, failed, progress, take)
+        notes += _lost(failed, source.name)
     if not close(sources):
         notes += _unbuilt(request, sources)
     records = [r for s in sources for r in (*s.collected.ledgers, *s.collected.traces)]
@@ -104,6 +106,11 @@ def gather(
             f"there is no data on {model}: nothing ran{why}"
             + (f", and {where} holds no baseline of it." if where else ".")
         )
+    if not runs:  # otherwise the run has checked them
+        parameters = {name for source in sources for name in source.collected.meta["params"]}
+        for name in request.overrides:
+            if name not in parameters:
+                raise unknown("parameter", name, parameters)
     return tuple(sources), tuple(notes)
 
 
@@ -149,13 +156,17 @@ def _run(
             return None
         asked = replace(asked, counters=counters_of(place, request.factories))
     collected = take(asked, progress)
-    notes += _lost(collected, place.name)
+    notes += _lost((*collected.traces, *collected.ledgers), place.name)
     return Source(place.name, collected), asked
 
 
-def _lost(collected: Collected, name: str) -> list[str]:
-    lost = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
-    return [f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}." for m in lost]
+def _lost(records: Iterable[Missing | Trace | Ledger], name: str) -> list[str]:
+    """A note for each reason why records are missing in that environment, with the names of all that it holds for."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if isinstance(record, Missing):
+            names.setdefault((record.framework, record.reason.rstrip(".")), []).append(record.name)
+    return [f"{name}: {', '.join(lost)} ({framework}): {reason}." for (framework, reason), lost in names.items()]
 
 
 def _others(request: RunRequest, collected: Collected) -> list[str]:
@@ -182,19 +193,17 @@ def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
 
 
 def _built(
-    request: RunRequest, name: str, notes: list[str], progress: Callable[[Event], None], take: Collect
+    request: RunRequest, name: str, failed: list[Missing], progress: Callable[[Event], None], take: Collect
 ) -> list[Source]:
-    """A run of one more counter, whose model may be built in another way. Nothing, with a note, if that does not work."""
+    """A run of one more counter, whose model may be built in another way. Nothing if that does not work, and ``failed`` gets
+    the reason."""
     try:
         collected = take(request, progress)
     except UsageError as error:
-        notes.append(f"{name}: {request.counters[0]}: {error}")
+        (counter,) = request.counters
+        failed.append(Missing(counter, known_counters()[counter].framework, State.FAILED, str(error)))
         return []
     if any(isinstance(record, Ledger) for record in collected.ledgers):
         return [Source(name, collected)]
-    notes += [
-        f"{name}: {m.name} ({m.framework}): {m.reason.rstrip('.')}."
-        for m in collected.ledgers
-        if isinstance(m, Missing)
-    ]
+    failed += [record for record in collected.ledgers if isinstance(record, Missing)]
     return []

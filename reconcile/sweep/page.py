@@ -6,6 +6,7 @@ sweep is run; ``costs`` is one row per cell, never the same twice.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -22,6 +23,8 @@ COLUMNS = (
     "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",
 )  # fmt: skip
 GIB = 1 << 30
+FACTORY = re.compile(r"(?<=not run: )the factory \S+ raised ")
+"""What a reason does not share with those of other models."""
 
 
 def verdict(one: Finished) -> str:
@@ -56,6 +59,7 @@ def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool =
         "",
         *_causes(finished),
         *_unknown(finished),
+        *_reasons(finished),
         *_versions(finished),
     ]
     lines += ["Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.", ""]
@@ -79,7 +83,8 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed,"
     yield f"{len(finished) - len(ran)} that could not be run."
     if ran and len(clean) < len(finished):
-        yield f"Of the {len(ran)} that ran, {percent(len(clean), len(ran))} are reconciled."
+        share = percent(len(clean), len(ran))
+        yield f"{len(ran)} of the {len(finished)} listed could be built and ran; of these, {share} are reconciled."
     partly = [one for one in ran if one.outcome["refused"]]
     if partly:
         yield f"Of those that ran, {len(partly)} are refused in one framework by their own code."
@@ -134,6 +139,24 @@ def _unknown(finished: Sequence[Finished]) -> Iterator[str]:
     yield "|:--|--:|--:|"
     for op in sorted({*open_, *other}, key=lambda op: (-open_[op], -other[op], op)):
         yield f"| {markdown(op)} | {number(open_[op])} | {number(other[op])} |"
+    yield ""
+
+
+def _reasons(finished: Sequence[Finished]) -> Iterator[str]:
+    """Why the rest is not reconciled: each reason once, with the models that it is true of."""
+    models: dict[str, list[str]] = {}
+    for one in finished:
+        if one.exit_code != EXIT_OK:
+            why = FACTORY.sub("", verdict(one))
+            models.setdefault(why, []).append(one.name.rpartition(".")[2])
+    if not models:
+        return
+    yield "Why the others are not reconciled:"
+    yield ""
+    yield "| reason | models | which |"
+    yield "|:--|--:|:--|"
+    for why, names in sorted(models.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield f"| {markdown(why)} | {number(len(names))} | {markdown(', '.join(sorted(names)))} |"
     yield ""
 
 

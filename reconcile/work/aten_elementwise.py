@@ -78,6 +78,10 @@ def _add(op: Op) -> Work:
     return (ADD if op.attrs.get("alpha", 1) in (1, None) else ADD + MUL) * n_out(op)
 
 
+for _name, _each in {"add": ADD, "sub": ADD, "mul": MUL, "div": DIV}.items():
+    formula(f"prims.{_name}", source="one per output element: torch/_prims/__init__.py")(per_output(_each))
+
+
 @formula(
     "aten.div",
     "aten.divide",

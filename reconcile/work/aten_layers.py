@@ -213,7 +213,17 @@ def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple
 
 @formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")
 def _flex(op: Op) -> Work:
-    work = attention.flex(shape(op, 0), shape(op, 1), shape(op, 2))
+    return _without_score_mod(op, attention.flex(shape(op, 0), shape(op, 1), shape(op, 2)))
+
+
+@formula(
+    "higher_order.flex_attention_backward", source="attention.flex_gradient: torch/_higher_order_ops/flex_attention.py"
+)
+def _flex_backward(op: Op) -> Work:
+    return _without_score_mod(op, attention.flex_gradient(shape(op, 0), shape(op, 1), shape(op, 2)))
+
+
+def _without_score_mod(op: Op, work: Work) -> Work:
     if op.attrs["score_mod"] != "identity":
         reason = (
             "flex_attention changes its scores, one by one, with the model's own score_mod, whose work is not recorded"

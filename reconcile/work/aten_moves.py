@@ -74,7 +74,7 @@ _list(
 _list(
     "reads a property or checks it; no arithmetic",
     """size sym_size sym_numel sym_stride sym_storage_offset stride numel dim is_floating_point is_complex
-    is_nonzero is_same_size _fused_sdp_choice _local_scalar_dense item _assert_async _assert_scalar
+    is_nonzero is_same_size _has_same_storage_numel _fused_sdp_choice _local_scalar_dense item _assert_async _assert_scalar
     _assert_tensor_metadata _shape_as_tensor _has_compatible_shallow_copy_type _nnpack_available ScalarImplicit
     IntImplicit FloatImplicit Int Float Bool result_type promote_types can_cast _nested_tensor_from_mask_left_aligned
     _nested_tensor_size""",

@@ -60,6 +60,27 @@ def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -
     return work + dots(batch * sq * dv, sk)
 
 
+def flex_gradient(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> Work:
+    """All gradients of :func:`flex` as the one op that computes them: it keeps one number of each row and computes the attention
+    again. ``g`` is the gradient of the result.
+
+    - q @ k^T, * scale; each row's number to base e, and its gradient: mul, div; compared with -inf: cmp; exp(score - it)
+    - attention^T @ g; g @ v^T; the sum of result * g over each row; attention * (g @ v^T - the sum + the row's gradient), * scale
+    - ds @ k; ds^T @ q; of repeated heads and of a repeated batch, the gradients of key and value are added
+
+    Source: torch/_higher_order_ops/flex_attention.py (sdpa_dense_backward).
+    """
+    flex(query, key, value)  # the same tensors or the same refusal
+    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    rows, scores = batch * sq, batch * sq * sk
+    work = (
+        dots(scores, d) + dots(batch * sk * dv, sq) + dots(scores, dv) + dots(rows * d, sk) + dots(batch * sk * d, sq)
+    )
+    work += Work(mul=rows, div=rows, cmp=rows) + Work(mul=3 * scores, add=3 * scores, special=scores)
+    work += Work(mul=rows * dv, add=rows * (dv - 1))
+    return work + Work(add=batch * sk * d - prod(key) + batch * sk * dv - prod(value))
+
+
 SCORES, VALUE, QUERY, KEY, MASK = "scores", "value", "query", "key", "mask"
 """Parts of the gradient: the part that query, key and mask share, and one for each tensor."""
 

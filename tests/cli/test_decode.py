@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.cli.decode import said, verdict
+from reconcile.cli.decoded import said, verdict
 from reconcile.core.errors import UsageError
 from reconcile.decode import gather
 from reconcile.decode.figure import figure
@@ -186,6 +186,14 @@ def test_options_are_those_of_a_run() -> None:
 def test_bad_usage() -> None:
     for args, sentence in (
         (("--model", "gru_demo", "many"), "is not a number"),
+        (("--model", "gru_demo", "-5.2e9"), "'-5.2e9' is negative, but a count is not. Leave out the sign."),
+        (("-v", "-5", "--model", "gru_demo"), "'-5' is negative, but a count is not. Leave out the sign."),
+        (("--model", "gru_demo", "-x"), "No such option '-x'"),
+        (("--model", "gru_demo", "--timeout", "-5", "7"), "--timeout must be a number of seconds"),
+        (("--model", "gru_demo", "3.8-4.1G"), "is a range"),
+        (("--model", "gru_demo", "--set", "unitz=3", "5"), "unknown parameter 'unitz'. Did you mean units?"),
+        (("--model", "gru_demo"), "Missing argument 'NUMBER'"),
+        (("--model", "./nope.py", "5"), "there is no pair file ./nope.py"),
         (("--model", "gru_dem", "5"), "unknown model"),
         (("--model", "gru_demo", "5", "--environment", "x"), "unknown environment"),
         (("--model", "conv1x1", "2"), "there is no data on conv1x1"),

@@ -156,7 +156,20 @@ def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
     stub = Stub(fresh(), replace(fresh(), traces=(), ledgers=(lost,)))
     sources, notes = gather(data.request(), (tmp_path,), close=far, take=stub)
     assert len(sources) == 1
-    assert set(notes) == {f"current: {RECIPES[0]} (tf): AttributeError: no."}
+    names = ", ".join([RECIPES[0]] * len(RECIPES))  # the stub's answer to each
+    assert notes == (f"current: {names} (tf): AttributeError: no.",)
+
+
+def test_a_recipe_that_is_refused_is_told(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+
+    def refusing(request: RunRequest, progress: object) -> Collected:
+        if request.counters:
+            raise UsageError("the pair has no way to build it.")
+        return stub(request, progress)
+
+    _, notes = gather(data.request(), (tmp_path,), close=far, take=refusing)
+    assert notes == (f"current: {', '.join(RECIPES)} (tf): the pair has no way to build it.",)
 
 
 def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) -> None:
@@ -194,6 +207,8 @@ def test_saved_data_alone(tmp_path: Path) -> None:
     assert {s.remark for s in sources} == {"saved with units=96"}
     with pytest.raises(UsageError, match="there is no data on gru_demo"):
         gather(data.request(), (tmp_path,), fresh=False, take=stub)
+    with pytest.raises(UsageError, match=r"unknown parameter 'unitz'\. Did you mean units\?"):
+        gather(data.request(unitz="128"), (data.SAVED,), fresh=False, take=stub)
     with pytest.raises(UsageError, match="unknown model"):
         gather(data.request("gru_dem"), (tmp_path,), fresh=False, take=stub)
 
@@ -201,7 +216,8 @@ def test_saved_data_alone(tmp_path: Path) -> None:
 def test_what_failed_is_told_and_the_saved_data_stands() -> None:
     lost = tuple(Missing(x.counter, x.framework, State.SKIPPED, "not installed") for x in fresh().ledgers)
     sources, notes = gather(data.request(), (data.SAVED,), take=Stub(replace(fresh(), traces=(), ledgers=lost)))
-    assert notes[0] == "current: tf.profiler@function (tf): not installed."
+    by_framework = {f: [x.counter for x in fresh().ledgers if x.framework == f] for f in ("tf", "torch")}
+    assert notes == tuple(f"current: {', '.join(names)} ({f}): not installed." for f, names in by_framework.items())
     assert [s.remark for s in sources if s.name == "current"] == ["", "saved"]
 
 

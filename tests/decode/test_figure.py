@@ -79,8 +79,8 @@ def test_digits_that_are_given(text: str, few: bool) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "x", "3,86e9", "1,23", "12,34,567", "1,234_567", "-5", "1e", "e9", "1.e9", "0x10", "nan", "1e100"),
-        *("4.1x109", "٣", "1٣", "1.234.56", "4.1 GFLOPs MACs"),
+        *("", "x", "3,86e9", "1,23", "12,34,567", "1,234_567", "-", "1e", "e9", "1.e9", "0x10", "nan", "1e100"),
+        *("4.1x109", "٣", "1٣", "1.234.56", "4.1 GFLOPs MACs", "3.8 GMACs/s", "3.8GB", "1e-5", "2026-11-22"),
     ],
 )
 def test_no_number(text: str) -> None:
@@ -116,3 +116,19 @@ def test_the_border_rounds_either_way() -> None:
     assert not figure("3.8e9").holds(3_850_000_001)
     assert figure("3.8e9").cuts(3_899_999_999)
     assert not figure("3.8e9").cuts(3_900_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("-5", "'-5' is negative, but a count is not. Leave out the sign."),
+        ("−3.8 GFLOPs", "'−3.8 GFLOPs' is negative, but a count is not. Leave out the sign."),
+        ("3.8-4.1G", "'3.8-4.1G' is a range, but decode looks one number up. Give one of its ends."),
+        ("12 to 15 GFLOPs", "'12 to 15 GFLOPs' is a range, but decode looks one number up. Give one of its ends."),
+        ("1–2 MACs", "'1–2 MACs' is a range, but decode looks one number up. Give one of its ends."),
+    ],
+)
+def test_negative_numbers_and_ranges_are_named(text: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        figure(text)
+    assert str(raised.value) == sentence

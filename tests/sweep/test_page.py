@@ -127,5 +127,17 @@ def test_unknown_ops_by_how_many_models_they_are_in() -> None:
 
 
 def test_the_share_of_those_that_ran_where_not_all_are_reconciled() -> None:
-    assert "Of the 4 that ran, 50.0 % are reconciled." in to_markdown(ALL)
+    assert "4 of the 5 listed could be built and ran; of these, 50.0 % are reconciled." in to_markdown(ALL)
     assert "are reconciled." not in to_markdown([CLEAN])
+
+
+def test_a_reason_once_with_all_the_models_that_it_is_true_of() -> None:
+    missing = "ImportError: it requires a library"
+    gone = [
+        Finished({**GONE.outcome, "name": f"lib.{name}", "refused": {"": f"the factory {name} raised {missing}."}}, {})
+        for name in ("B", "A")
+    ]
+    rows = next(t for t in (table(to_markdown([*ALL, *gone]), n) for n in range(4)) if t[0][0] == "reason")[1:]
+    assert rows[0] == [f"not run: {missing}.", "2", "A, B"]
+    assert sorted(row[2] for row in rows[1:]) == [r"b\|Net", "c", "e"]
+    assert "not reconciled:" not in to_markdown([CLEAN])

@@ -236,3 +236,10 @@ def test_multi_head_fast_path_with_averaged_weights():
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
     assert work_of(fast[0]) == parts
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+def test_an_operator_of_prims_has_the_work_of_atens(name):
+    prim, whole_op = getattr(torch.ops.prims, name).default, getattr(aten, name).Tensor
+    x, y = t(3, 4), t(3, 4)
+    assert work_of(whole(prim, x, y)) == work_of(whole(whole_op, x, y)) != Work()

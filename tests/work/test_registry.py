@@ -11,7 +11,7 @@ from tests.work.records_by_hand import make
 
 load()
 FORMULAS = registered()
-TORCH = ("aten.", "higher_order.", "prim.", "quantized.", "torchvision.")
+TORCH = ("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.")
 
 
 def test_every_formula_has_a_source_and_an_exact_name():
@@ -33,6 +33,7 @@ def test_torch_and_tensorflow_know_the_names():
     known |= {f"{name}_backward" for name in whole if name in known}
     unknown = sorted(n for n in FORMULAS if n.startswith("aten.") and n[5:].rstrip("_") not in known)
     unknown += [n for n in FORMULAS if n.startswith("quantized.") and not hasattr(torch.ops.quantized, n[10:])]
+    unknown += [n for n in FORMULAS if n.startswith("prims.") and not hasattr(torch.ops.prims, n[6:])]
     unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
@@ -59,7 +60,8 @@ def test_unknown_shapes_are_unknown_for_every_formula():
     attrs = {
         "dim": -1, "normalized_shape": [4], "num_groups": 1, "group": 1, "kernel_size": [2], "ksize": [1, 2, 2, 1],
         "weights_at": 2, "num_layers": 1, "bidirectional": False, "packed": False, "mode": 3, "has_biases": False,
-        "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "train": True, "p": 0.5, "training": False,
+        "weight_stride0": 2, "equation": "ij,jk->ik", "dims_self": [1], "dims_other": [1],
+        "train": True, "p": 0.5, "training": False,
         "is_training": False, "use_input_stats": True, "transposed": False, "num_head": 1, "num_heads": 1,
         "embed_dim": 4, "use_gelu": True, "expand1": [1, 3], "expand2": [0], "expand3": [1, 2], "sumdim": [2, 3],
         "is_result": False, "output_mask": [True, True, True], "score_mod": "identity",

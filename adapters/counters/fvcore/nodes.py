@@ -32,6 +32,7 @@ DTYPES = {
     "Int": "int32",
 }
 DTYPES.update({"Bool": "bool", "Byte": "uint8", "Short": "int16", "Char": "int8"})
+DTYPES.update({"ComplexHalf": "complex32", "ComplexFloat": "complex64", "ComplexDouble": "complex128"})
 
 
 def is_tensor(value):

@@ -238,15 +238,16 @@ def completed(model: Any, inputs: Mapping[str, Any], error: Exception) -> Iterat
     names = [n for n in mend.missing(error, parameters) if n in CANDIDATES and inputs.get(n) is None]
     for values in itertools.product(*(CANDIDATES[name](model.config) for name in names)) if names else ():
         yield {**inputs, **dict(zip(names, values, strict=True))}
-    main = next((name for name in inputs if name in ("pixel_values", "hidden_states")), None)
-    if main is not None:
-        yield from ({**inputs, main: value} for value in _wanted(str(error), patches(model.config)[0].shape[0]))
+    for name, value in inputs.items():
+        if getattr(value, "is_floating_point", bool)():
+            yield from ({**inputs, name: wanted} for wanted in _wanted(str(error), tuple(value.shape), model.config))
 
 
-def _wanted(error: str, rows: int) -> Iterator[Any]:
-    """Values of the width that a layer wants, as its error says."""
-    for width in re.findall(r"\(\d+x\d+ and (\d+)x\d+\)", error):
-        yield from (rand(rows, int(width)), rand(1, rows, int(width)))
+def _wanted(error: str, shape: Sequence[int], configuration: Any) -> Iterator[Any]:
+    """Values of the width that a layer wants, as its error says: as many rows as before, or as an image has patches."""
+    rows = patches(configuration)[0].shape[0]
+    for width in map(int, re.findall(r"\(\d+x\d+ and (\d+)x\d+\)", error)):
+        yield from (rand(*rest, width) for rest in (shape[:-1], (rows,), (1, rows)))
     for channels in re.findall(r"to have (\d+) channels, but got", error):
         yield rand(1, int(channels), TEXT)
 

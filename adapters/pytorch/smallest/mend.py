@@ -7,6 +7,7 @@ from an error, from the part of the configuration and the attribute that it is a
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 import re
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,18 @@ def parts(configuration: Any) -> Iterator[Any]:
     for value in values_of(configuration).values():
         if is_configuration(value):
             yield from parts(value)
+
+
+def intended(configuration: Any, rung: shrink.Rung | None, mends: Mends) -> Any:
+    """A copy with the values that a rung wants, whether or not its class takes them."""
+    whole = copy.deepcopy(configuration)
+    for part in parts(whole):
+        flat = copy.copy(part)
+        for name in [name for name, value in vars(part).items() if is_configuration(value)]:
+            del vars(flat)[name]
+        added = shrink.Shared(added=mends)
+        vars(part).update(shrink.shrunk(flat, rung, added) if rung else mends.get(type(part), {}))
+    return whole
 
 
 def _read(error: BaseException, configuration: Any) -> Iterator[tuple[type, str, Any]]:

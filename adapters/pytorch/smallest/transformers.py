@@ -146,7 +146,7 @@ class Smallest:
             try:
                 configuration = self._configuration(rung, named, mends)
             except Exception:  # its parts do not agree with each other
-                configuration = default
+                configuration = mend.intended(default, rung, mends)
         return next(filter(None, (mend.mended(error, configuration, mends) for error in errors)), None)
 
     def _configuration(self, rung: Any, named: dict[str, Any], mends: mend.Mends) -> Any:

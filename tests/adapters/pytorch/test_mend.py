@@ -127,6 +127,30 @@ def test_a_configuration_is_mended_until_the_models_code_takes_it() -> None:
     assert model.inner.out_features == 2 * model.config.ffn_dim
 
 
+def test_parts_that_do_not_agree_are_mended_as_the_rung_wants_them() -> None:
+    class Adapter(Configuration):
+        defaults: ClassVar[dict[str, Any]] = {"hidden_size": 1280, "adapter_input_size": 1280}
+
+        def __init__(self, **named: Any) -> None:
+            super().__init__(**named)
+            if vars(self)["adapter_input_size"] != vars(self)["hidden_size"]:
+                raise ValueError("adapter_input_size must match hidden_size")
+
+    class Adapted(Configuration):
+        def __init__(self, **named: Any) -> None:
+            super().__init__(
+                **{"hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 30522, "adapter": Adapter(), **named}
+            )
+
+    class Joined(Net):
+        config_class = Adapted
+
+    model, _, _ = transformers.maker(Joined)()
+    assert model.config.adapter.adapter_input_size == model.config.adapter.hidden_size < 1280
+    rung, _, _ = transformers.Smallest.fitting[Joined, "[]"]
+    assert rung == transformers.RUNGS[0]
+
+
 def test_an_input_that_the_models_code_asks_for() -> None:
     """By its name in the message, or in the line that raised it."""
 

@@ -35,7 +35,7 @@ class Text(Configuration):
         "vocab_size": 152064, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
         "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
         "layer_types": ["linear"] * 3 + ["full"] + ["linear"] * 28,
-        "max_position_embeddings": 32768, "num_experts": 128, "num_experts_per_tok": 8, "pad_token_id": 151643,
+        "max_position_embeddings": 32768, "num_experts": 128, "num_experts_per_tok": 8, "moe_k": 6, "pad_token_id": 151643,
         "eos_token_id": [151645, 151643], "bos_token_id": 1, "use_cache": True, "rope_theta": 10000.0,
     }  # fmt: skip
 
@@ -89,6 +89,7 @@ def test_equal_widths_fit_together() -> None:
     assert small.num_attention_heads % small.num_key_value_heads == 0
     assert small.num_key_value_heads < small.num_attention_heads  # as before
     assert small.num_experts_per_tok < small.num_experts < Text().num_experts
+    assert small.moe_k < small.num_experts
     assert small.hidden_size < small.intermediate_size < Text().hidden_size
     assert small.use_cache is False
     assert (small.max_position_embeddings, small.rope_theta) == (32768, 10000.0)  # no width of a layer
