@@ -37,7 +37,7 @@ def _is_model(value: Any) -> bool:
     """Only a configuration says what to make: not the models that a wrapper is made from."""
     if not (isinstance(value, type) and issubclass(value, _base()) and hasattr(value, "register_to_config")):
         return False
-    parameters = inspect.signature(value.__init__).parameters.values()
+    parameters = inspect.signature(value).parameters.values()
     return not any("Model" in str(p.annotation) for p in parameters if p.default is p.empty)
 
 
