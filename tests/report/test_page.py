@@ -120,6 +120,14 @@ def test_it_is_the_same_every_time() -> None:
     assert to_html(gru_demo(), None, COMMAND) == to_html(gru_demo(), None, COMMAND)
 
 
+def test_of_a_long_name_the_end_is_shown() -> None:
+    """In a table of layers that begin alike, the beginning tells nothing: the ellipsis is on the left."""
+    style = re.search(r"<style>(.*?)</style>", to_html(samples.clean()), re.S)
+    assert style is not None
+    rules = re.findall(r"^#table \.body \.layer, #table \.body \.op \{ (.*?) \}", style[1], re.M)
+    assert rules == ["direction: rtl; text-align: left;"]
+
+
 def test_the_committed_page_follows_from_the_committed_records() -> None:
     page = (REPORTS / "gru_demo.html").read_text()
     assert page == to_html(gru_demo(), None, COMMAND), f"reports/gru_demo.html is stale: run `{COMMAND}`"

@@ -71,6 +71,9 @@ def multiply_adds(name: str, args: Any, out: Any) -> int:
             * k.shape[-2]
             * (3 * q.shape[-1] + 2 * v.shape[-1] if backward else q.shape[-1] + v.shape[-1])
         )
+    if name == "_euclidean_dist":  # one product of rows with two columns more: -2 x, x², 1 and y, 1, y² (Distance.cpp)
+        a, b = args[:2]
+        return int(prod(a.shape[:-1])) * int(b.shape[-2]) * (int(a.shape[-1]) + 2)
     if name == "_grouped_mm":
         return _grouped(*args[:2])
     return 0

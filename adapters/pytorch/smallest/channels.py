@@ -81,9 +81,9 @@ def _new(name: str, values: Mapping[str, Any], step: Step) -> Any:
     value = values[name]
     if value is None:
         return OPEN.get(name) if name in step.filled else None
-    if LAYERS.search(name):
+    if LAYERS.search(name) and not _is_rising(value):
         return _each(value, lambda item: min(item, step.layers))
-    if ORDINALS.search(name):
+    if ORDINALS.search(name) or (LAYERS.search(name) and _is_rising(value)):
         return type(value)(item for item in value if item < step.layers)
     if SAMPLE.search(name) and is_integer(value):
         return min(value, 32)
@@ -97,6 +97,15 @@ def _new(name: str, values: Mapping[str, Any], step: Step) -> Any:
     if step.channels and BASE.search(name) and not DATA.search(name) and is_integer(value):
         return min(value, step.channels) if value % step.channels == 0 else value
     return _width(name, value, values, step) if is_integer(value) else value
+
+
+def _is_rising(value: Any) -> bool:
+    """Whether it says which layers, not how many."""
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) > 1
+        and list(value) == sorted(set(map(int, _numbers(value))) | {0})
+    )
 
 
 def _each(value: Any, change: Any) -> Any:

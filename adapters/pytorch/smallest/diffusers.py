@@ -34,8 +34,11 @@ def _base() -> Any:
 
 
 def _is_model(value: Any) -> bool:
-    """Only a configuration, which such a class has and a wrapper of other models has not, says what to make."""
-    return isinstance(value, type) and issubclass(value, _base()) and hasattr(value, "register_to_config")
+    """Only a configuration says what to make: not the models that a wrapper is made from."""
+    if not (isinstance(value, type) and issubclass(value, _base()) and hasattr(value, "register_to_config")):
+        return False
+    parameters = inspect.signature(value).parameters.values()
+    return not any("Model" in str(p.annotation) for p in parameters if p.default is p.empty)
 
 
 class Smallest(transformers.Smallest):

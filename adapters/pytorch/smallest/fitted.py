@@ -58,9 +58,10 @@ BESIDE = (
     re.compile(r"tensor a \((?P<got>\d+)\) must match the size of tensor b \((?P<want>\d+)\)"),
 )
 """What it says where two tensors do not fit together."""
-WHOLE, EACH, NUMBERED = "whole", "each", "numbered"
-"""Sizes that are 1 where points in time are whole numbers, where every frame has one, and where masks are numbers."""
-TURNS = {"scalar types: Long": WHOLE, "'Bool'": NUMBERED, "expected 2, got 1": EACH}
+WHOLE, EACH, NUMBERED, FLAT = "whole", "each", "numbered", "flat"
+"""Sizes that are 1 where points in time are whole numbers, where every frame has one, where masks are numbers, and where
+positions are those of one text."""
+TURNS = {"scalar types: Long": WHOLE, "'Bool'": NUMBERED, "expected 2, got 1": EACH, "(seq": FLAT}
 """What an error says, and what is then made in the other way."""
 MORE = re.compile(r"(labels|ids|mask|embeds?|hidden_states|latents|_size|style)(_t5)?$")
 """Parameters that are given if the error is about a None."""
@@ -189,6 +190,11 @@ def _moment(sizes: Sizes) -> Any:
     return torch.ones(shape, dtype=torch.long if sizes.get(WHOLE) else torch.float32)
 
 
+def _positions(sizes: Sizes) -> Any:
+    positions = torch.zeros(1, SIDE * SIDE + _size(sizes, "text", TEXT), 3, dtype=torch.long)
+    return positions[0] if sizes.get(FLAT) else positions
+
+
 def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
     """A value for a parameter, by its name."""
     axes = next((len(v) for k, v in configuration.items() if "axes" in k and isinstance(v, (list, tuple))), 3)
@@ -199,7 +205,7 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
     if name in ("img_ids", "txt_ids"):
         return lambda sizes: torch.zeros(SIDE * SIDE if name == "img_ids" else _size(sizes, "text", TEXT), axes)
     if name == "position_ids":
-        return lambda sizes: torch.zeros(1, SIDE * SIDE + _size(sizes, "text", TEXT), 3, dtype=torch.long)
+        return _positions
     if re.search(r"timestep|^t$|_time$|sigma|guidance|seconds|fps", name):
         return _moment
     if re.search(r"_size$|coords$", name):
@@ -218,7 +224,7 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
         return lambda sizes: torch.ones(1, _text(sizes, whose), dtype=torch.long if sizes.get(NUMBERED) else torch.bool)
     if re.search(r"input_ids$|token_id$|labels$", name):
         return lambda sizes: torch.ones(*((1,) if "label" in name else (1, _text(sizes, name))), dtype=torch.long)
-    if re.search(r"pooled|proj_embedding|global|image_embeds", name):
+    if re.search(r"pooled|proj_embedding|global|image_embeds|time_ids$", name):
         return lambda sizes: rand(*((1, 1) if "global" in name else (1,)), _size(sizes, name))
     if re.search(r"latents$|_cond$", name):
         return lambda sizes: _like(main(sizes), _size(sizes, name))

@@ -44,11 +44,19 @@ class Net(Base):
         return x
 
 
+class Several(Base):
+    """What is made from other models."""
+
+    register_to_config = None
+
+    def __init__(self, controlnets: list[NetModel]) -> None: ...  # noqa: F821
+
+
 @pytest.fixture(autouse=True)
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     """A library with these classes, and no model known from another test."""
     module = types.ModuleType("diffusers")
-    vars(module).update(Net=Net, Base=Base, Wrapper=type("Wrapper", (Base,), {}), make=lambda: None)
+    vars(module).update(Net=Net, Base=Base, Plain=type("Plain", (Base,), {}), Several=Several, make=lambda: None)
     monkeypatch.setitem(sys.modules, "diffusers", module)
     monkeypatch.setattr(diffusers, "_base", lambda: Base)
     monkeypatch.setattr(Net, "__module__", "diffusers.models.stub")
