@@ -69,6 +69,8 @@ CHOSEN = re.compile(r"experts?_per_tok|_k$|top_?k|experts_per_token|selected_exp
 GROUPS = re.compile(r"topk_group|n_group|num_expert_group")
 DENSE = re.compile(r"first_k_dense|num_dense_layers|n_dense|first_dense")
 IMAGE = re.compile(r"image_size|img_size")
+LEFT_OUT = re.compile(r"layer_?drop|drop_path|stochastic_depth")
+"""Shares of layers that a training step leaves out at random: with them, each counter would meet another model."""
 HEAD_SIZE = re.compile(
     r"head_(dim|size)|^rotary_dim$|d_kv|attention_head_size|dim_head|kv_channels|d_head|headdim|head_width"
 )
@@ -126,6 +128,8 @@ def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict
             changes[name] = type(value)(**shrunk(value, rung, shared))
         elif name == "use_cache":
             changes[name] = False
+        elif isinstance(value, float) and LEFT_OUT.search(name):
+            changes[name] = 0.0
         elif isinstance(value, (list, tuple)):
             changes[name] = type(value)(_sequence(name, value, rung, lengths, shared))
         elif is_integer(value):

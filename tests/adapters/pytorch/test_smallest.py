@@ -142,6 +142,13 @@ def test_a_size_that_is_left_open_is_filled_only_where_asked() -> None:
     assert filled.num_attention_heads % filled.num_key_value_heads == 0
 
 
+def test_no_layer_is_left_out_at_random() -> None:
+    class Dropping(Configuration):
+        defaults: ClassVar[dict[str, Any]] = {"encoder_layerdrop": 0.1, "drop_path_rate": 0.2, "hidden_dropout": 0.1}
+
+    assert [shrunk(Dropping(), rung) for rung in RUNGS] == [{"encoder_layerdrop": 0.0, "drop_path_rate": 0.0}] * len(RUNGS)
+
+
 def test_an_image_takes_as_many_tokens_as_the_model_makes_of_it() -> None:
     class Seeing(torch.nn.Module):
         config = Configuration(image_token_id=99, vocab_size=100, image_size=32, num_channels=3)
