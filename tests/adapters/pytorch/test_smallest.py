@@ -146,7 +146,9 @@ def test_no_layer_is_left_out_at_random() -> None:
     class Dropping(Configuration):
         defaults: ClassVar[dict[str, Any]] = {"encoder_layerdrop": 0.1, "drop_path_rate": 0.2, "hidden_dropout": 0.1}
 
-    assert [shrunk(Dropping(), rung) for rung in RUNGS] == [{"encoder_layerdrop": 0.0, "drop_path_rate": 0.0}] * len(RUNGS)
+    assert [shrunk(Dropping(), rung) for rung in RUNGS] == [{"encoder_layerdrop": 0.0, "drop_path_rate": 0.0}] * len(
+        RUNGS
+    )
 
 
 def test_an_image_takes_as_many_tokens_as_the_model_makes_of_it() -> None:
