@@ -14,7 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
-from torch.multiprocessing import reductions
+
+try:
+    from torch.multiprocessing import reductions
+except ImportError:  # a PyTorch that was built without it
+    reductions = None
 
 from ...core.records import Problem
 from .model import ModulePath
@@ -47,7 +51,9 @@ STARTING = (
     (multiprocessing.process.BaseProcess, ("start",)),
 )  # type: Tuple[Tuple[Any, Tuple[str, ...]], ...]
 """The functions by which Python starts processes."""
-RECEIVING = tuple(name for name in vars(reductions) if name.startswith("rebuild_") and "tensor" in name)
+RECEIVING = tuple(
+    name for name in getattr(reductions, "__dict__", {}) if name.startswith("rebuild_") and "tensor" in name
+)
 """The functions of PyTorch that a tensor from another process comes back by."""
 
 

@@ -12,7 +12,6 @@ from torch.nn.modules import module as module_hooks
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
 from . import compiled, exported, memory
-from .caches import Caches
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -158,8 +157,6 @@ def _tell(leaf):
 class TorchModel(object):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    caches = None  # type: Optional[Caches]  # of the process, as its first model found them
-
     def __init__(self, pair, params, device="cpu", memory_need=None):
         # type: (Any, Any, str, Optional[memory.MemoryNeed]) -> None
         self.pair = pair
@@ -212,9 +209,6 @@ class TorchModel(object):
     def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
-        if TorchModel.caches is None:
-            TorchModel.caches = Caches()
-        TorchModel.caches.forget()
         if device == "meta" and HAS_META:
             from . import meta_kernels
 

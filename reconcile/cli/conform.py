@@ -34,6 +34,7 @@ def conform(ctx: click.Context, counter: str, models: tuple[str, ...], passes: t
     """
     from ..core.errors import unknown
     from ..core.registry import known_counters
+    from ..launch.request import PASSES
     from ..model_zoo.pair import zoo_names
     from ..work import load
     from ..zoo import conform as kit
@@ -44,7 +45,7 @@ def conform(ctx: click.Context, counter: str, models: tuple[str, ...], passes: t
         if name not in zoo_names():
             raise unknown("model", name, zoo_names())
     load()
-    cases = list(kit.cases(models or kit.families(), passes or tuple(kit.PASSES)))
+    cases = list(kit.cases(models or kit.families(), passes or PASSES))
     wrong: list[kit.Check] = []
     skipped: dict[str, int] = {}
     passed = 0

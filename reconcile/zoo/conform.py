@@ -26,12 +26,10 @@ from ..engine.ledger import reconcile_ledger
 from ..engine.recompute import recompute
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle
-from ..launch.request import RunRequest
+from ..launch.request import PASSES, RunRequest, run_request
 from ..launch.runner import collect
 from ..model_zoo.pair import load_pair, pair_path, zoo_names
 
-PASSES = {"forward": "", "training": "sgd"}
-"""The passes of a check, each with the optimiser of its request."""
 ADDED = 1_000_003
 """What is added to an entry: a prime that no formula gives by chance."""
 ENTRIES = 12
@@ -57,13 +55,13 @@ class Case:
 
     model: str
     overrides: tuple[tuple[str, str], ...]
-    training: str
+    pass_: str
 
     @property
     def title(self) -> str:
         """``family_dense[batch=4] training``."""
         settings = ", ".join(f"{name}={value}" for name, value in self.overrides)
-        return self.model + (f"[{settings}]" if settings else "") + (" training" if self.training else "")
+        return self.model + (f"[{settings}]" if settings else "") + (" training" if self.pass_ == "training" else "")
 
 
 def families() -> tuple[str, ...]:
@@ -71,14 +69,14 @@ def families() -> tuple[str, ...]:
     return tuple(name for name in zoo_names() if name.startswith("family_"))
 
 
-def cases(models: Sequence[str], passes: Sequence[str] = tuple(PASSES)) -> Iterator[Case]:
+def cases(models: Sequence[str], passes: Sequence[str] = PASSES) -> Iterator[Case]:
     """Every model at its own batch and at twice that, in each pass."""
     for model in models:
         batch = load_pair(pair_path(model)).params.get("batch")
         doubled = [(("batch", str(2 * batch)),)] if isinstance(batch, int) else []
         for overrides in ((), *doubled):
             for pass_ in passes:
-                yield Case(model, overrides, PASSES[pass_])
+                yield Case(model, overrides, pass_)
 
 
 def checks(
@@ -87,10 +85,11 @@ def checks(
     """The checks of each case, as they are done. A counter that sees no training step has one check for all steps."""
     blind = known_counters()[counter].blind
     for case in cases:
-        if case.training and blind:
+        if case.pass_ == "training" and blind:
             yield case, [Check(case.title, "counts a training step", skipped=f"it {blind}")]
             continue
-        request = RunRequest(case.model, dict(case.overrides), counters=(counter,), training=case.training)
+        settings = {"model": case.model, "overrides": dict(case.overrides), "counters": (counter,), "pass_": case.pass_}
+        request = run_request(**settings)
         yield case, list(_checks(case.title, take(request)))
 
 

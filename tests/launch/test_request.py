@@ -94,10 +94,12 @@ def test_the_defaults_of_a_command_make_the_default_request(command: str, needed
 
 
 def test_every_command_spells_an_option_alike() -> None:
-    """Those that take several environments, or several models, call the parameter otherwise."""
+    """Those that take several environments, models or passes call the parameter otherwise."""
     spelled = {option.flag: {option.parameter} for option in by_parameter().values()}
     spelled["--environment"] |= {"names", "environments"}
     spelled["--model"] |= {"models"}
+    spelled["--counter"] |= {"counter"}  # what `new` writes
+    spelled["--pass"] |= {"passes"}
     wrong = [
         (command, parameter.opts, name)
         for command, parameters in commands().items()
