@@ -54,6 +54,14 @@ def test_it_imports_what_it_is_pinned_to(name: str) -> None:
     assert {k: re.sub(r"-(?=\d)", ".post", v).partition("+")[0] for k, v in found.items()} == pins
 
 
+def needs_torch(module: str) -> bool:
+    """Whether a file imports PyTorch, by itself or through one of ours that does."""
+    if re.search(r"torch|\.thop|\.fvcore", module):
+        return True
+    source = (ROOT / (module.replace(".", "/") + ".py")).read_text()
+    return bool(re.search(r"^(?:import torch|from \S*torch)", source, re.MULTILINE))
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
     """LEGACY of the Makefile, each file by itself, without the captures of the other framework."""
@@ -61,12 +69,9 @@ def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
     listed = re.search(r"^LEGACY := \\\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert listed
     names = [line.strip(" \t\\")[: -len(".py")].replace("/", ".") for line in listed[1].splitlines()]
-    modules = [
-        n.removesuffix(".__init__") if n.startswith("reconcile") else f"reconcile.{n}".removesuffix(".__init__")
-        for n in names
-    ]
     if "torch" not in env.frameworks:
-        modules = [m for m in modules if not re.search(r"torch|\.thop|\.fvcore", m)]
+        names = [n for n in names if not needs_torch(n)]
+    modules = [n if n.startswith("reconcile") else f"reconcile.{n}" for n in (n.removesuffix(".__init__") for n in names)]
     (tmp_path / "reconcile").symlink_to(ROOT / "reconcile", target_is_directory=True)
     assert len(modules) > 8
     assert said(env, IMPORT, str(tmp_path), *modules) == env.python
