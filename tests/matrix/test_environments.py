@@ -71,7 +71,9 @@ def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
     names = [line.strip(" \t\\")[: -len(".py")].replace("/", ".") for line in listed[1].splitlines()]
     if "torch" not in env.frameworks:
         names = [n for n in names if not needs_torch(n)]
-    modules = [n if n.startswith("reconcile") else f"reconcile.{n}" for n in (n.removesuffix(".__init__") for n in names)]
+    modules = [
+        n if n.startswith("reconcile") else f"reconcile.{n}" for n in (n.removesuffix(".__init__") for n in names)
+    ]
     (tmp_path / "reconcile").symlink_to(ROOT / "reconcile", target_is_directory=True)
     assert len(modules) > 8
     assert said(env, IMPORT, str(tmp_path), *modules) == env.python
