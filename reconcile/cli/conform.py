@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
@@ -19,9 +21,19 @@ from .streams import say
     help="Only this pair. Repeatable; default all families.",
 )
 @click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
-@options("quiet")
+@options("environment", "environments", "with", "python", "quiet")
 @click.pass_context
-def conform(ctx: click.Context, counter: str, models: tuple[str, ...], passes: tuple[str, ...], quiet: bool) -> None:
+def conform(
+    ctx: click.Context,
+    counter: str,
+    models: tuple[str, ...],
+    passes: tuple[str, ...],
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    quiet: bool,
+) -> None:
     """Test whether a counter holds what every counter of this tool holds.
 
     The cases are the zoo's families of layers, each at its own batch and at twice that, in a call and in a training step.
@@ -34,22 +46,26 @@ def conform(ctx: click.Context, counter: str, models: tuple[str, ...], passes: t
     """
     from ..core.errors import unknown
     from ..core.registry import known_counters
+    from ..launch.in_environment import collect_in
     from ..launch.request import PASSES
     from ..model_zoo.pair import zoo_names
     from ..work import load
     from ..zoo import conform as kit
+    from .environment import one
 
     if counter not in known_counters():
         raise unknown("counter", counter, known_counters())
     for name in models:
         if name not in zoo_names():
             raise unknown("model", name, zoo_names())
+    place = one(environment, file, with_, python)
+    there = collect_in(place, lambda text: say(text, err=True))
     load()
     cases = list(kit.cases(models or kit.families(), passes or PASSES))
     wrong: list[kit.Check] = []
     skipped: dict[str, int] = {}
     passed = 0
-    for case, found in kit.checks(counter, cases):
+    for case, found in kit.checks(counter, cases, lambda request: there(request, lambda _event: None)):
         problems = [check for check in found if check.problem]
         for check in found:
             if check.skipped:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options(declared("model", required=True), "set")
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME",
-    help="Only this environment, in the order given. Repeatable; default all.",
+    help="Only this environment, in the order given. Repeatable; default all but those of a single counter.",
 )  # fmt: skip
 @options("environments")
 @click.option(
@@ -80,7 +80,7 @@ def matrix(
 def environments(
     names: tuple[str, ...], file: Path | None, with_: tuple[str, ...], python: str | None
 ) -> list[Environment]:
-    """Those asked for, all where none was named; the one that --with makes comes last."""
+    """Those asked for, or if none was named, those that run unasked; the one that --with makes comes last."""
     from ..core.errors import UsageError, unknown
     from ..launch.environments import load
     from .environment import other
@@ -89,7 +89,7 @@ def environments(
     for name in names:
         if name not in there:
             raise unknown("environment", name, there)
-    found = [there[name] for name in dict.fromkeys(names)] if names else list(there.values())
+    found = [there[name] for name in dict.fromkeys(names)] if names else [env for env in there.values() if env.unasked]
     if with_ or python:
         extra = other(with_, python)
         if any(env.name == extra.name for env in found):

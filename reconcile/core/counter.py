@@ -1,6 +1,6 @@
 """A counter's description, known before it runs. Python 3.6: workers beside old frameworks read it as well."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 
 class Counter(NamedTuple):
@@ -26,6 +26,9 @@ class Counter(NamedTuple):
     as it is.  A recipe has its own trace, so it runs alone and is never a default.  ``blind`` says why the counter
     cannot count a training step; '' if it can.
 
+    ``requirements`` are what pip installs, without dependencies and over the running interpreter's own packages, for a counter
+    that cannot be installed beside the others: ``--environment`` and the name of its family run it there.
+
     ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
     imports it from there.
     """
@@ -42,6 +45,7 @@ class Counter(NamedTuple):
     blind: str
     recipe: str = ""
     title: str = ""
+    requirements: Tuple[str, ...] = ()
     folder: str = ""
 
     @property

@@ -35,7 +35,7 @@ def unseen(
     return tuple(
         name
         for name, environment in known.items()
-        if name not in seen and name != CURRENT and frameworks & set(environment.frameworks)
+        if environment.unasked and name not in seen and name != CURRENT and frameworks & set(environment.frameworks)
     )
 
 

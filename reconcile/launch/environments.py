@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..core import toml
+from ..core.counter import Counter
 from ..core.errors import UsageError, short, unknown
 from ..core.framework import Framework
 from ..core.registry import frameworks, known_counters
@@ -29,7 +30,8 @@ class Environment:
 
     ``counters`` are those that run there; without any, all counters of its frameworks run. ``interpreter`` is set for an
     environment that the user already has; it is used as it is. ``over`` is "current" if the packages are installed over
-    the running interpreter's own packages, without their dependencies.
+    the running interpreter's own packages, without their dependencies. ``reconcile matrix`` runs those that are ``unasked``
+    if you name none.
     """
 
     name: str
@@ -40,10 +42,11 @@ class Environment:
     counters: tuple[str, ...] = ()
     interpreter: Path | None = None
     over: str = ""
+    unasked: bool = True
 
 
 def load(path: Path | None = None) -> dict[str, Environment]:
-    """The environments that ship with the tool, followed by those of a user's file.
+    """The environments that ship with the tool, those of counters that need one of their own, and those of a user's file.
 
     Raises UsageError, naming the file, table and key, for a file that cannot be read or holds anything else.
     """
@@ -51,12 +54,35 @@ def load(path: Path | None = None) -> dict[str, Environment]:
         name: _environment("environments.toml", name, table)
         for name, table in toml.read(BUILT_IN_FILE, "the environment file").items()
     }
+    environments.update(_of_counters())
     if path is not None:
         for name, table in toml.read(path, "the environment file").items():
             if name in environments:
                 raise UsageError(f"{_where(str(path), name)}: this name is built in; choose another.")
             environments[name] = _environment(str(path), name, table)
     return environments
+
+
+def _of_counters() -> dict[str, Environment]:
+    """For each family of counters with requirements, an environment of its name over the running interpreter's packages."""
+    families: dict[str, list[Counter]] = {}
+    for counter in known_counters().values():
+        if counter.requirements:
+            families.setdefault(counter.family, []).append(counter)
+    sides = tuple(record.name for record in _installable())
+    return {
+        family: Environment(
+            family,
+            f"{', '.join(members[0].requirements)} over the running interpreter's own packages",
+            CURRENT,
+            sides,
+            tuple(dict.fromkeys(text for counter in members for text in counter.requirements)),
+            tuple(counter.name for counter in members),
+            over=CURRENT,
+            unasked=False,
+        )
+        for family, members in families.items()
+    }
 
 
 def adhoc(with_: tuple[str, ...], python: str) -> Environment:

@@ -247,8 +247,10 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
     if package and name in known_counters() and package == known_counters()[name].package:
+        counter = known_counters()[name]
         where = f"for {request.python}" if request.user_python else "in this environment"
-        reason = f"{package} is not installed {where}; install it there, or leave it out with --counter."
+        remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
+        reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
         return Missing(name, framework, State.SKIPPED, reason, unit, device)
     if package == record.package:
         reason = f"it needs {outcome.missing}, which the {record.title} of this environment does not have"
