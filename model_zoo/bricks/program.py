@@ -1,6 +1,6 @@
 """The lines of a program that build one brick in the bare framework: they define ``net`` and its input ``x``.
 
-``main`` prints the lines of one case, in a process that has the framework.
+``main`` prints the lines of cases, in a process that has the framework.
 A layer of the framework is written as the call that makes it, from its class's signature and its own attributes; a block is a
 class of its parts and its function (spelled.py).
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
@@ -33,9 +34,9 @@ def lines(case: str, framework: str, batch: int = 2) -> list[str]:
     return made(one, batch)
 
 
-def main(case: str, framework: str) -> None:
-    """Print the lines."""
-    print("\n".join(lines(case, framework)))
+def main(framework: str, *cases: str) -> None:
+    """Print the lines of each case, as JSON."""
+    print(json.dumps([lines(case, framework) for case in cases]))
 
 
 def _torch(one: Brick, batch: int) -> list[str]:

@@ -8,6 +8,7 @@ tool on that very layer.
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 import textwrap
@@ -21,7 +22,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, unknown
 from ..core.records import MAC, Tensor
 from ..core.registry import known_counters
-from ..core.results import Adjustment, LedgerResult, TraceRow
+from ..core.results import Adjustment, RunResult, TraceRow
 from ..core.text import number
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
@@ -52,6 +53,19 @@ class Difference:
     reported: int
     ran: int
     causes: Mapping[Cause, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One layer as the counter and the trace have it: the counter, its version, its number and the work in its unit, the ops
+    that multiply, and the lines of the statement from one to the other."""
+
+    counter: Counter
+    version: str
+    reported: int
+    ran: int
+    rows: tuple[TraceRow, ...]
+    lines: tuple[Adjustment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +101,37 @@ def program(counter: str, case: str, take: Take = collect) -> str:
     settings = {"case": case, "framework": record.framework}
     result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter,))), MATMUL, BUILT_IN)
     (ledger,) = result.ledgers
-    (statement,) = (s for s in result.statements if counter in (s.from_, s.to))
-    if ledger.total is None or not statement.closed:
+    if ledger.total is None:
+        raise UsageError(f"{counter} has no number for {case}: {ledger.reason.rstrip('.')}.")
+    shown = sight(result, counter, ledger.total)
+    if shown.reported == shown.ran:
         raise UsageError(
-            f"{counter} has no number for {case} that can be compared: {ledger.reason or statement.reason}."
-        )
-    lines = [line for line in statement.adjustments if line.counter == counter]
-    rows = [row for trace in result.traces for row in trace.rows if row.work.mac]
-    ran = sum(row.work.mac for row in rows) * (1 if record.unit == MAC else 2)
-    if ledger.total == ran:
-        raise UsageError(
-            f"{counter} counts {case} as it ran, {number(ran)} {record.unit}s: there is nothing to show. "
+            f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
             f"`reconcile reproduce {counter}` lists the cases in which it differs."
         )
-    head = _head(record, case, ledger, ran, lines, template)
-    body = _filled(template.text, _spelled(case, record.framework)).rstrip("\n").splitlines()
-    return "\n".join(
-        [*head, *body, "", *_expected(rows, record), 'print("reported", reported)', 'print("expected", expected)', ""]
-    )
+    (lines,) = spelled([case], record.framework)
+    return written(case, shown, template, lines)
+
+
+def sight(result: RunResult, counter: str, reported: int, layer: str | None = None) -> Sight:
+    """What a run shows of a counter: of the whole model, or of one layer. Raises UsageError if the run does not compare them."""
+    statement = next((s for s in result.statements if counter in (s.from_, s.to)), None)
+    if statement is None or not statement.closed:
+        reason = statement.reason if statement else "no work was traced"
+        raise UsageError(f"{counter} cannot be compared with the work that ran: {reason.rstrip('.')}.")
+    record = known_counters()[counter]
+    (ledger,) = result.ledgers
+    rows = [row for trace in result.traces for row in trace.rows if row.work.mac and layer in (None, row.layer)]
+    lines = [line for line in statement.adjustments if line.counter == counter and layer in (None, line.layer)]
+    ran = sum(row.work.mac for row in rows) * (1 if record.unit == MAC else 2)
+    return Sight(record, ledger.versions.get(record.versions_key, ""), reported, ran, tuple(rows), tuple(lines))
+
+
+def written(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
+    """The program, of the lines that make the layer."""
+    body = _filled(template.text, lines).rstrip("\n").splitlines()
+    ends = ['print("reported", reported)', 'print("expected", expected)', ""]
+    return "\n".join([*_head(case, shown, template), *body, "", *_expected(shown), *ends])
 
 
 def check_case(case: str) -> None:
@@ -152,38 +179,38 @@ def _filled(text: str, lines: Sequence[str]) -> str:
     return text.replace(MODEL, start + "\n".join(lines))
 
 
-def _spelled(case: str, framework: str) -> list[str]:
-    """The lines that build the layer, from a process that has its framework."""
-    command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[2]), case, framework]
+def spelled(cases: Sequence[str], framework: str) -> list[list[str]]:
+    """The lines that build each layer, from a process that has its framework."""
+    command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[2]), framework, *cases]
     done = subprocess.run(
         command, capture_output=True, text=True, env=clean_environ(), timeout=SPELL_LIMIT, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise UsageError(f"{case} cannot be written as a program: {last.rpartition('Unspelled: ')[2]}.")
-    return done.stdout.rstrip("\n").splitlines()
+        raise UsageError(f"{cases[0]} cannot be written as a program: {last.rpartition('Unspelled: ')[2]}.")
+    lines: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return lines
 
 
 def _scale(counter: Counter) -> int:
     return 2 if counter.unit == MAC else 1
 
 
-def _head(
-    counter: Counter, case: str, ledger: LedgerResult, ran: int, lines: Sequence[Adjustment], template: Template
-) -> list[str]:
+def _head(case: str, shown: Sight, template: Template) -> list[str]:
     """The comment at the top: both numbers, each cause with its amount, and the lines of the counter that make it so."""
-    version = ledger.versions.get(counter.versions_key, "")
-    name = (counter.title or counter.name) + (f" ({counter.versions_key} {version})" if version else "")
-    total = ledger.total or 0
-    shown = [f"{name} reports {number(total)} {counter.unit}s for this layer; {number(ran)} ran ({case})."]
-    for cause, amount in _by_cause(lines).items():
-        evidence = [proof for line in lines if line.cause is cause for proof in line.evidence]
+    counter = shown.counter
+    name = (counter.title or counter.name) + (f" ({counter.versions_key} {shown.version})" if shown.version else "")
+    texts = [
+        f"{name} reports {number(shown.reported)} {counter.unit}s for this layer; {number(shown.ran)} ran ({case})."
+    ]
+    for cause, amount in _by_cause(shown.lines).items():
+        evidence = [proof for line in shown.lines if line.cause is cause for proof in line.evidence]
         where = {(proof.source or template.table, proof.formula) for proof in evidence}
-        shown.append(f"{cause.value}, {amount:+,} FLOPs to the work that ran: {cause.meaning}")
+        texts.append(f"{cause.value}, {amount:+,} FLOPs to the work that ran: {cause.meaning}")
         if cause.value in template.places:
-            shown.append(f"  {template.places[cause.value]}")
-        shown += [f"  {source}: {formula}" for source, formula in sorted(where) if source or formula]
-    return [line for text in shown for line in _comment(text)]
+            texts.append(f"  {template.places[cause.value]}")
+        texts += [f"  {source}: {formula}" for source, formula in sorted(where) if source or formula]
+    return [line for text in texts for line in _comment(text)]
 
 
 def _by_cause(lines: Sequence[Adjustment]) -> dict[Cause, int]:
@@ -202,21 +229,21 @@ def _comment(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def _expected(rows: Sequence[TraceRow], counter: Counter) -> list[str]:
+def _expected(shown: Sight) -> list[str]:
     """The work that ran as code: a term per kind of op, each with a comment that says what is multiplied."""
     terms: dict[tuple[str, str], int] = {}
-    for row in rows:
+    for row in shown.rows:
         key = closed_form(row)
         terms[key] = terms.get(key, 0) + 1
-    factor = "" if counter.unit == MAC else "2 * "
+    factor = "" if shown.counter.unit == MAC else "2 * "
     if not terms:
         return ["expected = 0  # it multiplies nothing with weights: no matrix product, no convolution"]
-    lines = ["# The multiply-adds that run" + ("" if counter.unit == MAC else ", two operations each") + ":"]
-    shown = []
+    lines = ["# The multiply-adds that run" + (", two operations each" if factor else "") + ":"]
+    forms = []
     for (form, words), times in terms.items():
         lines += _comment(f"  {form}: {words}" + (f"; {times} such ops" if times > 1 else ""))
-        shown.append(f"{times} * {form}" if times > 1 else form)
-    whole = shown[0] if len(shown) == 1 else f"({' + '.join(shown)})" if factor else " + ".join(shown)
+        forms.append(f"{times} * {form}" if times > 1 else form)
+    whole = forms[0] if len(forms) == 1 else f"({' + '.join(forms)})" if factor else " + ".join(forms)
     return [*lines, f"expected = {factor}{whole}"]
 
 
