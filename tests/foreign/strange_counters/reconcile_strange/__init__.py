@@ -20,7 +20,7 @@ def _counter(name, unit):
 
 
 COUNTERS = (
-    _counter("with_biases", MAC),
+    _counter("biases_twice", MAC),
     _counter("operations", FLOP),
     _counter("parameters", MAC),
     _counter("noise", MAC),
