@@ -60,6 +60,8 @@ LEGACY := \
 	adapters/counters/thop/__init__.py \
 	adapters/counters/thop/capture.py \
 	adapters/counters/thop/legacy.py \
+	adapters/counters/torchinfo/__init__.py \
+	adapters/counters/torchinfo/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
