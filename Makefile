@@ -63,6 +63,8 @@ LEGACY := \
 	adapters/counters/thop/legacy.py \
 	adapters/counters/torchinfo/__init__.py \
 	adapters/counters/torchinfo/capture.py \
+	adapters/counters/torch_profiler/__init__.py \
+	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
