@@ -106,12 +106,16 @@ class Calls(object):
         return records
 
 
-def module_ledger(counter, unit, model, packages, count):
-    # type: (str, str, TorchModel, Dict[str, str], Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]) -> Ledger
-    """The ledger of a counter that hooks modules.
+Count = Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]
+"""Runs a counter on a module with the inputs; returns its total and its count for each module's path (empty for the root)."""
 
-    ``count(module, inputs)`` runs it on a fresh module with the model's inputs, and returns its total and its count for each
-    module's path ('' for the root).  ``packages`` are the versions of the packages that select its rules.
+
+def module_ledger(counter, unit, model, packages, count, read=lambda module: {}):
+    # type: (str, str, TorchModel, Dict[str, str], Count, Callable[[torch.nn.Module], Dict[str, Any]]) -> Ledger
+    """The ledger of a counter that hooks modules, which ``count`` runs on a fresh module.
+
+    ``packages`` are the versions of the packages that select its rules.  ``read`` gives further attributes of a module that the
+    counter reads, for its sightings.
     """
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
@@ -126,7 +130,7 @@ def module_ledger(counter, unit, model, packages, count):
         if values.get(path):
             entries.append(Entry(entry, path, class_name(child), values[path], calls.count(child)))
         for op in calls.ops(child, path, path, len(sightings), own_hooks.get(child)):
-            sightings.append(Sighting(op, entry, LIVE))
+            sightings.append(Sighting(op._replace(attrs=dict(op.attrs, **read(child))), entry, LIVE))
     rest = total - sum(entry.value for entry in entries)
     if rest:  # of no module that has a path: no rule covers it, so it is a residual
         entries.append(Entry(SUM, "", SUM, rest, 1))
