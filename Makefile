@@ -67,6 +67,8 @@ LEGACY := \
 	adapters/counters/flop_counter/__init__.py \
 	adapters/counters/mmengine/__init__.py \
 	adapters/counters/mmengine/capture.py \
+	adapters/counters/ultralytics_thop/__init__.py \
+	adapters/counters/ultralytics_thop/capture.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -69,7 +69,6 @@ LIMITS = (
 """What a counter of such a graph cannot count; ``%s`` stands for its name."""
 
 
-
 def limits(counter):
     # type: (str) -> Tuple[Limit, ...]
     """What this counter cannot count."""

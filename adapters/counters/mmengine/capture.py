@@ -1,4 +1,4 @@
-"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info. Python 3.7, torch 1.x and later."""
+"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info. Python 3.7 and later."""
 
 from ....core.records import Ledger
 from ...pytorch.model import TorchModel
