@@ -69,6 +69,10 @@ LEGACY := \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/flop_counter/__init__.py \
+	adapters/counters/mmengine/__init__.py \
+	adapters/counters/mmengine/capture.py \
+	adapters/counters/ultralytics_thop/__init__.py \
+	adapters/counters/ultralytics_thop/capture.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -11,7 +11,14 @@ from packaging.version import Version
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import tf_cases, thop_cases, torch_cases, torchinfo_cases
+from tests.adapters.counters import (
+    mmengine_cases,
+    tf_cases,
+    thop_cases,
+    torch_cases,
+    torchinfo_cases,
+    ultralytics_cases,
+)
 from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
@@ -20,6 +27,8 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
     "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
     "torchinfo": (torchinfo_cases.RELEASES, torchinfo_cases.CASES),
+    "mmengine": (mmengine_cases.RELEASES, mmengine_cases.CASES),
+    "ultralytics-thop": (ultralytics_cases.RELEASES, ultralytics_cases.CASES),
 }
 """The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
 
@@ -82,7 +91,7 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
 
 @pytest.mark.parametrize(("family", "release", "case"), CASES)
 def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
-    if family == "fvcore" and case.op.attrs.get("equation") == "ij,jk->ik":
+    if family in ("fvcore", "mmengine") and case.op.attrs.get("equation") == "ij,jk->ik":
         pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
     unit = next(counter.unit for counter in known_counters().values() if counter.family == family)
     rules = book(family)
