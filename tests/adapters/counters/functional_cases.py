@@ -70,10 +70,12 @@ def shared() -> Iterator[Case]:
             yield case(elements, work, F + f"adaptive_{kind}_pool{axes}d", [shape], kernel_size=2)
     yield case(2 * N, Work(mul=N, add=N), F + "batch_norm", [X, *AFFINE, *AFFINE], training=False)
     yield case(N, Work(mul=N), F + "batch_norm", [X, *AFFINE], weight=None, bias=None, training=False)
-    for name in ("layer_norm", "group_norm", "instance_norm"):
-        settings = (
-            {"normalized_shape": [4]} if name == "layer_norm" else {"num_groups": 2} if name == "group_norm" else {}
-        )
+    settings_of = {
+        "layer_norm": {"normalized_shape": [4]},
+        "group_norm": {"num_groups": 2},
+        "instance_norm": {"running_mean": None, "running_var": None},
+    }
+    for name, settings in settings_of.items():
         yield case(5 * N, Work(mul=2 * N, add=3 * N), F + name, [X, *AFFINE], **settings)
         yield case(4 * N, Work(mul=2 * N, add=2 * N), F + name, [X], weight=None, bias=None, **settings)
     yield Case(op(F + "embedding", [(2, 3), (7, 5)], [], number="flops"), BOTH, missed=Cause.OP_NOT_COUNTED)
