@@ -16,9 +16,10 @@ import torch
 from ...core.records import ALIAS, LIVE, Entry, Ledger, Sighting
 from ..pytorch import higher_order
 from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
+from . import ROOT, SUM
 from .function_calls import CallRecorder, fused, innermost
 from .limits import Limit, counting
-from .module_calls import ROOT, SUM, class_name
+from .module_calls import class_name
 
 
 class Profiler(NamedTuple):

@@ -97,6 +97,10 @@ def shared() -> Iterator[Case]:
         yield case(2 * step, work * 2, RNN + kind + "Cell", [(2, 3)], **ONE)
         plain = work - Work(add=2 * rows)
         yield case(10 * (step - 2 * rows), plain * 10, RNN + kind, [(2, 5, 3)], **{**STEPS, "bias": False})
+    # MrYxJ/calculate-flops.pytorch#55 prints this as 63.2 MFLOPS
+    settings = {**STEPS, "input_size": 128, "hidden_size": 128}
+    work = Work(mac=384 * 256, mul=3 * 128, add=4 * 128) * 320
+    yield case(320 * (2 * 384 * 256 + 7 * 128), work, RNN + "GRU", [(10, 32, 128)], **settings)
     # two layers, both directions: the second layer reads both directions of the first
     rows = 12
     first, second = (2 * rows * width + 2 * rows * 4 + 7 * 4 for width in (3, 2 * 4))
