@@ -73,6 +73,8 @@ LEGACY := \
 	adapters/counters/mmengine/capture.py \
 	adapters/counters/ultralytics_thop/__init__.py \
 	adapters/counters/ultralytics_thop/capture.py \
+	adapters/counters/calflops/__init__.py \
+	adapters/counters/deepspeed/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \
