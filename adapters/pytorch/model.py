@@ -11,7 +11,7 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import compiled, exported, memory
+from . import caches, compiled, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -87,7 +87,13 @@ class ModulePath(object):
     def current(self):
         # type: () -> str
         """Dotted path of the innermost module that this thread is running."""
-        return self._stacks.get(get_ident(), [""])[-1]
+        return self.running[-1]
+
+    @property
+    def running(self):
+        # type: () -> List[str]
+        """Paths of the modules that this thread is running, outermost first."""
+        return self._stacks.get(get_ident(), [""])
 
     @contextmanager
     def within(self, layer):
@@ -209,6 +215,7 @@ class TorchModel(object):
     def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
+        caches.forget()
         if device == "meta" and HAS_META:
             from . import meta_kernels
 
