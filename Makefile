@@ -63,6 +63,8 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/ptflops/__init__.py \
+	adapters/counters/ptflops/capture.py \
 	adapters/counters/flop_counter/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
