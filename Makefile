@@ -66,6 +66,12 @@ LEGACY := \
 	adapters/counters/ptflops/__init__.py \
 	adapters/counters/ptflops/capture.py \
 	adapters/counters/flop_counter/__init__.py \
+	adapters/counters/calflops/__init__.py \
+	adapters/counters/deepspeed/__init__.py \
+	adapters/counters/calflops/capture.py \
+	adapters/counters/deepspeed/capture.py \
+	adapters/counters/function_calls.py \
+	adapters/counters/functional_patches.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

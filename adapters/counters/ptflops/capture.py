@@ -134,7 +134,8 @@ def _pytorch(engine, module, inputs):
     names, paths = names_of_functions(), module_paths(module)
     visited = visits(module, engine.is_supported_instance)
     for child in dict.fromkeys(child for _, child in visited):
-        recorder.watch(child, class_name(child), paths[child] or ROOT, {})
+        biased = getattr(child, "in_proj_bias", None) is not None
+        recorder.watch(child, class_name(child), paths[child] or ROOT, {"in_proj_bias": biased})
 
     class Watched(engine.torch_function_wrapper):  # type: ignore[misc, name-defined]
         """A patched function, whose calls are recorded with the amounts that ptflops adds for them."""
