@@ -3,27 +3,22 @@
 from ....core.counter import Counter
 from ....core.records import MAC
 
-
-def _backend(name, summary, blind):
-    # type: (str, str, str) -> Counter
-    return Counter(
-        name="ptflops@" + name,
+COUNTERS = tuple(
+    Counter(
+        name="ptflops@" + backend,
         module=__name__,
         framework="torch",
         unit=MAC,
         package="ptflops",
         distribution="ptflops",
         versions_key="ptflops",
-        summary=summary,
+        summary="ptflops, backend %s: %s" % (backend, how),
         default=False,
-        blind=blind,
-        title="ptflops (%s)" % name,
+        blind="runs the forward pass alone",
+        title="ptflops (%s)" % backend,
     )
-
-
-COUNTERS = (
-    _backend(
-        "pytorch", "get_model_complexity_info: hooks and patched functions, per sample", "runs the forward pass alone"
-    ),
-    _backend("aten", "get_model_complexity_info(backend='aten'): ops at the dispatcher", "runs the forward pass alone"),
+    for backend, how in (
+        ("pytorch", "hooks on modules and patched functions"),
+        ("aten", "ops at the dispatcher"),
+    )
 )

@@ -1,25 +1,26 @@
-"""What ptflops includes. Unit MAC; every other operation that it counts is mixed in at one each.
+"""What ptflops includes. Unit MAC; all other operations that it counts are mixed in at one each.
 
-E = ptflops/pytorch_engine.py and O = ptflops/pytorch_ops.py are the backend "pytorch": modules by exact class, and the functions
-that it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.
+E = ptflops/pytorch_engine.py and O = ptflops/pytorch_ops.py are the backend "pytorch": modules by exact class, and functions that
+it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 from ....core.records import Op
-from ....work import Work, prod
+from ....work import ZERO, Work, prod
 from ..rulebook import RuleBook, dims
 from . import COUNTERS
 
 FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 rule = BOOK.rule
-
-NN = "torch.nn.modules."
-F = "torch.nn.functional."
+NN, F = "torch.nn.modules.", "torch.nn.functional."
 AXES = (1, 2, 3)
+GATES = {"RNN": (1, 1, 0), "GRU": (3, 4, 3), "LSTM": (4, 5, 5)}
+"""Gates, and the adds and the products per hidden unit that ptflops counts besides the matrices (O:105)."""
 AVERAGE = "ptflops.average"
 """Not an op: the division by the batch. ``modules`` is what the hooks counted, ``functions`` and ``products`` what the patched
 functions of torch.nn.functional and those of torch and its tensors counted, ``batch`` what divides the first of them."""
@@ -36,12 +37,12 @@ def _out(op: Op) -> tuple[int, ...]:
 @rule(
     *(f"{NN}conv.Conv{n}d" for n in AXES),
     source="O:60",
-    formula="B (K in (out // groups) positions of out + numel(out[1:]) [bias])",
+    formula="B (K in (out // groups) positions + out positions [bias])",
 )
 @rule(
     *(f"{NN}conv.ConvTranspose{n}d" for n in AXES),
     source="O:60, O:310",
-    formula="B (K in (out // groups) positions of the input + numel(out[1:]) [bias])",
+    formula="B (K in (out // groups) positions of the input + out positions [bias])",
 )
 def _convolution(op: Op) -> Work:
     x, out, attrs = _x(op), _out(op), op.attrs
@@ -57,51 +58,21 @@ def _linear(op: Op) -> Work:
     return Work(mac=outputs * width, add=outputs if op.attrs["bias"] else 0)
 
 
-@rule(f"{NN}activation.ReLU", f"{NN}activation.ReLU6", source="O:30", formula="numel(out)")
-def _compared(op: Op) -> Work:
-    return Work(cmp=prod(_out(op)))
+def _each(component: str, shape: Callable[[Op], tuple[int, ...]], source: str, *names: str) -> None:
+    """A rule that counts one operation per element."""
+    formula = "numel(input)" if shape is _x else "numel(out)"
+    rule(*names, source=source, formula=formula)(lambda op: Work(**{component: prod(shape(op))}))
 
 
-@rule(f"{NN}activation.PReLU", f"{NN}activation.LeakyReLU", source="O:30", formula="numel(out)")
-def _scaled(op: Op) -> Work:
-    return Work(mul=prod(_out(op)))
-
-
-@rule(f"{NN}activation.ELU", source="O:30", formula="numel(out)")
-@rule(f"{NN}activation.GELU", source="O:30, O:323", formula="numel(out)")
-def _curved(op: Op) -> Work:
-    return Work(special=prod(_out(op)))
-
-
-MAX = [f"{kind}MaxPool{n}d" for kind in ("", "Adaptive") for n in AXES]
-MEAN = [f"{kind}AvgPool{n}d" for kind in ("", "Adaptive") for n in AXES]
-
-
-def _function(name: str) -> str:
-    """``adaptive_avg_pool2d`` of ``AdaptiveAvgPool2d``."""
-    return name.replace("Adaptive", "adaptive_").replace("MaxPool", "max_pool").replace("AvgPool", "avg_pool")
-
-
-@rule(*(f"{NN}pooling.{name}" for name in MAX), source="O:46", formula="numel(input)")
-@rule(*(f"{F}{_function(name)}" for name in MAX), f"{F}relu", f"{F}relu6", source="O:347", formula="numel(input)")
-def _of_inputs_compared(op: Op) -> Work:
-    return Work(cmp=prod(_x(op)))
-
-
-@rule(*(f"{NN}pooling.{name}" for name in MEAN), source="O:46", formula="numel(input)")
-@rule(*(f"{F}{_function(name)}" for name in MEAN), source="O:347", formula="numel(input)")
-def _of_inputs_added(op: Op) -> Work:
-    return Work(add=prod(_x(op)))
-
-
-@rule(f"{F}prelu", source="O:347", formula="numel(input)")
-def _of_inputs_scaled(op: Op) -> Work:
-    return Work(mul=prod(_x(op)))
-
-
-@rule(*(f"{F}{name}" for name in ("elu", "gelu", "silu", "softmax")), source="O:347", formula="numel(input)")
-def _of_inputs_curved(op: Op) -> Work:
-    return Work(special=prod(_x(op)))
+KINDS = [(adaptive, n) for adaptive in ("", "Adaptive") for n in AXES]
+for kind, component in (("Max", "cmp"), ("Avg", "add")):
+    _each(component, _x, "O:46", *(f"{NN}pooling.{adaptive}{kind}Pool{n}d" for adaptive, n in KINDS))
+    functions = (f"{adaptive}_{kind}_pool{n}d".lower().lstrip("_") for adaptive, n in KINDS)
+    _each(component, _x, "O:347", *(F + name for name in functions))
+for component, names in (("cmp", "ReLU ReLU6"), ("mul", "PReLU LeakyReLU"), ("special", "ELU GELU")):
+    _each(component, _out, "O:30", *(f"{NN}activation.{name}" for name in names.split()))
+for component, names in (("cmp", "relu relu6"), ("mul", "prelu"), ("special", "elu gelu silu softmax")):
+    _each(component, _x, "O:347", *(F + name for name in names.split()))
 
 
 @rule(
@@ -113,8 +84,7 @@ def _of_inputs_curved(op: Op) -> Work:
     formula="numel(input), twice if the module has an `affine` that is true; a LayerNorm has none",
 )
 def _norm(op: Op) -> Work:
-    n = prod(_x(op))
-    return Work(mul=n, add=n if op.attrs.get("affine") else 0)
+    return Work(mul=prod(_x(op)), add=prod(_x(op)) if op.attrs.get("affine") else 0)
 
 
 @rule(f"{NN}upsampling.Upsample", source="O:21", formula="numel(out[0]): of the first sample")
@@ -126,20 +96,14 @@ def _upsample(op: Op) -> Work:
     f"{F}interpolate",
     f"{F}upsample",
     source="O:351",
-    formula="B C times the sizes; or numel(input) times the scale, to the power of the axes if it is one number",
+    formula="B C times the sizes, or numel(input) times the scales; one number is taken for every axis",
 )
 def _interpolate(op: Op) -> Work:
-    x, size, scale = _x(op), op.attrs.get("size"), op.attrs.get("scale_factor")
-    axes = len(x) - 2
+    x, size, scale = _x(op), op.attrs["size"], op.attrs["scale_factor"]
     if size is not None:
-        return Work(mul=prod(x[:2]) * (prod(size) if isinstance(size, list) else size**axes))
-    if isinstance(scale, list):
-        return Work(mul=prod(x) * int(prod(scale)))
-    return Work(mul=int(prod(x) * scale**axes))
-
-
-GATES = {"RNN": (1, 1, 0), "GRU": (3, 4, 3), "LSTM": (4, 5, 5)}
-"""Gates, and per hidden unit the adds and the products that ptflops counts besides the matrices (O:105)."""
+        return Work(mul=prod(x[:2]) * (prod(size) if isinstance(size, list) else size ** (len(x) - 2)))
+    each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale ** (len(x) - 2)
+    return Work(mul=int(prod(x) * each))
 
 
 def _cell(op: Op, width: int, state: int) -> Work:
@@ -160,15 +124,10 @@ def _recurrent(op: Op) -> Work:
     directions = 2 if attrs["bidirectional"] else 1
     state = attrs.get("proj_size") or attrs["hidden_size"]
     widths = [attrs["input_size"], *[directions * state] * (attrs["num_layers"] - 1)]
-    each = sum((_cell(op, width, state) for width in widths), Work())
-    return each * (x[0] * x[1] * directions)
+    return sum((_cell(op, width, state) for width in widths), ZERO) * (x[0] * x[1] * directions)
 
 
-@rule(
-    *(f"{NN}rnn.{kind}Cell" for kind in GATES),
-    source="O:163, O:105",
-    formula="B (numel(w_ih) + numel(w_hh) + H, 7 H or 10 H [+ biases])",
-)
+@rule(*(f"{NN}rnn.{kind}Cell" for kind in GATES), source="O:163, O:105", formula="B times one step of one layer")
 def _one_cell(op: Op) -> Work:
     return _cell(op, op.attrs["input_size"], op.attrs["hidden_size"]) * _x(op)[0]
 
@@ -179,29 +138,29 @@ def _one_cell(op: Op) -> Work:
     formula="B (scale, projections as wide as their inputs [+ biases], heads (scores, softmax, values), output and bias)",
 )
 def _attention(op: Op) -> Work:
-    first = op.attrs["batch_first"]
-    shapes = [_x(op, at) for at in range(3)]
-    batch = shapes[0][0 if first else 1]
-    (queries, width), (keys, of_keys), (values, of_values) = ((x[1 if first else 0], x[2]) for x in shapes)
-    heads = op.attrs["num_heads"]
+    steps, heads = 1 if op.attrs["batch_first"] else 0, op.attrs["num_heads"]
+    (queries, width), (keys, of_keys), (values, of_values) = ((_x(op, at)[steps], _x(op, at)[2]) for at in range(3))
     scores = heads * queries * keys
     projected = queries * width**2 + keys * of_keys**2 + values * of_values**2 + queries * of_values**2
     biases = (queries + keys + values) * width if op.attrs["in_proj_bias"] else 0
-    work = Work(
-        mac=projected + scores * (width // heads + of_values // heads),
-        add=biases + queries * of_values,
-        mul=queries * width,
-        special=scores,
-    )
-    return work * batch
+    products = projected + scores * (width // heads + of_values // heads)
+    work = Work(mac=products, add=biases + queries * of_values, mul=queries * width, special=scores)
+    return work * _x(op)[1 - steps]
 
 
-PRODUCTS = [f"torch.{space}{name}" for name in ("matmul", "mm", "bmm") for space in ("", "Tensor.")]
-
-
-@rule(*PRODUCTS, source="O:385", formula="numel(first) times the last size of the second")
+@rule("aten.mm", "aten.bmm", source="A:23, A:57", formula="m n k, for each matrix of a batch")
+@rule(
+    *(f"torch.{space}{name}" for name in ("matmul", "mm", "bmm") for space in ("", "Tensor.")),
+    source="O:385",
+    formula="numel(first) times the last size of the second",
+)
 def _product(op: Op) -> Work:
     return Work(mac=prod(_x(op)) * _x(op, 1)[-1])
+
+
+@rule("aten.addmm", source="A:36", formula="m n k + m n")
+def _biased_product(op: Op) -> Work:
+    return Work(mac=prod(_x(op, 1)) * _x(op, 2)[1], add=_x(op, 1)[0] * _x(op, 2)[1])
 
 
 @rule(
@@ -210,28 +169,28 @@ def _product(op: Op) -> Work:
     formula="numel(mat1) times the last size of mat2, and numel(input) unless beta is 0",
 )
 def _added_product(op: Op) -> Work:
-    added = prod(_x(op)) if op.attrs.get("beta", 1) != 0 else 0
-    return Work(mac=prod(_x(op, 1)) * _x(op, 2)[-1], add=added)
+    return Work(mac=prod(_x(op, 1)) * _x(op, 2)[-1], add=prod(_x(op)) if op.attrs["beta"] != 0 else 0)
 
 
-def _elementwise(op: Op) -> int:
-    """Elements of the larger size on each axis, where axes are counted from the first: 3 and (2, 3) make 3 x 3."""
+@rule(
+    *(f"torch.{space}{name}" for name in ("add", "mul") for space in ("", "Tensor.")),
+    source="O:397",
+    formula="the larger size on each axis, axes counted from the first: (3,) and (2, 3) make 3 x 3",
+)
+def _elementwise(op: Op) -> Work:
     sizes = itertools.zip_longest(*(dims(tensor.shape) for tensor in op.inputs[:2]), fillvalue=1)
-    return prod(max(axis) for axis in sizes)
+    return Work(**{op.op.rpartition(".")[2]: prod([max(axis) for axis in sizes])})
 
 
 @rule(
-    "torch.add", "torch.Tensor.add", source="O:397", formula="the larger size on each axis, axes counted from the first"
+    "aten.convolution",
+    source="A:71",
+    formula="B numel(weight) positions of out, or of the input if transposed, + numel(out) [bias]",
 )
-def _add(op: Op) -> Work:
-    return Work(add=_elementwise(op))
-
-
-@rule(
-    "torch.mul", "torch.Tensor.mul", source="O:397", formula="the larger size on each axis, axes counted from the first"
-)
-def _mul(op: Op) -> Work:
-    return Work(mul=_elementwise(op))
+def _aten_convolution(op: Op) -> Work:
+    x, out = _x(op), _out(op)
+    positions = prod((x if op.attrs["transposed"] else out)[2:])
+    return Work(mac=x[0] * prod(_x(op, 1)) * positions, add=x[0] * prod(out[1:]) if op.given("bias") else 0)
 
 
 @rule(AVERAGE, source="E:199, E:267, E:93", formula="int(modules / batch + functions + products), less all three")
@@ -239,25 +198,3 @@ def _average(op: Op) -> Work:
     modules, functions, products = op.attrs["modules"], op.attrs["functions"], op.attrs["products"]
     reported = int(modules / op.attrs["batch"] + functions + products)  # in floating point, as ptflops does it
     return Work(mac=reported - modules - functions - products)
-
-
-@rule("aten.mm", "aten.bmm", source="A:23, A:57", formula="m n k, b times for bmm")
-def _mm(op: Op) -> Work:
-    return Work(mac=prod(_x(op)) * _x(op, 1)[-1])
-
-
-@rule("aten.addmm", source="A:36", formula="m n k + m n")
-def _addmm(op: Op) -> Work:
-    (m, k), (_, n) = _x(op, 1), _x(op, 2)
-    return Work(mac=m * n * k, add=m * n)
-
-
-@rule(
-    "aten.convolution",
-    source="A:71",
-    formula="B numel(weight) positions of out, of the input if transposed, + numel(out) [bias]",
-)
-def _aten_convolution(op: Op) -> Work:
-    x, out = _x(op), _out(op)
-    positions = prod((x if op.attrs["transposed"] else out)[2:])
-    return Work(mac=x[0] * prod(_x(op, 1)) * positions, add=x[0] * prod(out[1:]) if op.given("bias") else 0)
