@@ -4,6 +4,16 @@ from ....core.counter import Counter
 from ....core.records import FLOP, MAC
 
 FORWARD_ONLY = "runs the forward pass only, and multiplies it for a training step"
+REQUIREMENTS = (
+    "calflops==0.3.2",
+    "accelerate==1.15.0",
+    "huggingface-hub==0.36.2",
+    "regex==2026.11.15",
+    "safetensors==0.8.0",
+    "tokenizers==0.22.2",
+    "transformers==4.57.6",
+)
+"""calflops, and what it imports and does not declare."""
 
 
 def _counter(name, unit, summary):
@@ -22,9 +32,6 @@ def _counter(name, unit, summary):
         requirements=REQUIREMENTS,
     )
 
-
-REQUIREMENTS = ("calflops==0.3.2", "transformers==5.23.0", "accelerate==1.15.0")
-"""calflops imports the others and declares none of them."""
 
 COUNTERS = (
     _counter("calflops", FLOP, "calflops' FLOPs: functions that it patches, and hooks of recurrent modules"),

@@ -1,8 +1,11 @@
 """Ledger of DeepSpeed's get_model_profile, one entry per module. Python 3.6, PyTorch 2.0 and later."""
 
 import os
+from typing import List, Tuple
 
-from ....core.records import FLOP, MAC
+import torch
+
+from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ..functional_patches import FLOPS, MACS, PACKED, Profiler, ledger

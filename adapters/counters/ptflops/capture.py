@@ -68,7 +68,7 @@ def replaced(module, **values):
 
 def complexity(backend, engine, module, inputs):
     # type: (str, Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> int
-    """The total that ptflops reports. It hands a model one argument, which a hook takes apart; errors that it prints are raised."""
+    """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors: we raise them."""
     from ptflops import get_model_complexity_info
 
     errors = []  # type: List[Any]

@@ -11,7 +11,7 @@ from packaging.version import Version
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import tf_cases, thop_cases, torch_cases
+from tests.adapters.counters import functional_cases, tf_cases, thop_cases, torch_cases
 from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
@@ -19,6 +19,8 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "thop": (thop_cases.RELEASES, thop_cases.CASES),
     "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
     "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
+    "calflops": (functional_cases.CALFLOPS_RELEASES, functional_cases.CALFLOPS),
+    "deepspeed": (functional_cases.DEEPSPEED_RELEASES, functional_cases.DEEPSPEED),
 }
 """The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
 
@@ -75,8 +77,8 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
 
 @pytest.mark.parametrize(("family", "release", "case"), CASES)
 def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
-    if family == "fvcore" and case.op.attrs.get("equation") == "ij,jk->ik":
-        pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
+    if case.op.attrs.get("equation") == "ij,jk->ik":
+        pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum; for fvcore, beyond two patterns
     unit = next(counter.unit for counter in known_counters().values() if counter.family == family)
     rules = book(family)
     rule = rules.find(case.op.op, {rules.package: release})
