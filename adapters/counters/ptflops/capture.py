@@ -68,7 +68,7 @@ def replaced(module, **values):
 
 def complexity(backend, engine, module, inputs):
     # type: (str, Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> int
-    """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors: we raise them."""
+    """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors."""
     from ptflops import get_model_complexity_info
 
     errors = []  # type: List[Any]
@@ -90,13 +90,8 @@ def complexity(backend, engine, module, inputs):
 
 def _pytorch(engine, module, inputs):
     # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
-    names, functions, paths = {}, {}, module_paths(module)  # type: Dict[Any, str], Dict[Tuple[str, str], int], Any
-    for space, prefix in (
-        (torch.Tensor, "torch.Tensor."),
-        (torch, "torch."),
-        (torch.nn.functional, "torch.nn.functional."),
-    ):
-        names.update((f, prefix + name) for name, f in vars(space).items() if callable(f))
+    functions, paths = {}, module_paths(module)  # type: Dict[Tuple[str, str], int], Any
+    names = names_of(list(engine.FUNCTIONAL_MAPPING) + list(engine.TENSOR_OPS_MAPPING))
     counts = {}  # type: Dict[torch.nn.Module, int]
     divisors = []  # type: List[Op]
     path = ModulePath(module)
@@ -148,6 +143,19 @@ def _pytorch(engine, module, inputs):
     again = [(p, s.op) for p, m in visited if p != paths[m] for s in calls if s.entry == (paths[m] or ROOT)]
     calls += [Sighting(op._replace(id="%s@%s" % (op.id, p)), p, ALIAS) for p, op in again]
     return total, entries, calls + [Sighting(op, AVERAGE) for op in divisors]
+
+
+def names_of(functions):
+    # type: (List[Any]) -> Dict[Any, str]
+    """The public names of functions."""
+    names = {}  # type: Dict[Any, str]
+    for space, prefix in (
+        (torch.Tensor, "torch.Tensor."),
+        (torch, "torch."),
+        (torch.nn.functional, "torch.nn.functional."),
+    ):
+        names.update((f, prefix + f.__name__) for f in functions if getattr(space, f.__name__, None) == f)
+    return names
 
 
 def visits(root, supported):
