@@ -65,7 +65,6 @@ LEGACY := \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/ptflops/__init__.py \
-	adapters/counters/ptflops/capture.py \
 	adapters/counters/flop_counter/__init__.py \
 	adapters/counters/calflops/__init__.py \
 	adapters/counters/deepspeed/__init__.py \
