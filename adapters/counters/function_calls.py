@@ -12,9 +12,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import torch
 
 from ...core.records import LIVE, Op, Sighting
+from ..pytorch.call_records import RECURRENT
 from ..pytorch.model import ModulePath
 from ..pytorch.records import plain, tensor_record, tensors_in
-from ..pytorch.trace import RECURRENT, FusedCalls, Recorder
+from ..pytorch.trace import FusedCalls, Recorder
 from .module_calls import settings
 
 NO_ENTRY = ""

@@ -15,10 +15,11 @@ import torch
 
 from ...core.records import ALIAS, LIVE, Entry, Ledger, Sighting
 from ..pytorch import higher_order
-from ..pytorch.model import ModulePath, TorchModel, versions
+from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
+from . import ROOT, SUM
 from .function_calls import CallRecorder, fused, innermost
 from .limits import Limit, counting
-from .module_calls import ROOT, SUM, class_name
+from .module_calls import class_name
 
 
 class Profiler(NamedTuple):
@@ -76,11 +77,12 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
         watched,
     ):
         total = profiler.run(module, inputs)[number == MACS]
-    paths = visits(module) if profiler.per_path else [(path._names[m], m) for m in module.modules()]
+    names = module_paths(module)
+    paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
     entries, sightings = [], []  # type: List[Entry], List[Sighting]
     found = recorder.sightings()
     for name, child in paths:
-        owner = path._names[child]
+        owner = names[child]
         if counts.get(child):
             entries.append(Entry(name or ROOT, owner, class_name(child), counts[child], 1))
         if name != owner:
@@ -134,11 +136,11 @@ def _watched(profiler, recorder, module, number, counts):
 
     Afterwards every function is what it was: a counter that stops halfway leaves them patched.
     """
-    path, mapping = recorder.path, profiler.module.MODULE_HOOK_MAPPING
-    hooked = {path._names[m] for m in module.modules() if type(m) not in mapping}
+    names, mapping = module_paths(module), profiler.module.MODULE_HOOK_MAPPING
+    hooked = {names[m] for m in module.modules() if type(m) not in mapping}
     for child in module.modules():
         if type(child) in mapping:
-            recorder.watch(child, class_name(child), path._names[child] or ROOT, {NUMBER: number})
+            recorder.watch(child, class_name(child), names[child] or ROOT, {NUMBER: number})
     originals = {}  # type: Dict[Any, Any]
     wrap, ending = profiler.module.wrapFunc, getattr(profiler.pipeline, profiler.ending)
 
@@ -149,7 +151,7 @@ def _watched(profiler, recorder, module, number, counts):
 
         def called(*args, **kwargs):
             # type: (*Any, **Any) -> Any
-            entry = innermost(path, hooked) or ROOT
+            entry = innermost(recorder.path, hooked) or ROOT
             return recorder.call(patched, name, entry, signature, args, kwargs, {NUMBER: number})
 
         originals[called] = function

@@ -7,13 +7,18 @@ import torch
 from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
+from ...shared.refusal import BeyondCounter
 from ..functional_patches import FLOPS, MACS, PACKED, Profiler, ledger
+
+WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
 
 
 def _run(module, inputs):
     # type: (torch.nn.Module, List[torch.Tensor]) -> Tuple[int, int]
     from calflops import calculate_flops
 
+    if next(module.parameters(), None) is None:
+        raise BeyondCounter(WITHOUT_WEIGHTS)
     flops, macs, _params = calculate_flops(module, args=inputs, print_results=False, output_as_string=False)
     return flops, macs
 

@@ -70,10 +70,12 @@ def shared() -> Iterator[Case]:
             yield case(elements, work, F + f"adaptive_{kind}_pool{axes}d", [shape], kernel_size=2)
     yield case(2 * N, Work(mul=N, add=N), F + "batch_norm", [X, *AFFINE, *AFFINE], training=False)
     yield case(N, Work(mul=N), F + "batch_norm", [X, *AFFINE], weight=None, bias=None, training=False)
-    for name in ("layer_norm", "group_norm", "instance_norm"):
-        settings = (
-            {"normalized_shape": [4]} if name == "layer_norm" else {"num_groups": 2} if name == "group_norm" else {}
-        )
+    settings_of = {
+        "layer_norm": {"normalized_shape": [4]},
+        "group_norm": {"num_groups": 2},
+        "instance_norm": {"running_mean": None, "running_var": None},
+    }
+    for name, settings in settings_of.items():
         yield case(5 * N, Work(mul=2 * N, add=3 * N), F + name, [X, *AFFINE], **settings)
         yield case(4 * N, Work(mul=2 * N, add=2 * N), F + name, [X], weight=None, bias=None, **settings)
     yield Case(op(F + "embedding", [(2, 3), (7, 5)], [], number="flops"), BOTH, missed=Cause.OP_NOT_COUNTED)
@@ -95,6 +97,10 @@ def shared() -> Iterator[Case]:
         yield case(2 * step, work * 2, RNN + kind + "Cell", [(2, 3)], **ONE)
         plain = work - Work(add=2 * rows)
         yield case(10 * (step - 2 * rows), plain * 10, RNN + kind, [(2, 5, 3)], **{**STEPS, "bias": False})
+    # MrYxJ/calculate-flops.pytorch#55 prints this as 63.2 MFLOPS
+    settings = {**STEPS, "input_size": 128, "hidden_size": 128}
+    work = Work(mac=384 * 256, mul=3 * 128, add=4 * 128) * 320
+    yield case(320 * (2 * 384 * 256 + 7 * 128), work, RNN + "GRU", [(10, 32, 128)], **settings)
     # two layers, both directions: the second layer reads both directions of the first
     rows = 12
     first, second = (2 * rows * width + 2 * rows * 4 + 7 * 4 for width in (3, 2 * 4))
