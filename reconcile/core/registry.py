@@ -34,6 +34,7 @@ COUNTER_FOLDERS = (
     "ultralytics_thop",
     "calflops",
     "deepspeed",
+    "ptflops",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
