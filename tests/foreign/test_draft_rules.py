@@ -12,7 +12,7 @@ import pytest
 
 from reconcile.adapters.counters.rulebook import DRAFT, RuleBook
 from reconcile.core.errors import UsageError
-from tests.foreign.test_outside_counter import ROOT, installed_as
+from tests.foreign.installing import ROOT, installed_as
 
 PACKAGE = Path(__file__).parent / "strange_counters"
 POINT = "[reconcile.counters]\nstrange = reconcile_strange:COUNTERS\n"
