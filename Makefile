@@ -64,6 +64,8 @@ LEGACY := \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/flop_counter/__init__.py \
+	adapters/counters/keras_flops/__init__.py \
+	adapters/counters/keras_flops/capture.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

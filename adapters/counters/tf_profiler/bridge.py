@@ -12,7 +12,7 @@ from ....core.causes import Cause
 from ....core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
 from ....work import ZERO, Work, is_integer_op
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
-from ..rulebook import NotCounted, Rule, apply
+from ..rulebook import NotCounted, Rule, RuleBook, apply
 from .rules import BOOK
 
 BY_ROLE = {DEAD: Cause.DEAD_OP, INITIALIZER: Cause.INITIALIZER, DUPLICATE: Cause.DUPLICATE_GRAPH}
@@ -20,6 +20,11 @@ NO_RULE = "tf.profiler has no float_operation formula registered for {}"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
+    """See ``bridge_nodes``."""
+    return bridge_nodes(view, trace, BOOK)
+
+
+def bridge_nodes(view: View, trace: Trace, book: RuleBook) -> Bridge:
     """Items for every node the profiler had in its graph, and for live work in function bodies it did not enter."""
     ran = {op.id: op for op in trace.ops}
     untaken = set(trace.untaken)
@@ -29,7 +34,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     for sighting in view.sightings:
         id = sighting.op.id
         present.add(id)
-        rule = BOOK.find(sighting.op.op, view.versions)
+        rule = book.find(sighting.op.op, view.versions)
         counted, missed = apply(rule, sighting.op, lambda op: NO_RULE.format(op.op))
         op = ran.get(id)
         if op is not None and not is_integer_op(op):
