@@ -46,6 +46,7 @@ LEGACY := \
 	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
+	adapters/pytorch/caches.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/compiled.py \
 	adapters/pytorch/exported.py \

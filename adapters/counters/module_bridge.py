@@ -183,7 +183,7 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
 
 
 def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], counter: str) -> str:
-    """The contradiction if a module did other work under thop than in the trace; '' if there is none."""
+    """The contradiction if a module did other work under the counter than in the trace; '' if there is none."""
     (ran, _), unknown = _sum(ops), unknown_of(ops)
     own = of_sightings([s.op for s in sightings])
     if own is None and counted and not ops:

@@ -12,11 +12,8 @@ from ...core.records import LIVE, Entry, Ledger, Op, Sighting, Tensor
 from ..pytorch.model import TorchModel, module_paths, versions
 from ..pytorch.records import plain, tensor_record, tensors_in
 from ..shared.refusal import BeyondCounter
+from . import ROOT, SUM
 
-ROOT = "(root)"
-"""The entry of the model itself, whose path is empty."""
-SUM = "(sum)"
-"""The entry of the part of a total that belongs to no module."""
 MAPPED = "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
 
 
