@@ -67,6 +67,7 @@ LEGACY := \
 	adapters/counters/flop_counter/__init__.py \
 	adapters/counters/keras_flops/__init__.py \
 	adapters/counters/keras_flops/capture.py \
+	adapters/counters/onnx_tool/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -1,4 +1,4 @@
-"""ONNX: its record here, its files and traces in the modules beside it. No counter of ONNX models is known."""
+"""ONNX: its record here, its files and traces in the modules beside it."""
 
 from ...core.framework import Framework
 
