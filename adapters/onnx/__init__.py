@@ -15,5 +15,6 @@ FRAMEWORK = Framework(
     files=(("onnx", "an ONNX model"),),
     factories=False,
     aligned=False,
+    exports="torch",
     order=3,
 )

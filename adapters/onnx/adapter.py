@@ -23,11 +23,24 @@ class Adapter(adapter.Adapter):
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py."""
 
+    model: Any = None
+
+    def _model(self, params: Any) -> Any:
+        """The pair's own model, otherwise an export of its PyTorch side. Raises CannotCount if that cannot be exported."""
+        if self.model is None:
+            if self.pair.builder(self.request.framework.name) is not None:
+                self.model = self.pair.build_onnx(params)
+            else:
+                from .exported import model
+
+                self.model = model(self.pair, params)
+        return self.model
+
     def trace(self, params: Any) -> Any:
         """See Capture.trace."""
         from .trace import trace
 
-        model = self.pair.build_onnx(params)
+        model = self._model(params)
         positional = self.pair.arguments(params)[0]
         inputs = ", ".join(f"{i.name}={i.dtype} {tuple(i.shape)}" for i in positional)
         try:
@@ -37,4 +50,4 @@ class Capture(adapter.Capture):
 
     def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """See Capture.ledger."""
-        return take(self.pair.build_onnx(params))
+        return take(self._model(params))

@@ -1,8 +1,8 @@
 """What onnx-tool counts, operator by operator.
 
-Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC: a multiply-add, an add, a product and
-a comparison are 1 each, a division 4, a square root 24, an exponential or a power 32, a sine or a cosine 39, a logarithm 43 (N:21).
-Its volume of a scalar is 0 (tensor.py:142). ``N``: elements of the first input, ``O``: of the output.
+Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC (N:21): 1 for a multiply-add, an
+add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or a power, 39 for a sine or a
+cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:142). ``N``: elements of the first input, ``O``: of the output.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _einsum(op: Op) -> Work:
         for term, tensor in zip(terms, op.inputs, strict=True)
         for letter, size in zip(term, dims(tensor.shape), strict=True)
     }
-    return Work(mac=prod(sizes.values()))
+    return Work(mac=prod(tuple(sizes.values())))
 
 
 @rule("Resize", "Upsample", source="N:1210", formula="4 O linear, 8 O cubic, 0 nearest")
@@ -167,7 +167,9 @@ def _layer_norm(op: Op) -> Work:
 
 
 @rule("Conv", source="N:2060", formula="O prod(weight.shape[1:]), and O for a bias")
-@rule("ConvTranspose", source="N:2565", formula="O prod(weight.shape[1:]), as if it were a convolution, and O for a bias")
+@rule(
+    "ConvTranspose", source="N:2565", formula="O prod(weight.shape[1:]), as if it were a convolution, and O for a bias"
+)
 def _conv(op: Op) -> Work:
     return _product(op, _volume(dims(op.inputs[1].shape)[1:]))
 
@@ -177,7 +179,9 @@ def _conv_integer(op: Op) -> Work:
     return Work(mac=_o(op) * prod(dims(op.inputs[1].shape)[1:4]))
 
 
-@rule("QLinearConv", source="N:2455", formula="O prod(weight.shape[1:]), at most three of these sizes, and O for a bias")
+@rule(
+    "QLinearConv", source="N:2455", formula="O prod(weight.shape[1:]), at most three of these sizes, and O for a bias"
+)
 def _q_conv(op: Op) -> Work:
     o = _o(op)
     return Work(mac=o * prod(dims(op.inputs[3].shape)[1:4]), add=o if op.attrs["given"] == 9 else 0)
@@ -206,7 +210,9 @@ def _gru(op: Op) -> Work:
 
 
 @rule(
-    "LSTM", source="N:1946", formula="(W + R + B) batch T, and per state (4 + 3 32 + 2 (32 + 2 + 4) + 4), one direction's"
+    "LSTM",
+    source="N:1946",
+    formula="(W + R + B) batch T, and per state (4 + 3 32 + 2 (32 + 2 + 4) + 4), one direction's",
 )
 def _lstm(op: Op) -> Work:
     work, states = _gates(op, 4)

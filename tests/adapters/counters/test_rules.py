@@ -11,7 +11,7 @@ from packaging.version import Version
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import keras_flops_cases, tf_cases, thop_cases, torch_cases
+from tests.adapters.counters import keras_flops_cases, onnx_tool_cases, tf_cases, thop_cases, torch_cases
 from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
@@ -20,6 +20,7 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
     "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
     "keras_flops": (keras_flops_cases.RELEASES, keras_flops_cases.CASES),
+    "onnx_tool": (onnx_tool_cases.RELEASES, onnx_tool_cases.CASES),
 }
 """The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
 
