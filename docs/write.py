@@ -33,8 +33,8 @@ ABOUT = {
 NOT_COUNTERS = """
 ## Figures that are not counters here
 
-**The TFLite converter's estimate** is printed to a log, and nothing that a Python program can call returns it. From 10,000 on it has
-three decimals of a million, so it says nothing about the last units, and there is no number per op:
+**The TFLite converter's estimate** is printed to a log, and nothing that a Python program can call returns it. From 10,000 on it
+has three decimals of a million, so it says nothing about the last units, and there is no number per op:
 
 ```python
 import tensorflow as tf
@@ -44,8 +44,8 @@ tf.lite.TFLiteConverter.from_keras_model(net).convert()
 ```
 
 In TensorFlow 2.21 this logs `Estimated count of arithmetic ops: 2.469 M  ops, equivalently 1.234 M  MACs` for 2 * 100 * 12345 =
-2,469,000 ops (`tensorflow/compiler/mlir/lite/flatbuffer_export.cc:4302`); with 49 instead of 12345 units it logs all digits, 9800.
-`tf.lite.experimental.Analyzer` shows the ops and their shapes, without counts. TensorFlow contains the compiler pass
+2,469,000 ops (`tensorflow/compiler/mlir/lite/flatbuffer_export.cc:4302`); with 49 instead of 12345 units it logs all digits,
+9800. `tf.lite.experimental.Analyzer` shows the ops and their shapes, without counts. TensorFlow contains the compiler pass
 `tfl-get-arithmetic-count`, which writes the count to each op, but `tf.mlir.experimental.run_pass_pipeline` does not know TFLite's
 ops: "operation being parsed with an unregistered dialect". To find out how such a figure was counted, use
 [`reconcile decode`](../decode.md) with the digits that you have.
