@@ -26,7 +26,7 @@ class Capture(adapter.Capture):
     model: Any = None
 
     def _model(self, params: Any) -> Any:
-        """The pair's own model, otherwise an export of its PyTorch side. Raises CannotCount if that cannot be exported."""
+        """The pair's own model, otherwise an export of its PyTorch side. Raises BeyondCounter if that cannot be exported."""
         if self.model is None:
             if self.pair.builder(self.request.framework.name) is not None:
                 self.model = self.pair.build_onnx(params)

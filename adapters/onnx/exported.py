@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..shared.model_file import FileError
-from ..shared.refusal import CannotCount
+from ..shared.refusal import BeyondCounter
 from .load import Model, read
 
 NAME = "PyTorch's export of the model"
@@ -15,7 +17,7 @@ LIMIT = 200
 
 
 def model(pair: Any, params: Any) -> Model:
-    """The model as torch.onnx exports it, by the exporter that needs no other package. Raises CannotCount if it cannot."""
+    """The model as torch.onnx exports it, by the exporter that needs no other package. Raises BeyondCounter if it cannot."""
     import torch
 
     from ..pytorch.model import TorchModel
@@ -24,16 +26,29 @@ def model(pair: Any, params: Any) -> Model:
     module = side.build("cpu")
     data = io.BytesIO()
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), _unfused():
             warnings.simplefilter("ignore")  # the exporter warns of each value that it takes for a constant
             torch.onnx.export(module, tuple(side.example("cpu")), data, dynamo=False)
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0][:LIMIT].rstrip(".")
-        raise CannotCount(f"PyTorch cannot export this model to ONNX ({type(error).__name__}: {first})") from error
+        raise BeyondCounter(f"PyTorch cannot export this model to ONNX ({type(error).__name__}: {first})") from error
     try:
         return read(_valid(data.getvalue()), NAME, None)[0]
     except FileError as error:
-        raise CannotCount(str(error).rstrip(".")) from error
+        raise BeyondCounter(str(error).rstrip(".")) from error
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """Within this block, attention and encoder layers run their parts: their fused kernels have no export."""
+    from torch.backends import mha
+
+    before = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(before)
 
 
 def _valid(data: bytes) -> bytes:
