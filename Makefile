@@ -76,6 +76,9 @@ LEGACY := \
 	adapters/counters/ultralytics_thop/capture.py \
 	adapters/counters/calflops/__init__.py \
 	adapters/counters/deepspeed/__init__.py \
+	adapters/counters/keras_flops/__init__.py \
+	adapters/counters/keras_flops/capture.py \
+	adapters/counters/onnx_tool/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \
