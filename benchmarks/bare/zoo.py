@@ -11,9 +11,11 @@ import time
 from reconcile.model_zoo import pair as pairs
 
 module = pairs.load_pair(pairs.pair_path(sys.argv[2]))
-params = pairs.Params(pairs.resolve(module, {}))
-specs = module.inputs(params)
 training = sys.argv[3:] == ["training"]
+at = dict(module.training) if training else {}
+device = at.pop("device", "cpu")
+params = pairs.Params(pairs.resolve(module, at))
+specs = module.inputs(params)
 
 
 def tensorflow():
@@ -100,7 +102,7 @@ def torch():
             inputs.append(
                 torch.zeros(spec.shape, dtype=dtype) if not dtype.is_floating_point else torch.randn(spec.shape)
             )
-        return module.build_torch(params).eval(), tuple(inputs)
+        return module.build_torch(params).eval().to(device), tuple(given.to(device) for given in inputs)
 
     def fvcore():
         model, inputs = built()

@@ -28,8 +28,8 @@ from reconcile.launch.runner import collect
 from reconcile.model_zoo.pair import load_pair, pair_path
 from reconcile.report import scorecard as pages
 from reconcile.report import scorecard_page, scorecard_picture
+from reconcile.zoo import gallery, scoring
 from reconcile.zoo import scorecard as score
-from reconcile.zoo import scoring
 from reconcile.zoo.conform import families
 from reconcile.zoo.scorecard import Card, Cell, Verdict
 from reconcile.zoo.scoring import Batch
@@ -245,6 +245,16 @@ def test_every_number_is_explained() -> None:
     assert [case for case in cells if case[2].verdict is Verdict.OPEN] == []
     unsummed = [c for c in cells if c[2].counted is not None and c[2].counted + sum(c[2].causes.values()) != c[2].ran]
     assert unsummed == []
+
+
+def test_the_cells_of_a_call_add_up_to_the_totals_in_the_gallery() -> None:
+    wrong = []
+    for family in families():
+        for name, total in ((name, cell.total) for name, cell in gallery.read()[family].cells.items()):
+            cells = CARDS[f"{family} forward {name}"].cells.values()
+            if sum((cell.counted or 0) + cell.beside for cell in cells) != total:
+                wrong.append((family, name, total))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("family", families())
