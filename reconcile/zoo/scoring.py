@@ -23,6 +23,8 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.environments import CURRENT, load
 from ..launch.in_environment import collect_in
+from ..launch.interpreters import EnvironmentError_
+from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
 from ..model_zoo import pair as pairs
 from .rows import at_once, source_of
@@ -30,7 +32,7 @@ from .scorecard import Card, Cell, Verdict, cells
 from .training import settings_of
 
 Take = Callable[[str, RunRequest], Collected]
-"""Runs a request in the environment of that name."""
+"""Runs a request in the environment of that name. Raises EnvironmentError_ if it cannot be made."""
 
 ONE_LAYER = '''"""One layer of {family}."""
 
@@ -63,7 +65,7 @@ class Batch:
 def stale(
     counters: Sequence[str], families: Sequence[str], passes: Sequence[str], kept: Mapping[str, Card]
 ) -> list[Batch]:
-    """The batches whose cards are missing or no longer valid."""
+    """The batches whose cards are missing or no longer valid, or have no numbers because something was not installed."""
     batches: dict[tuple[str, str, str, str], list[str]] = {}
     for pass_ in passes:
         for family in families:
@@ -71,9 +73,14 @@ def stale(
                 counter = known_counters()[name]
                 new = _card(family, pass_, counter, {}, {})
                 old = kept.get(new.name)
-                if old is None or old.key != new.key:
+                if old is None or old.key != new.key or _absent(old):
                     batches.setdefault((family, pass_, environment_of(counter), counter.recipe), []).append(name)
     return [Batch(family, pass_, place, tuple(names)) for (family, pass_, place, _), names in batches.items()]
+
+
+def _absent(card: Card) -> bool:
+    """Whether the counter was not installed: it may be now."""
+    return any(cell.verdict is Verdict.ABSENT for cell in card.cells.values())
 
 
 def make(
@@ -84,10 +91,12 @@ def make(
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Card]:
     """The cards of these batches, ``jobs`` batches at a time."""
-    takes = {batch.environment: collect_in(load()[batch.environment], say) for batch in batches}
+    environments = load()
 
     def take(environment: str, request: RunRequest) -> Collected:
-        return takes[environment](request, lambda _event: None)
+        place = environments[environment]
+        ensure(place, say)
+        return collect_in(place, say)(request, lambda _event: None)
 
     def measured(batch: Batch) -> list[Card]:
         return list(measure(batch, take))
@@ -101,6 +110,15 @@ def make(
 def measure(batch: Batch, take: Take) -> Iterator[Card]:
     """Run a batch. If a counter stops at the family as a whole, it runs on each of its layers alone."""
     layers = layers_of(batch.family)
+    try:
+        yield from _measured(batch, layers, take)
+    except EnvironmentError_ as error:
+        absent = dict.fromkeys(layers, Cell(Verdict.ABSENT, reason=f"its environment cannot be made: {error}"))
+        for name in batch.counters:
+            yield _card(batch.family, batch.pass_, known_counters()[name], absent, {})
+
+
+def _measured(batch: Batch, layers: Sequence[str], take: Take) -> Iterator[Card]:
     counters = [known_counters()[name] for name in batch.counters]
     seeing = [c for c in counters if not (batch.pass_ == "training" and c.blind)]
     collected: Collected | str = ""

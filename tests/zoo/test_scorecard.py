@@ -24,6 +24,7 @@ from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import CURRENT
+from reconcile.launch.interpreters import EnvironmentError_
 from reconcile.launch.runner import collect
 from reconcile.model_zoo.pair import load_pair, pair_path
 from reconcile.report import scorecard as pages
@@ -130,6 +131,11 @@ def test_one_change_makes_one_card_again(changed: str) -> None:
     assert batches(kept(**{changed: "other"})) == [Batch("family_dense", "forward", CURRENT, ("thop",))]
 
 
+def test_what_was_not_installed_is_tried_again() -> None:
+    absent = {"dense": Cell(Verdict.ABSENT, reason="not here")}
+    assert batches(kept(cells=absent)) == [Batch("family_dense", "forward", CURRENT, ("thop",))]
+
+
 def test_all_counters_of_an_environment_run_together() -> None:
     two = ("thop", "fvcore")
     assert batches({}) == [Batch(family, "forward", CURRENT, two) for family in ("family_dense", "family_norm")]
@@ -186,6 +192,19 @@ def test_a_counter_that_stops_at_a_family_runs_on_each_layer_alone() -> None:
     assert seen["dense_map"] == (Verdict.FAILS, "no dense_map")
 
 
+def test_without_its_environment_a_counter_is_not_installed_and_runs_nowhere() -> None:
+    runs = []
+
+    def take(environment: str, _request: Any) -> Collected:
+        runs.append(environment)
+        raise EnvironmentError_("there is no uv")
+
+    (card,) = scoring.measure(Batch("family_dense", "forward", "thop", ("thop",)), take)
+    seen = {(cell.verdict, cell.counted, cell.reason) for cell in card.cells.values()}
+    assert seen == {(Verdict.ABSENT, None, "its environment cannot be made: there is no uv")}
+    assert runs == ["thop"]
+
+
 def test_a_blind_counter_does_not_run() -> None:
     def take(_environment: str, _request: Any) -> Collected:
         raise AssertionError("it ran")
@@ -217,15 +236,20 @@ def test_the_pages_are_made_of_the_cells() -> None:
 
 def test_the_picture_has_every_cell() -> None:
     """The name of each shape has its verdict and how many cells it stands for."""
-    shapes = re.findall(r'id="(forward|training)-(\d+)-([a-z-]+)-(\d+)"', (FOLDER / "scorecard.svg").read_text())
-    drawn = {(pass_, BOARD.counters[int(row)], verdict): int(number) for pass_, row, verdict, number in shapes}
+    drawn = [cells_in(text) for text in ((FOLDER / "scorecard.svg").read_text(), str(scorecard_picture.to_svg(BOARD)))]
     held = {
         (pass_, name, verdict.value.replace(" ", "-")): number
         for pass_ in BOARD.passes
         for name in BOARD.counters
         for verdict, number in BOARD.sums(name, pass_).items()
     }
-    assert drawn == held, f"scorecard.svg is {STALE}"
+    assert drawn == [held, held], f"scorecard.svg is {STALE}"
+
+
+def cells_in(svg: str) -> dict[tuple[str, str, str], int]:
+    """How many cells of a verdict a row of a picture has."""
+    shapes = re.findall(r'id="(forward|training)-(\d+)-([a-z-]+)-(\d+)"', svg)
+    return {(pass_, BOARD.counters[int(row)], verdict): int(number) for pass_, row, verdict, number in shapes}
 
 
 def test_every_counter_has_every_layer_of_the_zoo_in_both_passes() -> None:
@@ -330,6 +354,21 @@ def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
     assert wrong == [], f"the cells of {family} are {STALE}"
 
 
+@pytest.mark.frameworks
+def test_a_layer_alone_has_the_cell_that_it_has_in_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """thop is made to stop at the family, and one layer is looked at."""
+    monkeypatch.setattr(scoring, "layers_of", lambda _family: ("einsum_dense",))
+
+    def take(_environment: str, request: Any) -> Collected:
+        if request.model == "family_dense":
+            raise UsageError("the family stops")
+        return collect(request)
+
+    (card,) = scoring.measure(Batch("family_dense", "forward", CURRENT, ("thop",)), take)
+    assert card.cells["einsum_dense"] == BOARD.cell("family_dense", "einsum_dense", "forward", "thop")
+    assert card.versions == CARDS[card.name].versions
+
+
 # The pages and the command.
 
 
@@ -396,15 +435,15 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Batch] = []
+    cells = {"dense": Cell(Verdict.EXACT, 8, 8)}
 
     def make(batches: Any, *_more: Any) -> dict[str, Card]:
         made.extend(batches)
-        cell = Cell(Verdict.EXACT, 8, 8)
         return {
             card.name: card
             for batch in batches
             for name in batch.counters
-            for card in [scoring._card(batch.family, batch.pass_, known_counters()[name], {"dense": cell}, {})]
+            for card in [scoring._card(batch.family, batch.pass_, known_counters()[name], cells, {})]
         }
 
     monkeypatch.setattr(scoring, "make", make)
@@ -418,10 +457,8 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
     files = Counter(file.suffix for file in tmp_path.iterdir())
     assert files == {".md": 2, ".csv": 1, ".html": 1, ".svg": 1, ".json": 1}
     for verdict, code in ((Verdict.ABSENT, 3), (Verdict.OPEN, 1)):
-        cards = score.read(tmp_path / "scorecard.json")
-        (name, card), *_ = cards.items()
-        cards[name] = replace(card, cells={"dense": Cell(verdict, reason="why")})
-        (tmp_path / "scorecard.json").write_text(score.dump(cards.values()))
+        cells["dense"] = Cell(verdict, reason="why")
+        (tmp_path / "scorecard.json").unlink()
         assert CliRunner().invoke(cli, args).exit_code == code
     wrong = CliRunner().invoke(cli, ["scorecard", "--case", "family_dens", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean family_dense" in wrong.stderr) == (2, True)
