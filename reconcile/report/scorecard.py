@@ -113,7 +113,16 @@ def command(card: Card) -> str:
 
 def program(card: Card, layer: str) -> str:
     """The command that prints a program with the bare counter alone; '' for a training step, which has none."""
-    return f"reconcile reproduce {card.counter} {card.family}:{layer}" if card.pass_ == PASSES[0] else ""
+    where = f" --environment {card.environment}" if card.environment != CURRENT else ""
+    return f"reconcile reproduce {card.counter} {card.family}:{layer}{where}" if card.pass_ == PASSES[0] else ""
+
+
+def commands(card: Card, layer: str, cell: Cell) -> list[str]:
+    """The commands that show a cell: the program with the bare counter first, if there is one."""
+    if cell.verdict in (Verdict.BLIND, Verdict.ABSENT):
+        return []
+    first = program(card, layer) if cell.counted is not None and opens(cell) else ""
+    return [*([first] if first else []), command(card)]
 
 
 def opens(cell: Cell | None) -> bool:
@@ -227,11 +236,9 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
 
 def _opened(card: Card, layer: str, cell: Cell) -> str:
     parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted(cell))}"]
-    if cell.counted is None:
-        return parts[0]
     parts += [f"Rules: {markdown('; '.join(cell.rules))}."] if cell.rules else []
-    shown = [f"`{line}`" for line in (program(card, layer), command(card)) if line]
-    return " ".join([*parts, f"Run {' or '.join(shown)}."])
+    shown = [f"`{line}`" for line in commands(card, layer, cell)]
+    return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])
 
 
 def to_csv(board: Board) -> str:
@@ -255,5 +262,5 @@ def _row(card: Card, layer: str, cell: Cell) -> Sequence[object]:
     amounts = ["" if value is None else value for value in (cell.counted, cell.ran)]
     return (
         card.family, layer, card.pass_, card.counter, versions(card), title(card.framework), cell.verdict.value, *amounts, times,
-        cell.beside, causes(cell), "; ".join(cell.rules), cell.reason, program(card, layer) or command(card),
+        cell.beside, causes(cell), "; ".join(cell.rules), cell.reason, next(iter(commands(card, layer, cell)), ""),
     )  # fmt: skip

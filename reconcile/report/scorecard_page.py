@@ -8,7 +8,7 @@ from ..core.text import clean
 from ..zoo.scorecard import Verdict, text
 from .page import file_text, finalize, hash_of
 from .rendering import environment
-from .scorecard import Board, command, counted, opens, program
+from .scorecard import Board, commands, counted, opens
 
 
 def to_html(board: Board) -> str:
@@ -41,7 +41,7 @@ def _cell(board: Board, family: str, layer: str, pass_: str, counter: str) -> Ma
     inside = Markup("<p>{}</p>").format(clean(counted(cell)))
     if cell.rules:
         inside += Markup("<p>{}</p>").format(clean("; ".join(cell.rules)))
-    for line in (program(card, layer), command(card)):
-        inside += Markup("<code>{}</code>").format(clean(line)) if line else Markup()
+    for line in commands(card, layer, cell):
+        inside += Markup("<code>{}</code>").format(clean(line))
     opened = '<td class="{}"><details name="cell"><summary>{}</summary><div>{}</div></details></td>'
     return Markup(opened).format(kind, text(cell), inside)

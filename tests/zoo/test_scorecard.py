@@ -405,7 +405,9 @@ def test_a_cell_opens_to_its_cause_its_rule_and_the_programs() -> None:
 
 def test_a_training_cell_names_the_training_step_and_no_program() -> None:
     (card,) = toy().cards.values()
-    training = replace(card, pass_="training", device="meta", environment="thop", settings={"batch": "4"})
+    elsewhere = replace(card, environment="thop")
+    assert pages.program(elsewhere, "dense") == "reconcile reproduce thop family_dense:dense --environment thop"
+    training = replace(elsewhere, pass_="training", device="meta", settings={"batch": "4"})
     assert pages.program(training, "dense") == ""
     assert pages.command(training) == (
         "reconcile run --model family_dense --set batch=4 --counter thop --from thop --to trace@torch --device meta "
@@ -421,6 +423,8 @@ def test_what_has_no_number_is_never_zero(verdict: Verdict) -> None:
     assert "thop &lt;is&gt; not here." in scorecard_page.to_html(board)
     (row,) = csv.DictReader(io.StringIO(pages.to_csv(board)))
     assert (row["counted"], row["ran"], row["times"], row["reason"]) == ("", "", "", "thop <is> not here")
+    assert row["command"].startswith("reconcile run") is (verdict is Verdict.FAILS)
+    assert "reproduce" not in pages.family_page(board, "family_dense") + scorecard_page.to_html(board)
 
 
 def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
