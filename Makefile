@@ -46,6 +46,7 @@ LEGACY := \
 	adapters/onnx/__init__.py \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
+	adapters/pytorch/caches.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/compiled.py \
 	adapters/pytorch/exported.py \
@@ -60,10 +61,18 @@ LEGACY := \
 	adapters/counters/thop/__init__.py \
 	adapters/counters/thop/capture.py \
 	adapters/counters/thop/legacy.py \
+	adapters/counters/torchinfo/__init__.py \
+	adapters/counters/torchinfo/capture.py \
+	adapters/counters/torch_profiler/__init__.py \
+	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/flop_counter/__init__.py \
+	adapters/counters/mmengine/__init__.py \
+	adapters/counters/mmengine/capture.py \
+	adapters/counters/ultralytics_thop/__init__.py \
+	adapters/counters/ultralytics_thop/capture.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -5,13 +5,18 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ..shared import adapter, keras_model
-from . import memory
+from . import caches, memory
 
 
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
     loader = ".adapters.pytorch.load"
+
+    def before_import(self):
+        # type: () -> None
+        """See Adapter.before_import."""
+        caches.watch()
 
     def is_model(self, value):
         # type: (Any) -> bool

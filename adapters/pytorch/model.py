@@ -11,7 +11,7 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import compiled, exported, memory
+from . import caches, compiled, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -209,6 +209,7 @@ class TorchModel(object):
     def _made_on(self, device):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
+        caches.forget()
         if device == "meta" and HAS_META:
             from . import meta_kernels
 

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from .installing import ROOT, installed_as, reconcile
+
 PACKAGE = Path(__file__).parent / "tiny_counter"
 POINT = "[reconcile.counters]\ntiny = reconcile_tiny:COUNTERS\n"
 DENSE = 96 * 256
 """Weights of gru_demo's last layer."""
 
 
-def installed_as(site: Path, source: Path, name: str, point: str) -> Path:
-    """A folder that holds the package as pip would leave it there, outside the repository."""
-    shutil.copytree(source, site, ignore=shutil.ignore_patterns("__pycache__"))
-    metadata = site / f"{name}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(point)
-    return site
-
-
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     return installed_as(tmp_path / "site", PACKAGE, "reconcile_tiny", POINT)
-
-
-def reconcile(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    folder.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, "-m", "reconcile", *words],
-        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-    )  # fmt: skip
 
 
 def ledgers(folder: Path, model: str) -> dict[str, dict[str, object]]:

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from .installing import ROOT, installed_as, reconcile
+
 PACKAGE = Path(__file__).parent / "numpy_framework"
-METADATA = "Metadata-Version: 2.1\nName: reconcile-numpy\nVersion: 1.0\n"
 POINT = "[reconcile.frameworks]\nnumpy = reconcile_numpy:FRAMEWORK\n"
 BATCH, WIDTH, HIDDEN, CLASSES = 4, 8, 16, 3
 FIRST, SECOND = 2 * BATCH * WIDTH * HIDDEN, 2 * BATCH * HIDDEN * CLASSES
@@ -39,22 +38,7 @@ def make():
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder that holds the package as pip would leave it there, outside the repository."""
-    site = tmp_path / "site"
-    shutil.copytree(PACKAGE, site, ignore=shutil.ignore_patterns("__pycache__"))
-    metadata = site / "reconcile_numpy-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(METADATA)
-    (metadata / "entry_points.txt").write_text(POINT)
-    return site
-
-
-def reconcile(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    folder.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, "-m", "reconcile", *words],
-        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-    )  # fmt: skip
+    return installed_as(tmp_path / "site", PACKAGE, "reconcile_numpy", POINT)
 
 
 def test_nothing_here_knows_it() -> None:

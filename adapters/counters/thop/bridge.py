@@ -5,14 +5,13 @@ from __future__ import annotations
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ....work import Work
+from .. import SUM
 from ..bridge import Bridge, Item, View, make_item
 from ..module_bridge import Hooks, bridge_modules
 from ..rulebook import apply
 from .rounding import float32_sum
 from .rules import BOOK, FLOAT32
 
-SUM = "(sum)"
-"""The entry of what is lost or gained where the counts of all modules are added; it belongs to no module."""
 HOOKS = Hooks("thop", BOOK, without_copies="this release of thop adds up the children of the model, without the model")
 
 

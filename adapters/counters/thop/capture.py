@@ -11,9 +11,10 @@ from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel, module_paths, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
+from .. import ROOT as ROOT_ENTRY
+from .. import SUM
 from ..limits import Limit, counting
-from ..module_calls import ROOT as ROOT_ENTRY
-from ..module_calls import SUM, Calls, class_name
+from ..module_calls import Calls, class_name
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
