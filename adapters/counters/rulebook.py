@@ -56,7 +56,8 @@ class RuleBook:
 
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
     ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
-    an op whose library taught it to the counter.
+    an op whose library taught it to the counter. ``base`` has the rules of the counter that this one runs, for ops of which it
+    has none of its own.
     """
 
     def __init__(
@@ -66,12 +67,14 @@ class RuleBook:
         files: Mapping[str, str],
         place: Callable[[Version], Version] = lambda v: v,
         of_library: Callable[[Op], Rule | None] | None = None,
+        base: RuleBook | None = None,
     ) -> None:
         self.name = name
         self.package = package
         self.place = place
         self.files = dict(files)
         self.of_library = of_library
+        self.base = base
         self._rules: dict[str, list[Rule]] = {}
         self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
 
@@ -134,6 +137,8 @@ class RuleBook:
         matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
         if len(matching) > 1:
             raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
+        if not matching and self.base is not None:
+            return self.base.find(op, versions)
         return matching[0] if matching else None
 
     def _version(self, versions: Mapping[str, str]) -> Version:

@@ -20,6 +20,10 @@ COMMANDS = {
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
     "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
     "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
+    "scorecard": (
+        "reconcile.cli.scorecard:scorecard",
+        "Judge every counter on every layer of the zoo's families.",
+    ),
     "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
     "explain": (
