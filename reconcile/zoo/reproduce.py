@@ -110,12 +110,7 @@ def program(counter: str, case: str, take: Take = collect) -> str:
     record = known_counters()[counter]
     _check_framework(record)
     template = template_of(record)
-    settings = {"case": case, "framework": record.framework}
-    result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter,))), MATMUL, BUILT_IN)
-    (ledger,) = result.ledgers
-    if ledger.total is None:
-        raise UsageError(f"{counter} has no number for {case}: {ledger.reason.rstrip('.')}.")
-    shown = sight(result, counter, ledger.total)
+    shown = alone(record, case, take)
     if shown.reported == shown.ran:
         raise UsageError(
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
@@ -123,6 +118,16 @@ def program(counter: str, case: str, take: Take = collect) -> str:
         )
     (lines,) = spelled([case], record.framework)
     return written(case, shown, template, lines)
+
+
+def alone(counter: Counter, case: str, take: Take = collect) -> Sight:
+    """What a run of the layer alone shows. Raises UsageError if the counter has no number for it."""
+    settings = {"case": case, "framework": counter.framework}
+    result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), MATMUL, BUILT_IN)
+    (ledger,) = result.ledgers
+    if ledger.total is None:
+        raise UsageError(f"{counter.name} has no number for {case}: {ledger.reason.rstrip('.')}.")
+    return sight(result, counter.name, ledger.total)
 
 
 def sight(result: RunResult, counter: str, reported: int, layer: str | None = None) -> Sight:
