@@ -73,6 +73,13 @@ class Board:
             if all((cell.verdict, cell.reason) == (Verdict.BLIND, row[0].reason) for cell in row)
         }
 
+    def unseeing(self, pass_: str) -> dict[str, str]:
+        """The counters that are blind to all families in this pass, each with a reason."""
+        tables = [self.blind(family, pass_) for family in self.layers]
+        return (
+            {name: why for name, why in tables[0].items() if all(name in table_ for table_ in tables)} if tables else {}
+        )
+
     def sums(self, counter: str, pass_: str) -> Counter[Verdict]:
         """How many cells of the counter have each verdict."""
         cards = (c for c in self.cards.values() if (c.counter, c.pass_) == (counter, pass_))
@@ -154,10 +161,10 @@ def to_markdown(board: Board) -> str:
         *_summary(board),
     ]
     for family in board.layers:
-        lines += ["", f"## {family}", ""]
+        lines += ["", f"## {family}"]
         for pass_ in board.passes:
-            lines += [f"**{pass_}**", "", *_grid(board, family, pass_), ""]
-        lines.pop()
+            grid = list(_grid(board, family, pass_))
+            lines += ["", f"**{pass_}**", "", *grid] if grid else []
     return "\n".join(lines) + "\n"
 
 
@@ -184,10 +191,13 @@ def _summary(board: Board) -> Iterator[str]:
             sums = board.sums(name, pass_)
             numbers = " | ".join(number(sums[v]) if sums[v] else "" for v in present)
             yield f"| {markdown(name)} | {markdown(versions(board.some_card(name)))} | {numbers} |"
+        if board.unseeing(pass_):
+            yield from ("", _blind(board.unseeing(pass_)))
 
 
 def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
-    """A row per layer. Counters that are blind to the whole family in this pass are named below instead."""
+    """A row per layer. Counters that are blind to the whole family in this pass are named below it or, if they are blind to
+    the whole pass, above all families."""
     blind = board.blind(family, pass_)
     seeing = [name for name in board.counters if name not in blind]
     if seeing:
@@ -196,10 +206,14 @@ def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
         for layer in board.layers[family]:
             cells = (_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing)
             yield f"| {markdown(layer)} | " + " | ".join(cells) + " |"
-    if blind:
-        if seeing:
-            yield ""
-        yield "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in blind.items()) + "."
+    here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
+    if here:
+        yield from ([""] if seeing else [])
+        yield _blind(here)
+
+
+def _blind(counters: Mapping[str, str]) -> str:
+    return "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in counters.items()) + "."
 
 
 def _cell(cell: Cell | None, family: str, layer: str) -> str:
