@@ -96,7 +96,10 @@ def counted(cell: Cell) -> str:
     """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372. It also counts 12 FLOP of other work.``"""
     if cell.counted is None:
         return cell.reason.rstrip(".") + "."
-    ran = f"It counts {number(cell.counted)} FLOP of multiply-adds, and {number(cell.ran or 0)} ran: {causes(cell)}."
+    ran = f"and {number(cell.ran or 0)} ran"
+    if cell.verdict is Verdict.ZERO and cell.counted:
+        ran = f"and none of them is among the {number(cell.ran or 0)} that ran"
+    ran = f"It counts {number(cell.counted)} FLOP of multiply-adds, {ran}: {causes(cell)}."
     return ran + (f" It also counts {number(cell.beside)} FLOP of other work." if cell.beside else "")
 
 
@@ -228,7 +231,8 @@ def family_page(board: Board, family: str) -> str:
     lines = [f"# {family} on the scorecard", "", "<!-- Written by `reconcile scorecard`; edit that, not this. -->", ""]
     lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
     for layer in board.layers[family]:
-        lines += ["", f"## {layer}", "", *_layer(board, family, layer)]
+        cells = list(_layer(board, family, layer))
+        lines += ["", f"## {layer}", "", *cells] if cells else []
     return "\n".join(lines) + "\n"
 
 
@@ -250,7 +254,7 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
 
 def _opened(card: Card, layer: str, cell: Cell) -> str:
     parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted(cell))}"]
-    parts += [f"Rules: {markdown('; '.join(cell.rules))}."] if cell.rules else []
+    parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
     shown = [f"`{line}`" for line in commands(card, layer, cell)]
     return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])
 
