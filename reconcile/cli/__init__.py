@@ -31,6 +31,14 @@ COMMANDS = {
         "Say what a cause, a convention or a counter is, show it, and how to avoid it.",
     ),
     "conform": ("reconcile.cli.conform:conform", "Test whether a counter holds what every counter of this tool holds."),
+    "draft-rules": (
+        "reconcile.cli.draft_rules:draft_rules",
+        "Print a draft of the rules of a counter that has none.",
+    ),
+    "reproduce": (
+        "reconcile.cli.reproduce:reproduce",
+        "Print the shortest program that shows where a counter is wrong.",
+    ),
     "completion": ("reconcile.cli.completion:completion", "Print what makes a shell complete this tool's words."),
 }
 

@@ -32,6 +32,11 @@ COUNTER_FOLDERS = (
     "torch_profiler",
     "mmengine",
     "ultralytics_thop",
+    "calflops",
+    "deepspeed",
+    "ptflops",
+    "keras_flops",
+    "onnx_tool",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
