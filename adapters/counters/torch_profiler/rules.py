@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
-from ..rulebook import RuleBook, dims
+from ..rulebook import NotCounted, RuleBook, apply, dims
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/csrc/profiler/util.cpp"})
@@ -22,13 +23,15 @@ EVENTS = "events"
 @rule(
     "aten::conv2d",
     source="U:computeFlops",
-    formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 if padding is no number of pixels",
+    formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 without a batch, or if padding is a name",
 )
 def _conv2d(op: Op) -> Work:
     x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
     stride, padding, dilation, groups = op.attrs["arguments"][3:7]
     if len(x) != 4 or len(w) != 4 or not isinstance(padding, list) or len(padding) != 2 or len(stride) != 2:
-        return ZERO
+        raise NotCounted(
+            Cause.OP_NOT_COUNTED, "torch.profiler counts aten::conv2d only of a batch and with padding in numbers"
+        )
     out = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(x[2:], w[2:], stride, padding, dilation, strict=True)
@@ -114,10 +117,12 @@ def _name(op: Op) -> str:
     of_parts=True,
 )
 def _of_events(op: Op) -> Work:
-    total = ZERO
+    total, missed = ZERO, None
     for name, shapes, arguments, times in _events(op):
         inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
-        of_event = BOOK.find(name, {})
-        if of_event is not None:
-            total = total + of_event.compute(Op(op.id, name, "", inputs, (), {"arguments": arguments})) * times
+        inner = Op(op.id, name, "", inputs, (), {"arguments": arguments})
+        counted, nothing = apply(BOOK.find(name, {}), inner, lambda op: "")
+        total, missed = total + counted * times, missed or nothing
+    if missed is not None and not total:
+        raise missed
     return total

@@ -11,7 +11,7 @@ from packaging.version import Version
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import tf_cases, thop_cases, torch_cases, torchinfo_cases
+from tests.adapters.counters import tf_cases, thop_cases, torch_cases, torch_profiler_cases, torchinfo_cases
 from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
@@ -20,6 +20,7 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
     "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
     "torchinfo": (torchinfo_cases.RELEASES, torchinfo_cases.CASES),
+    "torch.profiler": (torch_profiler_cases.RELEASES, torch_profiler_cases.CASES),
 }
 """The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
 
