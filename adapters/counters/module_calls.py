@@ -59,7 +59,12 @@ class Calls(object):
         # type: (torch.nn.Module) -> None
         self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
         self.mapped = False  # whether torch.func.vmap called any
-        self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
+        self.handles = [self.hook(m) for m in root.modules()]
+
+    def hook(self, module):
+        # type: (torch.nn.Module) -> Any
+        """Hook one module; returns what removes the hook."""
+        return module.register_forward_hook(self._note)
 
     def _note(self, module, inputs, outputs):
         # type: (Any, Any, Any) -> None
@@ -110,18 +115,22 @@ Count = Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]
 """Runs a counter on a module with the inputs; returns its total and its count for each module's path (empty for the root)."""
 
 
-def module_ledger(counter, unit, model, packages, count, read=lambda module: {}):
-    # type: (str, str, TorchModel, Dict[str, str], Count, Callable[[torch.nn.Module], Dict[str, Any]]) -> Ledger
+Read = Callable[[torch.nn.Module], Dict[str, Any]]
+"""Gives attributes of a module that a counter reads beyond its plain ones."""
+
+
+def module_ledger(counter, unit, model, packages, count, read=lambda module: {}, watch=Calls):
+    # type: (str, str, TorchModel, Dict[str, str], Count, Read, Callable[[torch.nn.Module], Calls]) -> Ledger
     """The ledger of a counter that hooks modules, which ``count`` runs on a fresh module.
 
     ``packages`` are the versions of the packages that select its rules.  ``read`` gives further attributes of a module that the
-    counter reads, for its sightings.
+    counter reads, for its sightings.  ``watch`` records the calls of its modules.
     """
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     hooks = {m: len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules()}
     own_hooks = {m: number for m, number in hooks.items() if number}
-    calls = Calls(module)
+    calls = watch(module)
     total, values = count(module, inputs)
     calls.remove()
     calls.check()

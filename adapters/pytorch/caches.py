@@ -6,6 +6,7 @@ Python 3.6, torch 1.x and later.
 
 import functools
 import gc
+import sys
 import weakref
 from typing import Any
 
@@ -15,7 +16,12 @@ _MAKE = functools.lru_cache
 
 def watch():
     # type: () -> None
-    """Note every cache that is made from now on. It remains the one that functools makes."""
+    """Note every cache that is made from now on. It remains the one that functools makes.
+
+    Before Python 3.9 a cache cannot be noted without keeping it; the PyTorch of such a Python makes no model on meta.
+    """
+    if sys.version_info < (3, 9):
+        return
 
     @functools.wraps(_MAKE)
     def lru_cache(*args, **settings):

@@ -7,106 +7,26 @@ a stand-in of the right shape takes the place of a fused call's result.
 
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import POINTWISE, REGISTERED, STORED, Op, Problem, Tensor, Trace
+from ...core.records import Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
+from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
-from .records import plain, registered_flops, stored, tensor_record, tensors_in
+from .records import plain, tensor_record, tensors_in
 from .threads import followed
-
-RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
-"""Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+from .trace_notes import depends_on, of_ways
 
 ELSEWHERE = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
 )
-
-
-def op_name(func):
-    # type: (Any) -> str
-    """``aten.addmm`` of ``aten::addmm_.out``: namespace and name, no overload, no in-place underscore."""
-    space, name = func._schema.name.split("::")
-    return space + "." + (name[:-1] if name.endswith("_") and not name.endswith("__") else name)
-
-
-def dispatched(func, args, kwargs, out, id, layer):
-    # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str, str) -> Op
-    """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
-    inputs = []  # type: List[Tensor]
-    attrs = {}  # type: Dict[str, Any]
-    kept = []  # type: List[Optional[int]]
-    for position, argument in enumerate(func._schema.arguments):
-        given = position < len(args) or argument.name in kwargs
-        value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
-        found = tensors_in(value)
-        if found:
-            inputs.extend(tensor_record(t) for t in found)
-            kept.extend(stored(t) for t in found)
-        elif given or value is not None or "Tensor" in str(argument.type):
-            attrs[argument.name] = plain(value)
-    outputs = tuple(tensor_record(t) for t in tensors_in(out))
-    if any(count is not None for count in kept):
-        attrs[STORED] = kept
-    flops = registered_flops(func, args, kwargs, out)
-    if flops is not None:
-        attrs[REGISTERED] = flops
-    if tagged_pointwise(func):
-        attrs[POINTWISE] = True
-    return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
-
-
-def tagged_pointwise(func):
-    # type: (Any) -> bool
-    """Whether an operator of another library is tagged as pointwise; PyTorch's own are listed at home."""
-    tag = getattr(getattr(torch, "Tag", None), "pointwise", None)
-    return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
-
-
-def recurrent(name, args, out, id, layer):
-    # type: (str, Tuple[Any, ...], Any, str, str) -> Op
-    """A call of torch._VF.gru / lstm / rnn_tanh / rnn_relu, padded or packed, as one record (see work/recurrent.py).
-
-    Padded: (input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
-    packed: (data, batch_sizes, hx, weights, has_biases, num_layers, dropout, train, bidirectional).
-    """
-    packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
-    rest = args[4:] if packed else args[3:]
-    tensors = [args[0]] + ([args[1]] if packed else [])
-    tensors += tensors_in(args[2] if packed else args[1])
-    weights = tensors_in(args[3] if packed else args[2])
-    attrs = {  # type: Dict[str, Any]
-        "has_biases": bool(rest[0]),
-        "num_layers": int(rest[1]),
-        "bidirectional": bool(rest[4]),
-        "batch_first": False if packed else bool(rest[5]),
-        "packed": packed,
-        "weights_at": len(tensors),
-    }
-    if rest[2] and rest[3] and rest[1] > 1:  # between layers, in training
-        attrs["dropout"] = float(rest[2])
-    if packed and rest[4]:
-        attrs["last_batch"] = int(args[1][-1])  # how many sequences are as long as the longest: reversed, they begin
-    inputs = tuple(tensor_record(t) for t in tensors + weights)
-    return Op(id, "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
-
-
-def stand_in(name, args):
-    # type: (str, Tuple[Any, ...]) -> Any
-    """An output of a recurrent call on meta: right shapes, no step run."""
-    packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
-    hidden = tensors_in(args[2] if packed else args[1])
-    bidirectional = args[8] if packed else args[7]
-    width = hidden[0].shape[-1] * (2 if bidirectional else 1)
-    out = args[0].new_empty(tuple(args[0].shape[:-1]) + (width,))
-    return (out,) + tuple(torch.empty_like(h) for h in hidden)
 
 
 LIFTED = "aten.lift_fresh"
@@ -176,7 +96,7 @@ class Recorder(TorchDispatchMode):
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
-        key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
+        key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)
             self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)
@@ -274,13 +194,7 @@ def trace(model, died=""):
     ``died`` says how an earlier process ended when the model ran on meta, if one did.
     """
     recorder, device, notes = recorded(_record, model, died)
-    if any(takes_fast_path(module) for module in recorder.path.modules):
-        notes += (FAST_PATH,)
-    if any(op.op == "aten._nested_tensor_from_mask_left_aligned" for op in recorder.ops.values()):
-        notes += (PADDING,)
-    if any(op.attrs.get("block_mask") for op in recorder.ops.values() if op.op == higher_order.FLEX):
-        notes += (higher_order.BLOCKS,)
-    return finished(recorder, device, notes)
+    return finished(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
 
 
 R = TypeVar("R", bound=Recorder)
@@ -312,51 +226,6 @@ def finished(recorder, device, notes):
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     notes += tuple(depends_on(ops))
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
-
-
-def depends_on(ops):
-    # type: (Tuple[Op, ...]) -> Iterator[str]
-    """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
-    if any(STORED in op.attrs for op in ops):
-        yield SPARSE
-    masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []
-    sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
-    if sized:
-        yield BY_VALUES % ", ".join(sized)
-    for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
-        yield OF_LIBRARY % (name, name)
-
-
-def _is_masked(op):
-    # type: (Op) -> bool
-    """Whether it picks the elements at which a mask is true: as many as there are."""
-    return op.op == "aten.index" and any(tensor.dtype == "bool" for tensor in op.inputs[1:])
-
-
-SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
-SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
-BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
-OF_LIBRARY = (
-    "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
-    "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"
-)
-FAST_PATH = (
-    "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
-    "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
-    "being masked whole"
-)
-PADDING = (
-    "nn.TransformerEncoder is traced with the positions that its padding mask leaves out, as a trace of a graph has them; in "
-    "inference mode PyTorch may drop them (nested tensors), and then its layers do less work than is shown here"
-)
-
-
-def takes_fast_path(module):
-    # type: (Any) -> bool
-    """Whether PyTorch has another path for this attention in inference mode (nn/modules/activation.py, forward)."""
-    if not isinstance(module, torch.nn.MultiheadAttention):
-        return False
-    return module.batch_first and module.num_heads % 2 == 0 and module._qkv_same_embed_dim
 
 
 def _record(model, device):

@@ -65,7 +65,7 @@ class Padded(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
-    from reconcile.adapters.pytorch.trace import PADDING
+    from reconcile.adapters.pytorch.trace_notes import PADDING
 
     ledger = counted("thop", Padded, (2, 4, 8))
     linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}

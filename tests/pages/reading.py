@@ -7,6 +7,8 @@ import operator
 import re
 
 SLOW = "python slow"
+THERE = "python there"
+"""The fence of a program for the environment of its counter, which requires packages of its own."""
 OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
 
 

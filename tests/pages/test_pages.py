@@ -18,7 +18,7 @@ from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
 from reconcile.work import Work, registered, registered_variants
 from tests.cli.conftest import Stub, stub  # noqa: F401
-from tests.pages.reading import SLOW, numbers, programs, value
+from tests.pages.reading import SLOW, THERE, numbers, programs, value
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = {
@@ -41,14 +41,14 @@ def test_a_page_says_what_it_is_shows_it_and_how_to_avoid_it(name: str) -> None:
     sections = set(re.findall(r"^## (.+)$", found.text, re.M))
     assert SECTIONS[found.kind] <= sections
     assert found.text.partition("##")[0].strip()
-    code = programs(found.text) + programs(found.text, SLOW)
+    code = programs(found.text) + programs(found.text, SLOW) + programs(found.text, THERE)
     assert len(code) == (name != "tf.profiler")
 
 
 @pytest.mark.parametrize("name", [n for n in names() if n != "tf.profiler"])
 def test_the_numbers_of_a_program_are_their_closed_forms(name: str) -> None:
     text = page(name).text
-    for code in programs(text) + programs(text, SLOW):
+    for code in programs(text) + programs(text, SLOW) + programs(text, THERE):
         assert numbers(code)
         assert [number for number, _ in numbers(code)] == [value(form) for _, form in numbers(code)]
         tops = [line for line in code.splitlines() if re.match(r"(?!import|from|class|print|@)\w", line)]

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
 from reconcile.pages import names, page
-from tests.pages.reading import SLOW, framework, numbers, programs
+from tests.pages.reading import SLOW, THERE, framework, numbers, programs
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -79,3 +81,13 @@ def test_a_slow_program_prints_the_numbers_beside_it(name: str, tmp_path: Path) 
     (code,) = programs(page(name).text, SLOW)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout.split() == [str(number) for number, _ in numbers(code)], done.stderr[-2000:]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, THERE)])
+def test_a_program_for_an_environment_prints_the_numbers_beside_it(name: str, tmp_path: Path) -> None:
+    (code,) = programs(page(name).text, THERE)
+    python = ensure(load()[name.partition("@")[0]])
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    printed = [line for line in done.stdout.splitlines() if line.isdigit()]  # some counters print reports
+    assert printed == [str(number) for number, _ in numbers(code)], done.stderr[-2000:]

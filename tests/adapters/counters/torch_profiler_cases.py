@@ -55,4 +55,4 @@ def cases() -> Iterator[Case]:
     yield case(Work(mac=2 * 30, mul=3 * 4), 2 * 60 + 12, "aten._trilinear", [(2, 3)], events=events)
 
 
-CASES = tuple(cases())
+FAMILIES = {"torch.profiler": (RELEASES, tuple(cases()))}
