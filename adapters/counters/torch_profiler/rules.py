@@ -1,6 +1,7 @@
 """What torch.profiler's with_flops includes, by the name of an event and the shapes of its first inputs. Unit FLOP.
 
-U = torch/csrc/profiler/util.cpp of torch 2.13 (computeFlops). An op that ran counts what each event that is or ran in it counts:
+U = torch/csrc/profiler/util.cpp (computeFlops). The wheel does not contain that file: lines are of PyTorch's main branch, and the
+tests measure the formulas with the installed release. An op that ran counts what each event that is or ran in it counts:
 ``events`` are [name, shapes of its tensors, other arguments, times per call].
 """
 
@@ -22,7 +23,7 @@ EVENTS = "events"
 
 @rule(
     "aten::conv2d",
-    source="U:computeFlops",
+    source="U:807",
     formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 without a batch, or if padding is a name",
 )
 def _conv2d(op: Op) -> Work:
@@ -39,32 +40,32 @@ def _conv2d(op: Op) -> Work:
     return Work(mac=x[0] * prod(out) * prod(w[2:]) * x[1] * w[0] // groups)
 
 
-@rule("aten::mm", source="U:computeFlops", formula="2 m n k")
+@rule("aten::mm", source="U:848", formula="2 m n k")
 def _mm(op: Op) -> Work:
     return _product(op.inputs[:2])
 
 
-@rule("aten::addmm", source="U:computeFlops", formula="2 m n k, the added term is not counted")
+@rule("aten::addmm", source="U:848", formula="2 m n k, the added term is not counted")
 def _addmm(op: Op) -> Work:
     return _product(op.inputs[1:3])
 
 
-@rule("aten::bmm", source="U:computeFlops", formula="2 b m n k")
+@rule("aten::bmm", source="U:895", formula="2 b m n k")
 def _bmm(op: Op) -> Work:
     return _products(op.inputs[:2])
 
 
-@rule("aten::baddbmm", source="U:computeFlops", formula="2 b m n k, the added term is not counted")
+@rule("aten::baddbmm", source="U:895", formula="2 b m n k, the added term is not counted")
 def _baddbmm(op: Op) -> Work:
     return _products(op.inputs[1:3])
 
 
-@rule("aten::mul", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+@rule("aten::mul", source="U:915", formula="elements of the first input, whatever it is broadcast to")
 def _mul(op: Op) -> Work:
     return Work(mul=prod(dims(op.inputs[0].shape)))
 
 
-@rule("aten::add", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+@rule("aten::add", source="U:934", formula="elements of the first input, whatever it is broadcast to")
 def _add(op: Op) -> Work:
     return Work(add=prod(dims(op.inputs[0].shape)))
 
@@ -106,13 +107,13 @@ def _name(op: Op) -> str:
 @BOOK.pattern(
     "an operator that is one of these",
     lambda op: bool(_events(op)),
-    source="U:computeFlops",
+    source="U:733",
     formula="its own; an in-place one (aten::add_) counts 0",
 )
 @BOOK.pattern(
     "an operator that runs some of these",
     _runs_others,
-    source="U:computeFlops",
+    source="U:733",
     formula="the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0",
     of_parts=True,
 )
