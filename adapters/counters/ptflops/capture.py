@@ -25,9 +25,8 @@ from .. import ROOT
 from ..function_calls import CallRecorder, fused
 from ..limits import Limit, counting
 from ..module_calls import class_name
+from . import AVERAGE
 
-AVERAGE = "ptflops.average"
-"""Not an op: the division by the batch."""
 Taken = Tuple[int, List[Entry], List[Sighting]]
 """The total, the entries and the sightings."""
 LIMITS = (
