@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 
-from ...core.records import ALIAS, LIVE, Entry, Ledger, Sighting
+from ...core.records import ALIAS, Entry, Ledger, Sighting
 from ..pytorch import higher_order
 from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
 from . import ROOT, SUM
@@ -26,14 +26,14 @@ class Profiler(NamedTuple):
     """How to run such a counter, and where it keeps its counts.
 
     ``module`` has wrapFunc and MODULE_HOOK_MAPPING; ``pipeline`` is the class that puts hooks on modules, and ``ending`` the name
-    of its method that takes the counts off them again.  ``stacks`` are the counts of the running modules.  ``run`` returns FLOPs
-    and MACs.  ``per_path`` says whether it adds a shared module at each of its paths.
+    of its method that takes the counts off them again.  ``kept`` are the lists and dicts that it keeps between runs, to be
+    cleared.  ``run`` returns FLOPs and MACs.  ``per_path`` says whether it adds a shared module at each of its paths.
     """
 
     module: Any
     pipeline: Any
     ending: str
-    stacks: Tuple[List[Any], ...]
+    kept: Tuple[Any, ...]
     run: Callable[[torch.nn.Module, List[torch.Tensor]], Tuple[int, int]]
     per_path: bool
 
@@ -67,15 +67,7 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
         return profiler.run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])
 
     watched = _watched(profiler, recorder, module, number, counts)
-    with (
-        counting(limits, smallest),
-        torch.enable_grad(),
-        higher_order.uncompiled(),
-        path,
-        recorder,
-        fused(recorder),
-        watched,
-    ):
+    with counting(limits, smallest), torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
         total = profiler.run(module, inputs)[number == MACS]
     names = module_paths(module)
     paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
@@ -102,13 +94,8 @@ def visits(root):
     # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
     """Every path of every module, as one that adds up children of children meets them."""
     visited = [("", root)]
-    for prefix, module in visited:  # grows meanwhile
-        named = ((name, module._modules[name]) for name in module._modules)
-        seen = set()  # type: Any  # children() leaves out a second name in the same module
-        for name, child in named:
-            if child is not None and child not in seen:
-                seen.add(child)
-                visited.append((prefix + "." + name if prefix else name, child))
+    for prefix, module in visited:  # which grows meanwhile
+        visited += [(prefix + "." + name if prefix else name, child) for name, child in module.named_children()]
     return visited
 
 
@@ -166,7 +153,8 @@ def _watched(profiler, recorder, module, number, counts):
     profiler.module.wrapFunc = wrapped
     setattr(profiler.pipeline, profiler.ending, ended)
     try:
-        yield
+        with fused(recorder):
+            yield
     finally:
         profiler.module.wrapFunc = wrap
         setattr(profiler.pipeline, profiler.ending, ending)
@@ -174,5 +162,5 @@ def _watched(profiler, recorder, module, number, counts):
             for name, value in list(vars(space).items()):
                 if type(value) is FunctionType and value in originals:
                     setattr(space, name, originals[value])
-        for stack in profiler.stacks:
-            del stack[:]
+        for held in profiler.kept:
+            held.clear()

@@ -32,7 +32,7 @@ def capture(counter, model):
         pytorch_ops,
         calculate_pipline.CalFlopsPipline,
         "end_flops_calculate",
-        (calculate_pipline.module_flop_count, calculate_pipline.module_mac_count),
+        (calculate_pipline.module_flop_count, calculate_pipline.module_mac_count, calculate_pipline.old_functions),
         _run,
         per_path=True,
     )

@@ -26,8 +26,8 @@ def capture(counter, model):
     """Count one inference call of a fresh module on ``model.device``."""
     from deepspeed.profiling.flops_profiler import profiler
 
-    stacks = (profiler.module_flop_count, profiler.module_mac_count)
-    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", stacks, _run, per_path=False)
+    kept = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
+    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=False)
     versions = {"deepspeed": version_of("deepspeed", profiler)}
     macs = counter == "deepspeed@macs"
     return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))

@@ -148,3 +148,5 @@ def aten() -> Iterator[Case]:
 
 
 CASES = (*layers(), *attention(), *functions(), *average(), *aten())
+
+FAMILIES = {"ptflops": (RELEASES, CASES)}
