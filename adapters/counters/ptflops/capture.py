@@ -31,6 +31,10 @@ Taken = Tuple[int, List[Entry], List[Sighting]]
 """The total, the entries and the sightings."""
 LIMITS = (
     Limit(
+        ("not supported on ScriptModules",),
+        "it puts hooks on modules, and a ScriptModule takes none: give the module that it was made of",
+    ),
+    Limit(
         ("'PackedSequence' object has no attribute 'shape'",),
         "it asks a packed sequence for a shape, which has none: give padded sequences",
     ),

@@ -270,18 +270,26 @@ def test_functions_are_left_as_they_were() -> None:
     assert changed == []
 
 
-def test_a_packed_sequence_is_beyond_it_and_says_so() -> None:
-    found = reconcile.run(
-        torch=Packed(), inputs=torch.ones(3, 2, 4), counters=("ptflops@pytorch", "flop_counter")
-    ).result
-    ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
-    assert ledger.state is State.NOT_COMPARABLE
-    assert "it asks a packed sequence for a shape, which has none: give padded sequences" in ledger.reason
+BEYOND: dict[str, tuple[Callable[[], Any], tuple[int, ...], str]] = {
+    "packed": (Packed, (3, 2, 4), "it asks a packed sequence for a shape, which has none: give padded sequences"),
+    "script": (
+        lambda: torch.jit.script(linear()),
+        (2, 3),
+        "a ScriptModule takes none: give the module that it was made of",
+    ),
+    "fraction": (
+        lambda: Called(lambda x: F.interpolate(x, scale_factor=1.3)),
+        (1, 1, 3, 3),
+        "of an operation for a call of torch.nn.functional.interpolate, which no rule covers",
+    ),
+}
 
 
-def test_a_fraction_of_an_operation_is_refused() -> None:
-    net = Called(lambda x: F.interpolate(x, scale_factor=1.3))
-    found = reconcile.run(torch=net, inputs=torch.ones(1, 1, 3, 3), counters=("ptflops@pytorch", "flop_counter")).result
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_model_that_it_cannot_count_is_not_comparable(name: str) -> None:
+    make, shape, sentence = BEYOND[name]
+    found = reconcile.run(torch=make(), inputs=torch.ones(shape), counters=("ptflops@pytorch", "flop_counter")).result
     ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
     assert ledger.state is State.NOT_COMPARABLE
-    assert "of an operation for a call of torch.nn.functional.interpolate" in ledger.reason
+    assert sentence in ledger.reason
