@@ -34,6 +34,9 @@ COUNTER_FOLDERS = (
     "ultralytics_thop",
     "calflops",
     "deepspeed",
+    "ptflops",
+    "keras_flops",
+    "onnx_tool",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

@@ -183,3 +183,5 @@ def _of(release: str, *parts: Iterator[Case]) -> tuple[Case, ...]:
 
 CALFLOPS = _of(CALFLOPS_RELEASES[0], shared(), calflops())
 DEEPSPEED = _of(DEEPSPEED_RELEASES[0], shared(), deepspeed())
+
+FAMILIES = {"calflops": (CALFLOPS_RELEASES, CALFLOPS), "deepspeed": (DEEPSPEED_RELEASES, DEEPSPEED)}
