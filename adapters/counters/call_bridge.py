@@ -61,10 +61,6 @@ class _Part:
     ran: list[Op]
     changed: bool = False
 
-    def outside(self) -> list[Op]:
-        """The ops that ran outside all calls."""
-        return [op for op in self.met if not op.within]
-
 
 @dataclass(frozen=True, slots=True)
 class _Bridging:
