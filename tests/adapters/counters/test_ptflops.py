@@ -139,6 +139,14 @@ class Attention(nn.Module):  # type: ignore[name-defined, misc]
         return self.inner(x, x, x, need_weights=self.weights)[0]
 
 
+class Parametrized(Attention):
+    """The same, and a module inside of it makes a weight."""
+
+    def __init__(self) -> None:
+        super().__init__(weights=False)
+        torch.nn.utils.parametrizations.weight_norm(self.inner.out_proj)
+
+
 GATES = 3 * 3 * (4 + 3)
 """Products of a step of a GRU of 4 inputs and 3 units; O:105 adds 7 of each unit."""
 GRU = GATES + 7 * 3
@@ -249,6 +257,14 @@ def test_the_backend_aten_counts_ops(name: str) -> None:
     torch.manual_seed(0)
     assert explained("ptflops@aten", make(), torch.ones(shape)) == (total, causes)
     assert as_users_call_it(make(), torch.ones(shape), "aten") == total
+
+
+def test_a_call_with_ops_in_several_modules_is_counted_once() -> None:
+    """Attention that takes its last weight from a module: the rest is as without it."""
+    total = NETS["attention in one op"][2]
+    counted, causes = explained("ptflops@pytorch", Parametrized(), torch.ones(1, 5, 4), "all")
+    assert counted == total
+    assert RECOUNTED not in causes
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])
