@@ -69,6 +69,7 @@ LEGACY := \
 	adapters/counters/mmengine/capture.py \
 	adapters/counters/ultralytics_thop/__init__.py \
 	adapters/counters/ultralytics_thop/capture.py \
+	adapters/counters/ultralytics_thop/get_flops.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

@@ -8,6 +8,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Trace
 from ..bridge import Bridge, View
 from ..module_bridge import Hooks, bridge_modules
+from .extrapolation import extrapolated, of_all_functions
 from .functions import bridge_functions, is_function
 from .rules import BOOK
 
@@ -28,7 +29,12 @@ HOOKS = Hooks("ultralytics-thop", BOOK, hides=False, containers=(), why_not=_why
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of counted functions and the ops that they ran, then one per module with a rule, then the other ops."""
-    functions = [s for s in view.sightings if is_function(s)]
-    items, left = bridge_functions(view, [s.op for s in functions], trace)
-    modules = replace(view, sightings=tuple(s for s in view.sightings if not is_function(s)))
-    return Bridge((*items, *bridge_modules(modules, trace._replace(ops=left), HOOKS).items))
+    multiplied = [s.copies for s in view.sightings if s.copies != 1]
+    once = replace(view, sightings=tuple(s._replace(copies=1) for s in view.sightings))
+    functions = [s.op for s in once.sightings if is_function(s)]
+    modules = replace(once, sightings=tuple(s for s in once.sightings if not is_function(s)))
+    items, left = (of_all_functions if multiplied else bridge_functions)(view, functions, trace)
+    all_items = (*items, *bridge_modules(modules, trace._replace(ops=left), HOOKS).items)
+    if multiplied:
+        return Bridge(tuple(extrapolated(item, multiplied[0]) if item.entry else item for item in all_items))
+    return Bridge(all_items)

@@ -50,7 +50,9 @@ def layers() -> Iterator[Case]:
     rows = Work(special=N, div=N, add=N - 40)
     yield module(rows, 3 * N - 40, "activation.Softmax", [X], [X], dim=1)
     yield module(rows, 3 * N - 40, "activation.Softmax", [X], [X])  # no axis given: the channels of a 4-D tensor
-    yield module(Work(special=30, div=30, add=30 - 15), 75, "activation.Softmax", [(2, 3, 5)], [(2, 3, 5)])  # of a 3-D: 0
+    yield module(
+        Work(special=30, div=30, add=30 - 15), 75, "activation.Softmax", [(2, 3, 5)], [(2, 3, 5)]
+    )  # of a 3-D: 0
     yield module(rows, 3 * N - 40, "activation.Softmax2d", [X], [X])
     yield module(rows + Work(mul=N), 4 * N - 40, "activation.Softmin", [X], [X], dim=1)
     yield module(rows + Work(special=40), 3 * N, "activation.LogSoftmax", [X], [X], dim=1)
@@ -118,7 +120,9 @@ def attention() -> Iterator[Case]:
     yield module(work, macs + 336, name, first, [(2, 3, 8)], batch_first=True, **module_sizes)
     turned = [(3, 2, 8), (5, 2, 8), (5, 2, 8)]
     yield module(work, macs + 336, name, turned, [(3, 2, 8), weights], batch_first=False, **module_sizes)
-    yield Case(op("torch.multi_head_attention_forward", turned, [(3, 2, 8), weights], **sizes), RELEASES, macs + 336, work)
+    yield Case(
+        op("torch.multi_head_attention_forward", turned, [(3, 2, 8), weights], **sizes), RELEASES, macs + 336, work
+    )
     # One more key for the pairs and the softmax, and none for the projections.
     more = 2 * (2 * 3 * 8 * 8 + 2 * 5 * 8 * 8 + 2 * 3 * 6 * 8)
     work = Work(mac=more, special=144, div=144, add=144 - 24)
