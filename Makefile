@@ -61,6 +61,10 @@ LEGACY := \
 	adapters/counters/thop/__init__.py \
 	adapters/counters/thop/capture.py \
 	adapters/counters/thop/legacy.py \
+	adapters/counters/torchinfo/__init__.py \
+	adapters/counters/torchinfo/capture.py \
+	adapters/counters/torch_profiler/__init__.py \
+	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \

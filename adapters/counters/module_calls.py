@@ -128,7 +128,8 @@ def module_ledger(counter, unit, model, packages, count, read=lambda module: {},
     """
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
-    own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
+    hooks = {m: len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules()}
+    own_hooks = {m: number for m, number in hooks.items() if number}
     calls = watch(module)
     total, values = count(module, inputs)
     calls.remove()

@@ -23,7 +23,9 @@ COUNTER_GROUP = "reconcile.counters"
 BUILT_IN = ("tensorflow", "pytorch", "onnx")
 """Folders below ``adapters/``, in the order of reports."""
 
-COUNTER_FOLDERS = ("tf_profiler", "thop", "fvcore", "flop_counter", "mmengine", "ultralytics_thop")
+COUNTER_FOLDERS = (
+    "tf_profiler", "thop", "fvcore", "flop_counter", "torchinfo", "torch_profiler", "mmengine", "ultralytics_thop",
+)  # fmt: skip
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
 

@@ -11,7 +11,14 @@ from packaging.version import Version
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import mmengine_cases, tf_cases, thop_cases, torch_cases, ultralytics_cases
+from tests.adapters.counters import (
+    mmengine_cases,
+    tf_cases,
+    thop_cases,
+    torch_cases,
+    torchinfo_cases,
+    ultralytics_cases,
+)
 from tests.adapters.counters.cases import Case
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
@@ -19,6 +26,7 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     "thop": (thop_cases.RELEASES, thop_cases.CASES),
     "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
     "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
+    "torchinfo": (torchinfo_cases.RELEASES, torchinfo_cases.CASES),
     "mmengine": (mmengine_cases.RELEASES, mmengine_cases.CASES),
     "ultralytics-thop": (ultralytics_cases.RELEASES, ultralytics_cases.CASES),
 }
@@ -31,9 +39,15 @@ def book(family: str) -> RuleBook:
     return rules
 
 
+def rule_name(rules: RuleBook, case: Case, release: str) -> str:
+    """The op or the pattern whose rule is for the case; the case's own op if the release has none."""
+    rule = rules.of(case.op, {rules.package: release})
+    return rule.op if rule is not None else case.op.op
+
+
 def without_case(rules: RuleBook, releases: Iterable[str], cases: Iterable[Case]) -> list[str]:
     """Every op of the book, in every release, that no case is about."""
-    covered = {(case.op.op, release) for case in cases for release in case.releases}
+    covered = {(rule_name(rules, case, release), release) for case in cases for release in case.releases}
     ops = dict.fromkeys(rule.op for rule in rules.rules())
     return [f"{name} in {release}" for name in ops for release in releases if (name, release) not in covered]
 
@@ -68,7 +82,7 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
     rules = book(family)
     assert without_case(rules, releases, cases) == []
     assert without_release(rules, releases) == []
-    met = {(case.op.op, r) for case in cases if case.work or case.missed for r in case.releases}
+    met = {(rule_name(rules, case, r), r) for case in cases if case.work or case.missed for r in case.releases}
     holding = {(rule.op, r) for rule in rules.rules() for r in releases if rule.holds(rules.place(Version(r)))}
     assert sorted(met ^ holding) == []  # cases and rules agree on which releases count which ops
     places = [rules.place(Version(release)) for release in releases]
@@ -81,7 +95,7 @@ def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: 
         pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
     unit = next(counter.unit for counter in known_counters().values() if counter.family == family)
     rules = book(family)
-    rule = rules.find(case.op.op, {rules.package: release})
+    rule = rules.of(case.op, {rules.package: release})
     if case.missed is not None:
         assert rule is not None
         with pytest.raises(NotCounted) as raised:
