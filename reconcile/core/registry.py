@@ -24,8 +24,15 @@ BUILT_IN = ("tensorflow", "pytorch", "onnx")
 """Folders below ``adapters/``, in the order of reports."""
 
 COUNTER_FOLDERS = (
-    "tf_profiler", "thop", "fvcore", "flop_counter", "torchinfo", "torch_profiler", "mmengine", "ultralytics_thop",
-)  # fmt: skip
+    "tf_profiler",
+    "thop",
+    "fvcore",
+    "flop_counter",
+    "torchinfo",
+    "torch_profiler",
+    "mmengine",
+    "ultralytics_thop",
+)
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
 
