@@ -68,12 +68,15 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/ptflops/__init__.py \
 	adapters/counters/flop_counter/__init__.py \
 	adapters/counters/mmengine/__init__.py \
 	adapters/counters/mmengine/capture.py \
 	adapters/counters/ultralytics_thop/__init__.py \
 	adapters/counters/ultralytics_thop/capture.py \
 	adapters/counters/ultralytics_thop/get_flops.py \
+	adapters/counters/calflops/__init__.py \
+	adapters/counters/deepspeed/__init__.py \
 	model_zoo/__init__.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \

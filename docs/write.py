@@ -62,7 +62,7 @@ def _page(page: Page) -> str:
         for rule in page.rules:
             ops = ", ".join(f"`{op}`" for op in dict.fromkeys(map(short, rule.ops)))
             lines.append(f"| {ops} | {markdown(rule.formula)} | {markdown(rule.versions)} | {markdown(rule.source)} |")
-    return "\n".join(lines).replace("```python slow", "```python") + "\n"
+    return "\n".join(lines).replace("```python slow", "```python").replace("```python there", "```python") + "\n"
 
 
 def _commands() -> Iterator[str]:

@@ -32,6 +32,9 @@ COUNTER_FOLDERS = (
     "torch_profiler",
     "mmengine",
     "ultralytics_thop",
+    "calflops",
+    "deepspeed",
+    "ptflops",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

@@ -24,3 +24,5 @@ CASES = (
     *(case._replace(releases=RELEASES) for case in torch_cases.FVCORE if torch_cases.DEC22 in case.releases),
     *vectors(),
 )
+
+FAMILIES = {"mmengine": (RELEASES, CASES)}

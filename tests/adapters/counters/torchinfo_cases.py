@@ -50,3 +50,5 @@ def cases() -> Iterator[Case]:
 
 
 CASES = tuple(cases())
+
+FAMILIES = {"torchinfo": (RELEASES, CASES)}

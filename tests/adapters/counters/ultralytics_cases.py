@@ -172,3 +172,5 @@ CASES = (
     *functions(),
     *(Case(op(f"torch.nn.modules.{name}", [X], [X]), RELEASES, missed=Cause.OP_NOT_COUNTED) for name in ZERO),
 )
+
+FAMILIES = {"ultralytics-thop": (RELEASES, CASES)}
