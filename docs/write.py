@@ -27,8 +27,34 @@ ABOUT = {
     "cause that applies.",
     "conventions": "What counts as a FLOP. Your own convention is a table of integer weights (`--convention-file`), such as "
     "[three published formulas for one convolution](naive_convolution.toml).",
-    "counters": "What each counter counts, what it does not see, and its rules with their source lines.",
+    "counters": "What each counter counts, what it does not see, and its rules with their source lines. "
+    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly.",
 }
+
+NOT_COUNTERS = """
+## Figures that are not counters here
+
+**The TFLite converter's estimate** is printed to a log, and nothing that a Python program can call returns it. From 10,000 on it
+has three decimals of a million, so it says nothing about the last units, and there is no number per op:
+
+```python
+import tensorflow as tf
+
+net = tf.keras.Sequential([tf.keras.Input((100,), batch_size=1), tf.keras.layers.Dense(12345, use_bias=False)])
+tf.lite.TFLiteConverter.from_keras_model(net).convert()
+```
+
+In TensorFlow 2.21 this logs `Estimated count of arithmetic ops: 2.469 M  ops, equivalently 1.234 M  MACs` for 2 * 100 * 12345 =
+2,469,000 ops (`tensorflow/compiler/mlir/lite/flatbuffer_export.cc:4302`); with 49 instead of 12345 units it logs all digits,
+9800. `tf.lite.experimental.Analyzer` shows the ops and their shapes, without counts. TensorFlow contains the compiler pass
+`tfl-get-arithmetic-count`, which writes the count to each op, but `tf.mlir.experimental.run_pass_pipeline` does not know TFLite's
+ops: "operation being parsed with an unregistered dialect". To find out how such a figure was counted, use
+[`reconcile decode`](../decode.md) with the digits that you have.
+"""
+"""Numbers that people quote and that cannot be had to the last unit, each with the reason and what shows it."""
+
+AFTER = {"counters": ("", NOT_COUNTERS.strip())}
+"""What follows the table of a kind."""
 
 
 def texts() -> dict[str, str]:
@@ -37,7 +63,7 @@ def texts() -> dict[str, str]:
     for kind, title in TITLES.items():
         rows = [f"| [{p.name}]({p.name}.md) | {prose(p.meaning)} |" for p in pages() if p.kind == kind]
         note = NOTE.format("docs/write.py")
-        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| | |", "|:--|:--|", *rows]
+        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| | |", "|:--|:--|", *rows, *AFTER.get(kind, ())]
         found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
     found["cli.md"] = "\n".join(_commands())
     found["models.md"] = "\n".join(_models())

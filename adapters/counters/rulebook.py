@@ -18,6 +18,8 @@ WhyNot = Callable[[Op], str]
 
 
 ANY = SpecifierSet()
+DRAFT = "draft"
+"""The source of a rule that `reconcile draft-rules` fitted to numbers: nobody has read the counter's source for it."""
 
 
 class NotCounted(Exception):
@@ -54,7 +56,8 @@ class RuleBook:
 
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
     ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
-    an op whose library taught it to the counter.
+    an op whose library taught it to the counter. ``base`` has the rules of the counter that this one runs, for ops of which it
+    has none of its own.
     """
 
     def __init__(
@@ -64,17 +67,27 @@ class RuleBook:
         files: Mapping[str, str],
         place: Callable[[Version], Version] = lambda v: v,
         of_library: Callable[[Op], Rule | None] | None = None,
+        base: RuleBook | None = None,
     ) -> None:
         self.name = name
         self.package = package
         self.place = place
         self.files = dict(files)
         self.of_library = of_library
+        self.base = base
         self._rules: dict[str, list[Rule]] = {}
         self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
-        """Register a rule for these op names. Raises ValueError if one with the same version range exists."""
+        """Register a rule for these op names. Raises ValueError if one with the same version range exists.
+
+        Raises UsageError for a rule that is a draft: it may not explain anything.
+        """
+        if source == DRAFT:
+            raise UsageError(
+                f"the rule of {self.name} for {', '.join(ops)} is a draft, which explains nothing: read the counter's source, "
+                'correct the rule, and cite the file and the line in place of source="draft".'
+            )
 
         def register(compute: Compute) -> Compute:
             for op in ops:
@@ -124,6 +137,8 @@ class RuleBook:
         matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
         if len(matching) > 1:
             raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
+        if not matching and self.base is not None:
+            return self.base.find(op, versions)
         return matching[0] if matching else None
 
     def _version(self, versions: Mapping[str, str]) -> Version:

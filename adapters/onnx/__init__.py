@@ -1,4 +1,4 @@
-"""ONNX: its record here, its files and traces in the modules beside it. No counter of ONNX models is known."""
+"""ONNX: its record here, its files and traces in the modules beside it."""
 
 from ...core.framework import Framework
 
@@ -15,5 +15,6 @@ FRAMEWORK = Framework(
     files=(("onnx", "an ONNX model"),),
     factories=False,
     aligned=False,
+    exports="torch",
     order=3,
 )

@@ -1,7 +1,8 @@
-"""ONNX's adapter: it reads the trace of a model from its file and runs nothing."""
+"""ONNX's adapter: it reads the trace of a model from its file and runs nothing; counters get what was read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..shared import adapter
@@ -22,14 +23,31 @@ class Adapter(adapter.Adapter):
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py."""
 
+    model: Any = None
+
+    def _model(self, params: Any) -> Any:
+        """The pair's own model, otherwise an export of its PyTorch side. Raises BeyondCounter if that cannot be exported."""
+        if self.model is None:
+            if self.pair.builder(self.request.framework.name) is not None:
+                self.model = self.pair.build_onnx(params)
+            else:
+                from .exported import model
+
+                self.model = model(self.pair, params)
+        return self.model
+
     def trace(self, params: Any) -> Any:
         """See Capture.trace."""
         from .trace import trace
 
-        model = self.pair.build_onnx(params)
+        model = self._model(params)
         positional = self.pair.arguments(params)[0]
         inputs = ", ".join(f"{i.name}={i.dtype} {tuple(i.shape)}" for i in positional)
         try:
             return trace(model, (f"called with {inputs or 'no input'}",))
         except FileError as error:
             raise FactoryError(str(error)) from error
+
+    def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
+        """See Capture.ledger."""
+        return take(self._model(params))

@@ -28,13 +28,17 @@ class Model:
 
 def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
     """The model in the file and its inputs. Raises FileError."""
+    with open(file.path, "rb") as data:
+        return read(data.read(), member(file.path), given)
+
+
+def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
+    """The model in these bytes, which come from ``where``, and its inputs. Raises FileError."""
     import onnx
     from google.protobuf.message import DecodeError
 
-    where = member(file.path)
     try:
-        with open(file.path, "rb") as data:
-            proto = onnx.load_model_from_string(data.read())
+        proto = onnx.load_model_from_string(data)
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
     _check(where, proto)

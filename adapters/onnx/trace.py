@@ -86,17 +86,18 @@ class Tracer:
 
     def walk(self, graph: Any, scope: Scope, prefix: str, layer: str, calls: int, within: tuple[str, ...]) -> None:
         """Record every node that the graph's outputs need."""
-        live = _live(graph)
+        alive = live(graph)
         for index, node in enumerate(graph.node):
-            if index not in live:
+            if index not in alive:
                 continue
             id = prefix + (node.name or f"{node.op_type}_{index}")
             where = layer_of(node.name) or layer
-            self.ops.append(self._record(node, id, where, scope, calls, within))
+            self.ops.append(self.record(node, id, where, scope, calls, within))
             if node.op_type in ("If", "Loop", "Scan") and node.domain in OWN:
                 self._enter(node, id, where, scope, calls, within)
 
-    def _record(self, node: Any, id: str, layer: str, scope: Scope, calls: int, within: tuple[str, ...]) -> Op:
+    def record(self, node: Any, id: str, layer: str, scope: Scope, calls: int, within: tuple[str, ...]) -> Op:
+        """A node as an op, with the types that ``scope`` has."""
         own = node.domain in OWN
         attrs = {a.name: _plain(a) for a in node.attribute if a.type not in (4, 5, 9, 10)}  # no tensors, no graphs
         if own:
@@ -176,16 +177,16 @@ def _goes_on(body: Any, scope: Scope) -> bool:
     return name == body.input[1].name or bool(scope.scalar(name))
 
 
-def _live(graph: Any) -> set[int]:
+def live(graph: Any) -> set[int]:
     """Indices of the nodes that the outputs depend on; this includes values that an inner graph reads from outside."""
     needed = {output.name for output in graph.output}
-    live = set()
+    alive = set()
     for index in range(len(graph.node) - 1, -1, -1):  # nodes are in topological order (onnx/onnx.proto, GraphProto)
         node = graph.node[index]
         if needed & set(node.output):
-            live.add(index)
+            alive.add(index)
             needed |= set(node.input) | set(_read(node))
-    return live
+    return alive
 
 
 def _read(node: Any) -> Iterable[str]:

@@ -157,6 +157,13 @@ class TfModel(object):
         self.arguments = self.pair.arguments(self.params)
         return self._model
 
+    @property
+    def called(self):
+        # type: () -> Any
+        """The model that ``concrete`` calls."""
+        assert self.concrete is not None
+        return self._model
+
     def in_file(self):
         # type: () -> Tuple[Any, List[Any], List[Any]]
         """Graph, inputs and outputs of a frozen graph as in its file, including dead nodes."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..core.records import LOSS_LAYER, Layer
+from ..core.registry import frameworks
 
 ROOT = "(model)"
 
 
 class Alignment:
-    """Maps a framework's layer path to the pair's layer name, by the longest named path around it."""
+    """Maps a framework's layer path to the pair's layer name, by the longest named path around it.
+
+    A model that a framework makes from another's has the layers of that one.
+    """
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.names = tuple(layer.name for layer in layers)
@@ -19,6 +23,9 @@ class Alignment:
             for framework, paths in layer.paths.items():
                 for path in _several(paths):
                     self._names.setdefault(framework, {})[path] = layer.name
+        for record in frameworks().values():
+            if record.exports in self._names:
+                self._names.setdefault(record.name, self._names[record.exports])
 
     def layer(self, framework: str, path: str) -> str:
         """The pair's layer of this path; a path that no layer names gets its own row: ``tf:path``."""

@@ -46,6 +46,7 @@ def conform(
     """
     from ..core.errors import unknown
     from ..core.registry import known_counters
+    from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
     from ..launch.request import PASSES
     from ..model_zoo.pair import zoo_names
@@ -65,7 +66,10 @@ def conform(
     wrong: list[kit.Check] = []
     skipped: dict[str, int] = {}
     passed = 0
-    for case, found in kit.checks(counter, cases, lambda request: there(request, lambda _event: None)):
+    checked = kit.checks(
+        counter, cases, lambda request: there(request, lambda _event: None), elsewhere=place.name != CURRENT
+    )
+    for case, found in checked:
         problems = [check for check in found if check.problem]
         for check in found:
             if check.skipped:

@@ -47,8 +47,8 @@ def run(
 
     TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
     models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs), or
-    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), which no counter reads,
-    for the work that it says. Nothing is unpickled.
+    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), for the
+    work that it says, and for onnx_tool. Nothing is unpickled.
     With one framework its counters are held against the work that ran and against each other. The statement starts
     from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.

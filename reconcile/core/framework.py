@@ -34,6 +34,8 @@ class Framework(NamedTuple):
     of another: in TensorFlow it cannot, because each release of Keras names its nodes differently.  ``backend`` is its name in
     Keras 3, '' for none.
 
+    ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
+
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
     ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
 
@@ -60,6 +62,7 @@ class Framework(NamedTuple):
     retraced: bool = False
     lends: bool = True
     backend: str = ""
+    exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     folder: str = ""
     order: int = 100

@@ -35,6 +35,8 @@ COUNTER_FOLDERS = (
     "calflops",
     "deepspeed",
     "ptflops",
+    "keras_flops",
+    "onnx_tool",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

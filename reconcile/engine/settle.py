@@ -106,12 +106,15 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
 def exit_code(books: Books) -> int:
     """1 if anything is unexplained or a trace is incomplete, else 3 if anything failed to run, else 0.
 
-    A counter that cannot see this pass, or cannot count this model, leaves nothing open if another counter was run.
+    A counter that cannot see this pass, or cannot count this model, leaves nothing open if another counter was run. Neither does
+    a trace that is missing for the same reason: the model could not be made for that counter.
     """
     unseeing = blind(books.ledgers)
-    states = {t.state for t in books.traces}
+    reasons = {(led.framework, led.reason) for led in books.ledgers if led.counter in unseeing}
+    unmade = {t.name for t in books.traces if (t.framework, t.reason) in reasons}
+    states = {t.state for t in books.traces if t.name not in unmade}
     states |= {led.state for led in books.ledgers if led.counter not in unseeing}
-    states |= {s.state for s in books.statements if not unseeing & {s.from_, s.to}}
+    states |= {s.state for s in books.statements if not (unseeing | unmade) & {s.from_, s.to}}
     if State.UNEXPLAINED in states or State.NOT_COMPARABLE in states:
         return EXIT_UNEXPLAINED
     return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK

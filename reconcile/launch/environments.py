@@ -69,13 +69,13 @@ def _of_counters() -> dict[str, Environment]:
     for counter in known_counters().values():
         if counter.requirements:
             families.setdefault(counter.family, []).append(counter)
-    sides = tuple(record.name for record in _installable())
+    installable = tuple(record.name for record in _installable())
     return {
         family: Environment(
             family,
             f"{', '.join(members[0].requirements)} over the running interpreter's own packages",
             CURRENT,
-            sides,
+            tuple(dict.fromkeys((*installable, *(counter.framework for counter in members)))),
             tuple(dict.fromkeys(text for counter in members for text in counter.requirements)),
             tuple(counter.name for counter in members),
             over=CURRENT,

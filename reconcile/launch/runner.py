@@ -180,7 +180,8 @@ def _collect(
     if not metas:
         reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
         raise UsageError(f"the model could not be read in any worker: {reason.rstrip('.')}.")
-    return metas[0], outcomes
+    sides = list(dict.fromkeys(name for meta in metas for name in meta["frameworks"]))
+    return {**metas[0], "frameworks": sides}, outcomes
 
 
 def _records(

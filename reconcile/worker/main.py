@@ -201,8 +201,16 @@ class Worker(object):
             "published": [list(p) for p in self.pair.published],
             "doc": introspect.documentation(self.pair.module),
             "source": pairs.source_hash(path),
-            "frameworks": list(self.pair.frameworks(tuple(self.request.known))),
+            "frameworks": self._sides(),
         }
+
+    def _sides(self):
+        # type: () -> List[str]
+        """The frameworks in which the pair has a model, and the worker's own if it can make one from another's."""
+        sides = list(self.pair.frameworks(tuple(self.request.known)))
+        if self.framework.name not in sides and self.framework.exports in sides:
+            sides.append(self.framework.name)
+        return sides
 
     def _user_pair(self):
         # type: () -> Any

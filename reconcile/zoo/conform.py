@@ -80,9 +80,12 @@ def cases(models: Sequence[str], passes: Sequence[str] = PASSES) -> Iterator[Cas
 
 
 def checks(
-    counter: str, cases: Sequence[Case], take: Callable[[RunRequest], Collected] = collect
+    counter: str, cases: Sequence[Case], take: Callable[[RunRequest], Collected] = collect, elsewhere: bool = False
 ) -> Iterator[tuple[Case, list[Check]]]:
-    """The checks of each case, as they are done. A counter that sees no training step has one check for all steps."""
+    """The checks of each case, as they are done. A counter that sees no training step has one check for all steps.
+
+    ``elsewhere`` says that ``take`` runs in another environment, whose frameworks may lack a layer of a case.
+    """
     blind = known_counters()[counter].blind
     for case in cases:
         if case.pass_ == "training" and blind:
@@ -90,13 +93,18 @@ def checks(
             continue
         settings = {"model": case.model, "overrides": dict(case.overrides), "counters": (counter,), "pass_": case.pass_}
         request = run_request(**settings)
-        yield case, list(_checks(case.title, take(request)))
+        yield case, list(_checks(case.title, take(request), elsewhere))
 
 
-def _checks(title: str, collected: Collected) -> Iterator[Check]:
+def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check]:
     (ledger,) = collected.ledgers
     (trace,) = (t for t in collected.traces if t.framework == ledger.framework)
     if isinstance(trace, Missing):
+        if (
+            elsewhere and isinstance(ledger, Missing) and ledger.reason == trace.reason
+        ):  # the model fails without a counter
+            yield Check(title, "is made", skipped=f"the environment cannot make {title}: {trace.reason}")
+            return
         yield Check(title, "is traced", trace.reason)
         return
     if isinstance(ledger, Missing):

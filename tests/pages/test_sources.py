@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from reconcile.core.registry import known_counters
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
 from reconcile.pages import names, page
 
 pytestmark = pytest.mark.frameworks
 
 COUNTERS = [name for name, kind in names().items() if kind == "counters"]
+OWN = {name for c in known_counters().values() if c.requirements for name in (c.name, c.family)}
+"""Counters whose packages are in an environment of their own."""
 CITED = re.compile(r"([\w/]+\.py):(\d+)")
 
 
@@ -26,8 +32,20 @@ def lines(file: str) -> list[str]:
     return (Path(spec.submodule_search_locations[0]).parent / file).read_text().splitlines()
 
 
-@pytest.mark.parametrize("name", COUNTERS)
+@pytest.mark.parametrize("name", [name for name in COUNTERS if name not in OWN])
 def test_every_cited_line_is_there(name: str) -> None:
+    check(name, lines)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_every_cited_line_is_in_the_counters_environment(name: str) -> None:
+    (site,) = ensure(load()[name.partition("@")[0]]).parents[1].glob("lib/python*/site-packages")
+    check(name, lambda file: (site / file).read_text().splitlines())
+
+
+def check(name: str, lines: Callable[[str], list[str]]) -> None:
+    """Every line that the page cites, or a rule, is in its file and has text."""
     found = page(name)
     known = {rule.source for rule in found.rules}
     cited = CITED.findall(found.text)

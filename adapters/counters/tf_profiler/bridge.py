@@ -1,134 +1,18 @@
-"""From a tf.profiler ledger to the TensorFlow trace: node by node, matched by name.
-
-Two nodes with the same name are the same node only if they do the same work in one run, as far as the counter's graph has
-shapes, and if the node ran once (in a static graph) or as often as in the trace.
-"""
+"""From a tf.profiler ledger to the TensorFlow trace, node by node."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ....core.causes import Cause
-from ....core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
-from ....work import ZERO, Work, is_integer_op
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
-from ..rulebook import NotCounted, Rule, apply
+from ....core.records import Op, Trace
+from ..bridge import Bridge, View
+from ..node_bridge import bridge_nodes
 from .rules import BOOK
 
-BY_ROLE = {DEAD: Cause.DEAD_OP, INITIALIZER: Cause.INITIALIZER, DUPLICATE: Cause.DUPLICATE_GRAPH}
-NO_RULE = "tf.profiler has no float_operation formula registered for {}"
+
+def why_not(op: Op) -> str:
+    """The reason why a node without a rule is not counted."""
+    return f"tf.profiler has no float_operation formula registered for {op.op}"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """Items for every node the profiler had in its graph, and for live work in function bodies it did not enter."""
-    ran = {op.id: op for op in trace.ops}
-    untaken = set(trace.untaken)
-    repeat = Cause.RUN_STATS_TRUNCATED if RUN_STATS_TRUNCATED in view.notes else None
-    items: list[Item] = []
-    present: set[str] = set()
-    for sighting in view.sightings:
-        id = sighting.op.id
-        present.add(id)
-        rule = BOOK.find(sighting.op.op, view.versions)
-        counted, missed = apply(rule, sighting.op, lambda op: NO_RULE.format(op.op))
-        op = ran.get(id)
-        if op is not None and not is_integer_op(op):
-            item = _of_op(sighting, rule, counted, missed, op, repeat)
-            items.append(item if item.gap else replace(item, gap=_contradiction(sighting, op, view, repeat)))
-        elif counted:
-            cause = _never_ran(sighting, untaken)
-            gap = "" if cause else f"{id} is counted, but did not run"
-            items.append(_whole(sighting, rule, counted, cause, gap))
-        elif missed and op is None and _never_ran(sighting, untaken) is None:
-            items += _lost(sighting, missed, view)
-    for op in trace.ops:
-        if op.id not in present and not is_integer_op(op):
-            items.extend(_unseen(op, present))
-    return Bridge(tuple(items))
-
-
-def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
-    """The reason why a counted node is not work of the trace: the first cause in booking order."""
-    if sighting.role in BY_ROLE:
-        return BY_ROLE[sighting.role]
-    if sighting.op.id in untaken:
-        return Cause.UNTAKEN_BRANCH
-    return Cause.INTEGER_OP if is_integer_op(sighting.op) else None
-
-
-def _whole(sighting: Sighting, rule: Rule | None, counted: Work, cause: Cause | None, gap: str) -> Item:
-    op = sighting.op
-    return make_item(
-        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=cause, entry=sighting.entry, gap=gap
-    )
-
-
-def _of_op(
-    sighting: Sighting, rule: Rule | None, counted: Work, missed: NotCounted | None, op: Op, repeat: Cause | None
-) -> Item:
-    work = known_work(op)
-    return make_item(
-        sighting.op,
-        rule,
-        layer=op.layer,
-        op=op.op,
-        counted=counted,
-        seen=0 if missed else sighting.op.calls,
-        ran=work or ZERO,
-        times=op.calls,
-        cause=missed.cause if missed else None,
-        repeat=repeat,
-        entry=sighting.entry,
-        ops=(op.id,),
-        reason=missed.reason if missed else "",
-        gap="" if work is not None or missed else f"the work of {op.id} is unknown",
-        unknown=unknown_of([op]),
-    )
-
-
-def _lost(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
-    """A node that outputs depend on and that the counter left out: its work is in neither total, and nobody knows why the trace
-    lacks it."""
-    op, work = sighting.op, known_work(sighting.op)
-    if not work:
-        return []
-    gap = other_ops(view.counter, op.layer, f"{op.op} {op.id} is not in the trace")
-    left_out = make_item(
-        op, None, layer=op.layer, op=op.op, ran=work, times=op.calls, cause=missed.cause, reason=missed.reason
-    )
-    return [left_out, make_item(None, None, layer=op.layer, op=op.op, ran=ZERO - work, times=op.calls, gap=gap)]
-
-
-def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None) -> str:
-    """The contradiction if the nodes of the counter and the trace differ, or ran a different number of times; '' if none."""
-    met = sighting.op
-    if sighting.role in BY_ROLE:
-        return other_ops(view.counter, ran.layer, f"{ran.id} ran, but in the counter's graph it is {sighting.role}")
-    work = known_work(met)
-    if met.op != ran.op or work not in (None, known_work(ran)) or not _fit(met, ran):
-        shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
-        return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
-    if met.calls not in (1, ran.calls) and repeat is None:
-        return other_ops(view.counter, ran.layer, f"{ran.id} ran {met.calls:,} x, and {ran.calls:,} x in the trace")
-    return ""
-
-
-def _fit(met: Op, ran: Op) -> bool:
-    """Whether the shapes of two nodes of one kind can be the same, where the counter's graph knows them in part."""
-    pairs = [(a.shape, b.shape) for a, b in zip(met.inputs, ran.inputs, strict=False)]
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    return all(
-        len(a) == len(b) and all(None in sizes or len(set(sizes)) == 1 for sizes in zip(a, b, strict=True))
-        for a, b in known
-    )
-
-
-def _unseen(op: Op, present: set[str]) -> list[Item]:
-    """Live work whose node is not in the profiler's graph: it is in the body of a call that is."""
-    work = known_work(op)
-    if not work:
-        return []
-    call = next((c for c in op.within if c in present), None)
-    if call is None:
-        return [unmet(op, work, None, "", gap=f"{op.id} ran, but is not in the counter's graph")]
-    return [unmet(op, work, Cause.BODY_NOT_ENTERED, f"the graph holds the call {call}, not its body")]
+    """See ``bridge_nodes``."""
+    return bridge_nodes(view, trace, BOOK, why_not)

@@ -30,7 +30,12 @@ def _profile(graph, run_meta):
     profiler = tf_graph.v1().profiler
     builder = profiler.ProfileOptionBuilder(profiler.ProfileOptionBuilder.float_operation())
     options = builder.with_empty_output().build()
-    root = profiler.profile(graph, run_meta=run_meta, cmd="scope", options=options)
+    return node_values(profiler.profile(graph, run_meta=run_meta, cmd="scope", options=options))
+
+
+def node_values(root):
+    # type: (Any) -> Dict[str, int]
+    """float_ops of every node in the tree that the profiler's scope view returns."""
     flops = {}  # type: Dict[str, int]
     stack = [root]
     while stack:
@@ -47,8 +52,12 @@ def _profile(graph, run_meta):
 
 def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None):
     # type: (str, Any, List[Any], tf_graph.Scopes, Any, Any, Optional[Dict[str, str]]) -> Ledger
-    runs = _runs(run_meta)
-    values = _profile(graph, run_meta)
+    return graph_ledger(counter, graph, outputs, scopes, _profile(graph, run_meta), _runs(run_meta), notes, roles)
+
+
+def graph_ledger(counter, graph, outputs, scopes, values, runs, notes=(), roles=None):
+    # type: (str, Any, List[Any], tf_graph.Scopes, Dict[str, int], Dict[str, int], Any, Optional[Dict[str, str]]) -> Ledger
+    """The ledger of a profiled graph: ``values`` are the float_ops of its nodes by name, ``runs`` how often each ran."""
     if roles is None:
         roles = tf_graph.roles(graph, outputs)
     entries, sightings = [], []  # type: List[Entry], List[Sighting]
@@ -57,7 +66,7 @@ def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None
         id = tf_graph.canonical(name)
         layer = scopes.layer(name)
         # A node that did not run keeps its static count (tensorflow/core/profiler/internal/tfprof_node.h, float_ops).
-        calls = runs[name] or 1
+        calls = runs.get(name) or 1
         if name in values:
             entries.append(Entry(id, layer, operation.type, values[name], calls))
         if operation.type not in tf_graph.PLUMBING:

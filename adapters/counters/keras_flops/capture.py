@@ -1,0 +1,98 @@
+"""Ledger of keras-flops: get_flops as people call it, with the nodes that tf.profiler counted kept as they go by.
+
+Python 3.6, TensorFlow 2.x.
+"""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Tuple
+
+from ....core.records import Ledger
+from ...shared import nested
+from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
+from ...tensorflow import graph as tf_graph
+from ...tensorflow.model import TfModel, is_leaf
+from ..tf_profiler.capture import graph_ledger, node_values
+
+_registered = {}  # type: Dict[str, Any]
+"""The formulas that the import of keras_flops registers with TensorFlow, kept from the other counters of this process."""
+
+
+@contextmanager
+def _imported():
+    # type: () -> Iterator[Any]
+    """The package, whose formulas are registered within this block only. Raises CannotCount if TensorFlow is too new."""
+    from tensorflow.python.framework import ops
+
+    registry = ops._stats_registry._registry
+    before = dict(registry)
+    registry.update(_registered)
+    try:
+        try:
+            import keras_flops
+        except KeyError:
+            raise CannotCount(
+                "keras-flops registers a formula for AddV2 when it is imported, which TensorFlow 2.13 and later have already: "
+                "the import ends in a KeyError; TensorFlow 2.12 is the newest with which it works, so add --environment "
+                "keras_flops"
+            ) from None
+        yield keras_flops
+    finally:
+        _registered.update((name, formula) for name, formula in registry.items() if name not in before)
+        registry.clear()
+        registry.update(before)
+
+
+@contextmanager
+def _watched():
+    # type: () -> Iterator[List[Tuple[Any, Any]]]
+    """Within this block, the graph and the result of every call of tf.profiler."""
+    profiler = tf_graph.v1().profiler
+    original = profiler.profile
+    calls = []  # type: List[Tuple[Any, Any]]
+
+    def profile(graph=None, **named):
+        # type: (Any, **Any) -> Any
+        result = original(graph=graph, **named)
+        calls.append((graph, result))
+        return result
+
+    profiler.profile = profile
+    try:
+        yield calls
+    finally:
+        profiler.profile = original
+
+
+def _batch(model):
+    # type: (TfModel) -> int
+    """The batch that the model is called with. Raises CannotCount if get_flops would call it with other inputs."""
+    net = model.called
+    tensors = nested.leaves(model.arguments, is_leaf)
+    inputs = getattr(net, "inputs", None)
+    if not inputs or not tensors:
+        raise CannotCount("get_flops takes a Sequential or functional Keras model, which knows its inputs")
+    batch = int(tensors[0].shape[0]) if len(tensors[0].shape) else 1
+    called = [tuple(int(size) for size in t.shape) for t in tensors]
+    own = [(batch,) + tuple(i.shape[1:]) for i in inputs]
+    if len(own) != len(called) or any(not _fits(*pair) for pair in zip(own, called)):
+        raise CannotCount("get_flops calls the model with inputs of %s, and the run with %s" % (own, called))
+    return batch
+
+
+def _fits(own, called):
+    # type: (Tuple[Any, ...], Tuple[int, ...]) -> bool
+    return len(own) == len(called) and all(a is None or a == b for a, b in zip(own, called))
+
+
+def capture(counter, model):
+    # type: (str, TfModel) -> Ledger
+    """The ledger of one get_flops, with the batch of the run."""
+    with _imported() as keras_flops, _watched() as calls:
+        batch = _batch(model)
+        total = keras_flops.get_flops(model.called, batch_size=batch)
+    ((graph, root),) = calls
+    versions = dict(model.versions(), **{"keras-flops": version_of("keras-flops", keras_flops)})
+    outputs = tf_graph.graph_outputs(graph)
+    ledger = graph_ledger(counter, graph, outputs, model.layers(), node_values(root), {})
+    return ledger._replace(total=int(total), versions=versions)

@@ -1,0 +1,138 @@
+"""onnx-tool in its environment: its own profiles beside every case, ONNX files, and models that are exported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
+from tests.adapters.counters.onnx_tool_cases import CASES
+
+pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
+
+PROFILES = """
+import json, sys
+import onnx
+from onnx_tool.node import NODE_REGISTRY
+
+class Tensor:
+    def __init__(self, shape):
+        self.shape = shape
+    def get_shape(self):
+        return list(self.shape)
+
+for kind, inputs, outputs, attrs, given in json.load(sys.stdin):
+    names = ["i%d" % index for index in range(given)]
+    made = onnx.helper.make_node(kind, names, ["o"], **attrs)
+    node = NODE_REGISTRY.get(kind + "Node")(made)
+    inputs += [[]] * (given - len(inputs))
+    print(node.profile([Tensor(shape) for shape in inputs], [Tensor(shape) for shape in outputs])[0])
+"""
+"""Each operator's own profile, with the shapes of a case."""
+
+
+def python() -> str:
+    return str(ensure(load()["onnx_tool"]))
+
+
+def test_every_case_is_what_its_profile_says() -> None:
+    known = [case for case in CASES if case.missed is None]
+    texts = []
+    for case in known:
+        attrs = {name: value for name, value in case.op.attrs.items() if name not in ("given", "B")}
+        inputs = [list(tensor.shape or ()) for tensor in case.op.inputs]
+        given = 4 if case.op.attrs.get("B", "") is None else case.op.attrs["given"]
+        kind = case.op.op.partition(".")[2]
+        texts.append((kind, inputs, [list(t.shape or ()) for t in case.op.outputs], attrs, given))
+    done = subprocess.run(
+        [python(), "-c", PROFILES], input=json.dumps(texts), capture_output=True, text=True, check=False
+    )
+    reported = [int(line) for line in done.stdout.split()]
+    assert len(reported) == len(known), done.stderr[-2000:]
+    assert [(c.op, c.total, n) for c, n in zip(known, reported, strict=True) if c.total != n] == []
+
+
+def reconciled(tmp_path: Path, *args: str) -> dict[str, Any]:
+    """The JSON report of a run with onnx_tool alone, which has no residual."""
+    words = ["run", *args, "--counter", "onnx_tool", "--environment", "onnx_tool", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, [*words, "--quiet"])
+    assert done.exit_code == 0, done.output
+    (file,) = (tmp_path / "out").glob("*.json")
+    report: dict[str, Any] = json.loads(file.read_text())
+    (ledger,) = report["ledgers"]
+    assert (ledger["mismatches"], ledger["unchecked"]) == ([], 0)
+    assert [statement["residual"] for statement in report["statements"]] == [0]
+    return report
+
+
+def amounts(report: dict[str, Any], cause: str) -> dict[str, int]:
+    (statement,) = report["statements"]
+    return {line["op"]: line["amount"] for line in statement["adjustments"] if line["cause"] == cause}
+
+
+def network(path: Path) -> Path:
+    """Convolution, pool, transposed convolution, sigmoid, dense; and a tanh that no output needs."""
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    def held(name: str, *shape: int) -> Any:
+        return numpy_helper.from_array(numpy.ones(shape, "float32"), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], name="/conv/Conv", pads=[1, 1, 1, 1]),
+        helper.make_node("MaxPool", ["c"], ["p"], name="/pool/MaxPool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("ConvTranspose", ["p", "u"], ["t"], strides=[2, 2]),
+        helper.make_node("Sigmoid", ["t"], ["s"], name="/gate/Sigmoid"),
+        helper.make_node("GlobalAveragePool", ["s"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        helper.make_node("Gemm", ["f", "v", "d"], ["y"], name="/dense/Gemm", transB=1),
+        helper.make_node("Tanh", ["y"], ["unused"]),
+    ]
+    floats = TensorProto.FLOAT
+    weights = [held("w", 4, 3, 3, 3), held("b", 4), held("u", 4, 5, 2, 2), held("v", 7, 5), held("d", 7)]
+    x, y = (helper.make_tensor_value_info(n, floats, s) for n, s in (("x", ["n", 3, 8, 8]), ("y", ["n", 7])))
+    graph = helper.make_graph(nodes, "g", [x], [y], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+    return path
+
+
+@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
+def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
+    """The transposed convolution: 2 * 4 * 16 inputs reach 20 outputs each, and 2 * 5 * 64 outputs are taken for inputs."""
+    file = str(network(tmp_path / "net.onnx"))
+    report = reconciled(tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
+    differs = amounts(report, "formula-differs")
+    assert differs["onnx.ConvTranspose"] == -2 * (2 * 5 * 64 * 20 - 2 * 4 * 16 * 20)
+    assert amounts(report, "dead-op") == {"onnx.Tanh": -2 * 2 * 7 * 2 * (32 + 2 + 4)}
+
+
+def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
+    """gru_demo: 100 x 256 to 98 x 127 positions (stride 2) are not written here; its GRU is 97 steps of 3 * 96 * (4064 + 96)."""
+    report = reconciled(tmp_path, "--model", "gru_demo")
+    layers = {entry["layer"]: 0 for entry in report["ledgers"][0]["entries"]}
+    for entry in report["ledgers"][0]["entries"]:
+        layers[entry["layer"]] += entry["value"]
+    steps, states = 97, 97 * 96
+    macs = steps * 3 * 96 * (4064 + 96)
+    assert layers["gru"] == macs + steps * 6 * 96 + states * (3 + 2 * 32 + (32 + 2 + 4) + 5)
+
+
+def test_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
+    """onnx-tool keeps its nodes by name: of several, the last."""
+    import onnx
+
+    file = network(tmp_path / "net.onnx")
+    proto = onnx.load(str(file))
+    proto.graph.node[3].name = proto.graph.node[0].name
+    onnx.save(proto, str(file))
+    words = ["run", "--onnx", str(file), "--input", "2,3,8,8", "--counter", "onnx_tool", "--environment", "onnx_tool"]
+    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "out")])
+    assert "several nodes of one name" in " ".join(done.output.split())
