@@ -1,63 +1,76 @@
 """Items of a count that was made with a smaller image and multiplied by the area.
 
-What grows with the area is counted as if the full image had run.  Where the multiply-adds that ran are not those of the smaller
-image times the area, the whole difference of that module has the cause ``extrapolated``: the counter ran the model with another
-input, so nothing else about the two can be compared.
+The ledger has two sets of sightings: those of the smaller image, as often as they are in the total, and those of the full one,
+with 0 copies.  The full ones are bridged as if the counter had counted them, so the trace has to have the work that they met.
+Where the rules count as much for the full image as for the smaller one times the area, that is the item.  Otherwise the whole
+difference of the module has the cause ``extrapolated``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ....core.causes import Cause
-from ....core.records import Op, Trace
-from ....work import ZERO
-from ..bridge import Item, View, known_work, make_item, unknown_of
+from ....core.records import Op, Sighting
+from ....work import ZERO, Work
+from ..bridge import Item, View, make_item
 from ..rulebook import apply
-from . import entry_of
 from .rules import BOOK
 
+ONLY_SMALL = "the counter met it with the smaller image alone"
 
-def extrapolated(item: Item, cells: int) -> Item:
-    """An item of the smaller image, with its sightings as often as the image has cells. Other work than that is no gap here."""
-    counted = item.counted * cells
-    sightings = tuple(op._replace(calls=op.calls * cells) for op in item.sightings)
-    differs = item.seen and counted.mac != item.ran.mac * item.times
-    return replace(
-        item,
+
+def extrapolated(view: View, small: Sequence[Sighting], items: Iterable[Item]) -> list[Item]:
+    """The items of the full image, with the counts of the smaller one in place of those that differ."""
+    found: list[Item] = []
+    by_entry: dict[str, list[Item]] = {}
+    for item in items:
+        if item.entry:
+            by_entry.setdefault(item.entry, []).append(item)
+        else:
+            found.append(item)
+    calls: dict[str, list[Op]] = {}
+    for sighting in small:
+        calls.setdefault(sighting.entry, []).append(_multiplied(sighting))
+    for entry in dict.fromkeys((*by_entry, *calls)):
+        found += _settled(entry, calls.get(entry, []), by_entry.get(entry, []), view)
+    return found
+
+
+def _multiplied(sighting: Sighting) -> Op:
+    return sighting.op._replace(calls=sighting.op.calls * sighting.copies)
+
+
+def _settled(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
+    counted, whole, ran = ZERO, ZERO, ZERO
+    for call in calls:
+        counted = counted + _counted(call, view) * call.calls
+    for item in full:
+        whole = whole + item.counted * item.seen
+        ran = ran + item.ran * item.times
+    if counted == whole:
+        return list(full)
+    first = full[0] if full else None
+    gaps = [item.gap for item in full if item.gap] if full else [ONLY_SMALL]
+    op = calls[0] if calls else None
+    item = make_item(
+        None,
+        BOOK.of(op, view.versions) if op is not None else None,
+        layer=first.layer if first is not None else calls[0].layer,
+        op=first.op if first is not None else calls[0].op,
         counted=counted,
-        sightings=sightings,
-        gap=item.gap if item.unknown else "",
-        cause=item.cause or (Cause.EXTRAPOLATED if differs else None),
+        seen=1,
+        ran=ran,
+        times=1 if ran else 0,
+        cause=Cause.EXTRAPOLATED,
+        entry=entry,
+        ops=tuple(id for item in full for id in item.ops),
+        gap=gaps[0] if gaps else "",
+        unknown=frozenset[str]().union(*(item.unknown for item in full)),
     )
+    return [replace(item, sightings=tuple(calls))]
 
 
-def of_all_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple[list[Item], tuple[Op, ...]]:
-    """An item per module of all functions that it calls and all products that ran there, and the other ops of the trace."""
-    items: list[Item] = []
-    taken: set[str] = set()
-    for layer in dict.fromkeys(op.layer for op in functions):
-        calls = [op for op in functions if op.layer == layer]
-        ops = [op for op in trace.ops if op.layer == layer and (known_work(op) or ZERO).mac]
-        counted, ran = ZERO, ZERO
-        for call in calls:
-            counted = counted + apply(BOOK.of(call, view.versions), call, lambda op: "")[0] * call.calls
-        for op in ops:
-            ran = ran + (known_work(op) or ZERO) * op.calls
-        item = make_item(
-            calls[0],
-            BOOK.of(calls[0], view.versions),
-            layer=layer,
-            op=calls[0].op,
-            counted=counted,
-            seen=1,
-            ran=ran,
-            times=1 if ops else 0,
-            entry=entry_of(layer),
-            ops=tuple(op.id for op in ops),
-            unknown=unknown_of(ops),
-        )
-        items.append(replace(item, sightings=tuple(calls)))
-        taken.update(op.id for op in ops)
-    return items, tuple(op for op in trace.ops if op.id not in taken)
+def _counted(call: Op, view: View) -> Work:
+    return apply(BOOK.of(call, view.versions), call, lambda op: "")[0]

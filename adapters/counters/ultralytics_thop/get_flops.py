@@ -53,12 +53,16 @@ def proxy_of(model):
     return stride, (height // stride) * (width // stride)
 
 
-def multiplied(ledger, side, cells):
-    # type: (Ledger, int, int) -> Ledger
-    """The ledger of an image of that side, with every count as often as it has cells."""
-    return ledger._replace(
-        total=ledger.total * cells,
-        entries=tuple(entry._replace(value=entry.value * cells) for entry in ledger.entries),
-        sightings=tuple(sighting._replace(copies=cells) for sighting in ledger.sightings),
-        notes=ledger.notes + (MULTIPLIED % (side, side, cells),),
+def multiplied(small, full, side, cells):
+    # type: (Ledger, Ledger, int, int) -> Ledger
+    """The ledger of an image of that side, with every count as often as it has cells.
+
+    The sightings of the full image are beside it, with 0 copies: they show that the model does the same there as in its trace.
+    """
+    return small._replace(
+        total=small.total * cells,
+        entries=tuple(entry._replace(value=entry.value * cells) for entry in small.entries),
+        sightings=tuple(sighting._replace(copies=cells) for sighting in small.sightings)
+        + tuple(sighting._replace(copies=0) for sighting in full.sightings),
+        notes=small.notes + (MULTIPLIED % (side, side, cells),),
     )
