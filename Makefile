@@ -61,10 +61,20 @@ LEGACY := \
 	adapters/counters/thop/__init__.py \
 	adapters/counters/thop/capture.py \
 	adapters/counters/thop/legacy.py \
+	adapters/counters/torchinfo/__init__.py \
+	adapters/counters/torchinfo/capture.py \
+	adapters/counters/torch_profiler/__init__.py \
+	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/flop_counter/__init__.py \
+	adapters/counters/mmengine/__init__.py \
+	adapters/counters/mmengine/capture.py \
+	adapters/counters/ultralytics_thop/__init__.py \
+	adapters/counters/ultralytics_thop/capture.py \
+	adapters/counters/calflops/__init__.py \
+	adapters/counters/deepspeed/__init__.py \
 	adapters/counters/keras_flops/__init__.py \
 	adapters/counters/keras_flops/capture.py \
 	adapters/counters/onnx_tool/__init__.py \

@@ -6,6 +6,7 @@ Otherwise the model ran other ops under the counter than in the trace, and nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
@@ -22,10 +23,13 @@ CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.contain
 class Hooks:
     """How a counter hooks modules.
 
-    ``name`` is the counter's name in sentences.  ``book`` has a rule for every class that it hooks, by the class's full name.
+    ``name`` is the counter's name in sentences.  ``book`` has a rule for every class that it hooks, by the class's full name,
+    or a pattern that matches the records of the modules that it hooks.
     ``hides`` says whether it looks at no module below a hooked one, but for ``containers``.
     ``inherited`` says whether it also hooks the subclasses of a class that it knows.
     ``without_copies`` is the reason why it leaves out a module that it has met and whose ``copies`` are 0.
+    ``why_not`` gives the cause and the reason why it counts nothing of a module without a rule, for a counter that does not go by
+    a list of classes.
     """
 
     name: str
@@ -34,11 +38,13 @@ class Hooks:
     containers: tuple[str, ...] = CONTAINERS
     inherited: bool = False
     without_copies: str = "it does not add the count of this module"
+    why_not: Callable[[Op], tuple[Cause, str]] | None = None
 
     def rule(self, module: Op, view: View) -> Rule | None:
-        """The rule for a module: that of its class or, if the counter hooks subclasses, of the first base that has one."""
+        """The rule for a module: its own or, if the counter hooks subclasses, that of the first base that has one."""
         classes = [module.op, *(module.attrs["bases"] if self.inherited else ())]
-        return next((rule for name in classes if (rule := self.book.find(name, view.versions)) is not None), None)
+        records = (module._replace(op=name) for name in classes)
+        return next((rule for op in records if (rule := self.book.of(op, view.versions)) is not None), None)
 
 
 def bridge_modules(view: View, trace: Trace, hooks: Hooks) -> Bridge:
@@ -107,6 +113,8 @@ class _Modules:
                 Cause.CALL_NOT_SEEN,
                 f"no hook of {name} was run there: it does not walk to the layers that one of Keras holds",
             )
+        if self.hooks.why_not is not None:
+            return self.hooks.why_not(module)
         find = self.hooks.book.find
         base = next((b for b in module.attrs["bases"] if find(b, self.view.versions) is not None), None)
         if base is not None and base not in self.hooks.containers:

@@ -59,7 +59,12 @@ class Calls(object):
         # type: (torch.nn.Module) -> None
         self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
         self.mapped = False  # whether torch.func.vmap called any
-        self.handles = [m.register_forward_hook(self._note) for m in root.modules()]
+        self.handles = [self.hook(m) for m in root.modules()]
+
+    def hook(self, module):
+        # type: (torch.nn.Module) -> Any
+        """Hook one module; returns what removes the hook."""
+        return module.register_forward_hook(self._note)
 
     def _note(self, module, inputs, outputs):
         # type: (Any, Any, Any) -> None
@@ -106,17 +111,26 @@ class Calls(object):
         return records
 
 
-def module_ledger(counter, unit, model, packages, count):
-    # type: (str, str, TorchModel, Dict[str, str], Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]) -> Ledger
-    """The ledger of a counter that hooks modules.
+Count = Callable[[torch.nn.Module, Any], Tuple[int, Dict[str, int]]]
+"""Runs a counter on a module with the inputs; returns its total and its count for each module's path (empty for the root)."""
 
-    ``count(module, inputs)`` runs it on a fresh module with the model's inputs, and returns its total and its count for each
-    module's path ('' for the root).  ``packages`` are the versions of the packages that select its rules.
+
+Read = Callable[[torch.nn.Module], Dict[str, Any]]
+"""Gives attributes of a module that a counter reads beyond its plain ones."""
+
+
+def module_ledger(counter, unit, model, packages, count, read=lambda module: {}, watch=Calls):
+    # type: (str, str, TorchModel, Dict[str, str], Count, Read, Callable[[torch.nn.Module], Calls]) -> Ledger
+    """The ledger of a counter that hooks modules, which ``count`` runs on a fresh module.
+
+    ``packages`` are the versions of the packages that select its rules.  ``read`` gives further attributes of a module that the
+    counter reads, for its sightings.  ``watch`` records the calls of its modules.
     """
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
-    own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
-    calls = Calls(module)
+    hooks = {m: len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules()}
+    own_hooks = {m: number for m, number in hooks.items() if number}
+    calls = watch(module)
     total, values = count(module, inputs)
     calls.remove()
     calls.check()
@@ -126,7 +140,7 @@ def module_ledger(counter, unit, model, packages, count):
         if values.get(path):
             entries.append(Entry(entry, path, class_name(child), values[path], calls.count(child)))
         for op in calls.ops(child, path, path, len(sightings), own_hooks.get(child)):
-            sightings.append(Sighting(op, entry, LIVE))
+            sightings.append(Sighting(op._replace(attrs=dict(op.attrs, **read(child))), entry, LIVE))
     rest = total - sum(entry.value for entry in entries)
     if rest:  # of no module that has a path: no rule covers it, so it is a residual
         entries.append(Entry(SUM, "", SUM, rest, 1))

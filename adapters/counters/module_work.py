@@ -18,8 +18,8 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def own_work(op: Op) -> Work | None:
-    """Work of one call of the module; None if its class is not known here, or if no formula gives the work."""
-    twin = _TWINS.get(op.op.rpartition(".")[2])
+    """Work of one call of the module; None if its class is not one of PyTorch's known here, or if no formula gives the work."""
+    twin = _TWINS.get(op.op.rpartition(".")[2]) if op.op.startswith("torch.nn.") else None
     try:
         made = twin(op) if twin is not None else None
     except Exception as error:
@@ -131,6 +131,7 @@ _TWINS: dict[str, Twin] = {
     "SyncBatchNorm": _batch_norm,
     **{f"InstanceNorm{axes}d": _instance_norm for axes in (1, 2, 3)},
     "LayerNorm": _plain("aten.layer_norm"),
+    "GroupNorm": _plain("aten.group_norm"),
     "PReLU": _plain("aten.prelu"),
     "LeakyReLU": _plain("aten.leaky_relu"),
     "Softmax": _plain("aten.softmax"),

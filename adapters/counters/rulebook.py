@@ -74,6 +74,7 @@ class RuleBook:
         self.of_library = of_library
         self.base = base
         self._rules: dict[str, list[Rule]] = {}
+        self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
         """Register a rule for these op names. Raises ValueError if one with the same version range exists."""
@@ -84,14 +85,35 @@ class RuleBook:
                 spec = SpecifierSet(versions)
                 if any(r.versions == spec for r in registered):
                     raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
-                suffix = f" ({versions})" if versions else ""
-                places = SpecifierSet(",".join(f"{s.operator}{self.place(Version(s.version))}" for s in spec))
-                registered.append(
-                    Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula, places)
-                )
+                registered.append(self._made(op, versions, compute, source, formula))
             return compute
 
         return register
+
+    def pattern(
+        self, name: str, matches: Callable[[Op], bool], *, source: str, formula: str, versions: str = ""
+    ) -> Callable[[Compute], Compute]:
+        """Register a rule for every op that ``matches`` and that has no rule of its own; the first pattern that matches holds.
+
+        It is for a counter that itself goes by a pattern ("Conv" in the name of a class, any module with parameters).
+        ``name`` says in print which ops these are, and ``matches`` reads the record alone. Raises ValueError if a pattern of that
+        name and version range exists.
+        """
+
+        def register(compute: Compute) -> Compute:
+            made = self._made(name, versions, compute, source, formula)
+            if any(known.id == made.id for known in self.rules()):
+                raise ValueError(f"{self.name} already has a rule for {name} {versions or '(any version)'}")
+            self._patterns.append((matches, made))
+            return compute
+
+        return register
+
+    def _made(self, op: str, versions: str, compute: Compute, source: str, formula: str) -> Rule:
+        spec = SpecifierSet(versions)
+        suffix = f" ({versions})" if versions else ""
+        places = SpecifierSet(",".join(f"{s.operator}{self.place(Version(s.version))}" for s in spec))
+        return Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula, places)
 
     def cite(self, source: str) -> str:
         """``J:82, A:28`` with the files spelled out. Raises KeyError for a short name that is not in ``files``."""
@@ -100,13 +122,7 @@ class RuleBook:
 
     def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
         """The rule for this op in the counter's version, or None. Raises ValueError if two apply."""
-        text = versions.get(self.package, "0")
-        try:
-            version = Version(text)
-        except InvalidVersion as error:
-            raise UsageError(
-                f"the rules for {self.name} depend on the version of {self.package}, and {text!r} is not a version."
-            ) from error
+        version = self._version(versions)
         place = self.place(version)
         matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
         if len(matching) > 1:
@@ -115,14 +131,28 @@ class RuleBook:
             return self.base.find(op, versions)
         return matching[0] if matching else None
 
+    def _version(self, versions: Mapping[str, str]) -> Version:
+        text = versions.get(self.package, "0")
+        try:
+            return Version(text)
+        except InvalidVersion as error:
+            raise UsageError(
+                f"the rules for {self.name} depend on the version of {self.package}, and {text!r} is not a version."
+            ) from error
+
     def of(self, op: Op, versions: Mapping[str, str]) -> Rule | None:
-        """The rule for this record: the counter's own, or the one that the op's library taught it."""
+        """The rule for this record: the counter's own for this op, the one that the op's library taught it, or a pattern's."""
         own = self.find(op.op, versions)
-        return own if own is not None or self.of_library is None else self.of_library(op)
+        if own is None and self.of_library is not None:
+            own = self.of_library(op)
+        if own is not None or not self._patterns:
+            return own
+        place = self.place(self._version(versions))
+        return next((rule for matches, rule in self._patterns if rule.holds(place) and matches(op)), None)
 
     def rules(self) -> tuple[Rule, ...]:
-        """All rules, for listings and tests."""
-        return tuple(rule for of_op in self._rules.values() for rule in of_op)
+        """All rules, for listings and tests: those for one op, then those for a pattern."""
+        return (*(rule for of_op in self._rules.values() for rule in of_op), *(rule for _, rule in self._patterns))
 
 
 def size(shape: Shape) -> int:

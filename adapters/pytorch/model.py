@@ -87,7 +87,13 @@ class ModulePath(object):
     def current(self):
         # type: () -> str
         """Dotted path of the innermost module that this thread is running."""
-        return self._stacks.get(get_ident(), [""])[-1]
+        return self.running[-1]
+
+    @property
+    def running(self):
+        # type: () -> List[str]
+        """Paths of the modules that this thread is running, outermost first."""
+        return self._stacks.get(get_ident(), [""])
 
     @contextmanager
     def within(self, layer):

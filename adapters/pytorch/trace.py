@@ -96,7 +96,7 @@ class Recorder(TorchDispatchMode):
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
-        key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
+        key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)
             self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)

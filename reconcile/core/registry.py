@@ -23,7 +23,20 @@ COUNTER_GROUP = "reconcile.counters"
 BUILT_IN = ("tensorflow", "pytorch", "onnx")
 """Folders below ``adapters/``, in the order of reports."""
 
-COUNTER_FOLDERS = ("tf_profiler", "thop", "fvcore", "flop_counter", "keras_flops", "onnx_tool")
+COUNTER_FOLDERS = (
+    "tf_profiler",
+    "thop",
+    "fvcore",
+    "flop_counter",
+    "torchinfo",
+    "torch_profiler",
+    "mmengine",
+    "ultralytics_thop",
+    "calflops",
+    "deepspeed",
+    "keras_flops",
+    "onnx_tool",
+)
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 
 

@@ -1,4 +1,4 @@
-"""Ledger of fvcore's FlopCountAnalysis, one entry per module and operator.
+"""Ledger of fvcore's FlopCountAnalysis, one entry per module and operator; ``graph_ledger`` is that of its forks, too.
 
 fvcore counts the nodes of a TorchScript trace, one by one.  That graph is kept as it goes by, so every node's shapes are
 known as fvcore saw them, and what its handle returns for a node is noted with the node's module.  fvcore knows the modules
@@ -19,9 +19,8 @@ from ...shared.refusal import CannotCount
 from ..limits import Limit, counting
 from .nodes import dropped, is_seen, made, node_record
 
-COUNTER = "fvcore"
 HIDDEN = (
-    "fvcore itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
+    "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
     "stands by layer"
 )
 
@@ -40,12 +39,12 @@ LIMITS = (
         ("/_higher_order_ops/", "/flex_attention.py"),
         TRACED
         + "which cannot follow operators that run functions of their own, such as torch.cond and flex_attention: "
-        "leave fvcore out",
+        "leave %s out",
     ),
     Limit(
         ("/_functorch/", "/torch/autograd/__init__.py", "that requires grad as a constant"),
         TRACED
-        + "which cannot follow a model that takes gradients itself: leave fvcore out, or give the forward pass alone",
+        + "which cannot follow a model that takes gradients itself: leave %s out, or give the forward pass alone",
     ),
     Limit(
         ("dynamo-optimized function",),
@@ -53,12 +52,12 @@ LIMITS = (
     ),
     Limit(
         ("/torch/nested/", "Unsupported value kind: Tensor"),
-        TRACED + "which has no value for a nested tensor: leave fvcore out, or give padded tensors",
+        TRACED + "which has no value for a nested tensor: leave %s out, or give padded tensors",
     ),
     Limit(
         ("cond must be a bool",),
         TRACED
-        + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: fvcore needs the "
+        + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: %s needs the "
         "weights in memory, as on a machine with more of it, or PyTorch 2.5",
     ),
     Limit(
@@ -67,7 +66,14 @@ LIMITS = (
         + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
     ),
 )
-"""What fvcore cannot count."""
+"""What a counter of such a graph cannot count; ``%s`` stands for its name."""
+
+
+def limits(counter):
+    # type: (str) -> Tuple[Limit, ...]
+    """What this counter cannot count."""
+    return tuple(Limit(limit.marks, limit.reason.replace("%s", counter)) for limit in LIMITS)
+
 
 OURS = "layer:"
 """What starts a scope that is not fvcore's."""
@@ -132,10 +138,10 @@ class Walked(object):
             yield Seen(node)
 
 
-def _whole(amount):
-    # type: (Any) -> int
+def _whole(counter, amount):
+    # type: (str, Any) -> int
     if amount != int(amount):
-        raise CannotCount("fvcore reports %r, which is not a whole number" % (amount,))
+        raise CannotCount("%s reports %r, which is not a whole number" % (counter, amount))
     return int(amount)
 
 
@@ -156,7 +162,16 @@ def capture(counter, model):
     """Run FlopCountAnalysis on a fresh module (eval, no_grad) on ``model.device``."""
     from fvcore.nn import FlopCountAnalysis, jit_analysis
 
-    number = version_of("fvcore", jit_analysis)
+    return graph_ledger(counter, model, FlopCountAnalysis, jit_analysis)
+
+
+def graph_ledger(counter, model, analyze, jit_analysis):
+    # type: (str, TorchModel, Any, Any) -> Ledger
+    """The ledger of a counter with fvcore's interface, on a fresh module on ``model.device``.
+
+    ``analyze`` is its class, and ``jit_analysis`` its module that makes the graph; the distribution has the counter's name.
+    """
+    number = version_of(counter, jit_analysis)
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     scopes = Scopes(module)
@@ -187,19 +202,19 @@ def capture(counter, model):
             counts = handle(*values_of)
             for name, amount in ({entry_op(kind): counts} if isinstance(counts, Number) else counts).items():
                 key = (layer_of(walked[-1].at.scopeName()), name)
-                values[key] = values.get(key, 0) + _whole(amount)
+                values[key] = values.get(key, 0) + _whole(counter, amount)
             return counts
 
         return handled
 
     jit_analysis._get_scoped_trace_graph = kept
-    smallest = FlopCountAnalysis(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
+    smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad(), counting(LIMITS, smallest.total), _traceable(model.device):
-            analysis = FlopCountAnalysis(module, inputs)
+        with torch.no_grad(), counting(limits(counter), smallest.total), _traceable(model.device):
+            analysis = analyze(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
-            total = _whole(analysis.total())
+            total = _whole(counter, analysis.total())
     finally:
         jit_analysis._get_scoped_trace_graph = original
     calls = {}  # type: Dict[Tuple[str, str], int]
@@ -220,13 +235,14 @@ def capture(counter, model):
         Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
     ]
     if sum(e.value for e in entries) != total:
-        raise CannotCount("fvcore's entries add up to %d, its total is %d" % (sum(e.value for e in entries), total))
+        whole = sum(e.value for e in entries)
+        raise CannotCount("the entries of %s add up to %d, its total is %d" % (counter, whole, total))
     package_versions = versions(module)
-    package_versions["fvcore"] = number
+    package_versions[counter] = number
     unsupported = dict(analysis.unsupported_ops())
-    notes = (HIDDEN,) if scopes.hidden else ()
+    notes = (HIDDEN % counter,) if scopes.hidden else ()
     return Ledger(
-        COUNTER,
+        counter,
         "torch",
         MAC,
         model.device,

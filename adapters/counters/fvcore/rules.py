@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ....core.records import Op
 from ....work import Work, prod
+from ..numpy_einsum import printed_flops
 from ..rulebook import RuleBook, dims, size
 from . import COUNTERS
 
@@ -144,16 +145,7 @@ def _einsum(op: Op) -> Work:
         return Work(mac=prod(shapes[0]) * shapes[-1][-1])
     if pattern == "abc,adc->adb":
         return Work(mac=prod(shapes[0]) * shapes[-1][1])
-    return Work(mac=_numpy_estimate(pattern, shapes))
-
-
-def _numpy_estimate(equation: str, shapes: list[tuple[int, ...]]) -> int:
-    """np.einsum_path prints its optimised flop count with four digits; fvcore reads that text and halves it."""
-    import numpy as np  # the counter's own arithmetic, run only for an einsum beyond the two patterns
-
-    text = np.einsum_path(equation, *(np.broadcast_to(np.float32(0), s) for s in shapes), optimize="optimal")[1]
-    line = next(part for part in text.split("\n") if "optimized flop" in part.lower())
-    return int(float(line.split(":")[-1]) // 2)
+    return Work(mac=printed_flops(pattern, shapes) // 2)
 
 
 @rule("aten.batch_norm", source="J:251", formula="eval: 2N affine, N plain; training: 5N, 4N", versions=SINCE_EVAL)

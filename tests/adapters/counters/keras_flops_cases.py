@@ -25,3 +25,5 @@ CASES = (
     Case(op("Max", [(2, None, 3), (1,)], [(2, 3)]), RELEASES, missed=Cause.SHAPE_UNKNOWN),
     Case(op("AddV2", [X, C], [X]), RELEASES, N, Work(add=N)),
 )
+
+FAMILIES = {"keras_flops": (RELEASES, CASES)}

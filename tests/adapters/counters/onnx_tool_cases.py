@@ -146,3 +146,5 @@ def recurrent() -> Iterator[Case]:
 
 
 CASES = (*elementwise(), *products(), *convolutions(), *others(), *recurrent())
+
+FAMILIES = {"onnx_tool": (RELEASES, CASES)}

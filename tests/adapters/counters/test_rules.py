@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 from packaging.version import Version
 
+import tests.adapters.counters as here
 from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
-from tests.adapters.counters import keras_flops_cases, onnx_tool_cases, tf_cases, thop_cases, torch_cases
 from tests.adapters.counters.cases import Case
+from tests.adapters.counters.thop_cases import NEW
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
-    "tf.profiler": (tf_cases.RELEASES, tf_cases.CASES),
-    "thop": (thop_cases.RELEASES, thop_cases.CASES),
-    "fvcore": (torch_cases.FVCORE_RELEASES, torch_cases.FVCORE),
-    "flop_counter": (torch_cases.TORCH_RELEASES, torch_cases.FLOP_COUNTER),
-    "keras_flops": (keras_flops_cases.RELEASES, keras_flops_cases.CASES),
-    "onnx_tool": (onnx_tool_cases.RELEASES, onnx_tool_cases.CASES),
+    family: hand
+    for module in pkgutil.iter_modules(here.__path__, "tests.adapters.counters.")
+    if module.name.endswith("_cases")
+    for family, hand in importlib.import_module(module.name).FAMILIES.items()
 }
-"""The releases whose sources were read, one at least for every range that rules tell apart, and the cases."""
+"""Of every ``*_cases.py``: releases whose sources were read, one or more for every range that rules tell apart, and cases."""
 
 
 def book(family: str) -> RuleBook:
@@ -31,9 +31,15 @@ def book(family: str) -> RuleBook:
     return rules
 
 
+def rule_name(rules: RuleBook, case: Case, release: str) -> str:
+    """The op or the pattern whose rule is for the case; the case's own op if the release has none."""
+    rule = rules.of(case.op, {rules.package: release})
+    return rule.op if rule is not None else case.op.op
+
+
 def without_case(rules: RuleBook, releases: Iterable[str], cases: Iterable[Case]) -> list[str]:
     """Every op of the book, in every release, that no case is about."""
-    covered = {(case.op.op, release) for case in cases for release in case.releases}
+    covered = {(rule_name(rules, case, release), release) for case in cases for release in case.releases}
     ops = dict.fromkeys(rule.op for rule in rules.rules())
     return [f"{name} in {release}" for name in ops for release in releases if (name, release) not in covered]
 
@@ -68,7 +74,7 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
     rules = book(family)
     assert without_case(rules, releases, cases) == []
     assert without_release(rules, releases) == []
-    met = {(case.op.op, r) for case in cases if case.work or case.missed for r in case.releases}
+    met = {(rule_name(rules, case, r), r) for case in cases if case.work or case.missed for r in case.releases}
     holding = {(rule.op, r) for rule in rules.rules() for r in releases if rule.holds(rules.place(Version(r)))}
     assert sorted(met ^ holding) == []  # cases and rules agree on which releases count which ops
     places = [rules.place(Version(release)) for release in releases]
@@ -77,11 +83,11 @@ def test_every_rule_has_a_case_in_every_range_of_versions(family: str) -> None:
 
 @pytest.mark.parametrize(("family", "release", "case"), CASES)
 def test_a_rule_counts_what_its_counter_counts(family: str, release: str, case: Case) -> None:
-    if family == "fvcore" and case.op.attrs.get("equation") == "ij,jk->ik":
-        pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum beyond its two patterns
+    if case.op.attrs.get("equation") == "ij,jk->ik":
+        pytest.importorskip("numpy")  # the counter's own arithmetic for an einsum; for fvcore, beyond two patterns
     unit = next(counter.unit for counter in known_counters().values() if counter.family == family)
     rules = book(family)
-    rule = rules.find(case.op.op, {rules.package: release})
+    rule = rules.of(case.op, {rules.package: release})
     if case.missed is not None:
         assert rule is not None
         with pytest.raises(NotCounted) as raised:
@@ -99,7 +105,7 @@ def test_a_rule_without_a_case_is_found() -> None:
     """In the range that its case is taken from, and there alone; and a bound beyond the releases that were read."""
     releases, cases = FAMILIES["thop"]
     name = "torch.nn.modules.activation.LeakyReLU"
-    before = [release for release in releases if release not in thop_cases.NEW]
-    fewer = [case for case in cases if case.op.op != name or set(case.releases) & set(thop_cases.NEW)]
+    before = [release for release in releases if release not in NEW]
+    fewer = [case for case in cases if case.op.op != name or set(case.releases) & set(NEW)]
     assert without_case(book("thop"), releases, fewer) == [f"{name} in {release}" for release in before]
     assert without_release(book("thop"), (releases[0], releases[-1])) != []

@@ -140,3 +140,5 @@ def convolutions() -> Iterator[Case]:
 
 
 CASES = (*of_one(), *of_two(), *reductions(), *pools(), *products(), *convolutions())
+
+FAMILIES = {"tf.profiler": (RELEASES, CASES)}

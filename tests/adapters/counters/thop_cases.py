@@ -239,3 +239,5 @@ CASES = (
     *linears(),
     *recurrent(),
 )
+
+FAMILIES = {"thop": (RELEASES, CASES)}

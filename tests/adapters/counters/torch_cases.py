@@ -106,3 +106,5 @@ def flop_counter() -> Iterator[Case]:
 
 FVCORE = tuple(fvcore())
 FLOP_COUNTER = tuple(flop_counter())
+
+FAMILIES = {"fvcore": (FVCORE_RELEASES, FVCORE), "flop_counter": (TORCH_RELEASES, FLOP_COUNTER)}

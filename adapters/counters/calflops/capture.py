@@ -1,0 +1,41 @@
+"""Ledger of calflops.calculate_flops, one entry per module. Python 3.6, PyTorch 2.0 and later."""
+
+from typing import List, Tuple
+
+import torch
+
+from ....core.records import FLOP, MAC, Ledger
+from ...pytorch.model import TorchModel
+from ...shared.distribution import version_of
+from ...shared.refusal import BeyondCounter
+from ..functional_patches import FLOPS, MACS, PACKED, Profiler, ledger
+
+WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
+
+
+def _run(module, inputs):
+    # type: (torch.nn.Module, List[torch.Tensor]) -> Tuple[int, int]
+    from calflops import calculate_flops
+
+    if next(module.parameters(), None) is None:
+        raise BeyondCounter(WITHOUT_WEIGHTS)
+    flops, macs, _params = calculate_flops(module, args=inputs, print_results=False, output_as_string=False)
+    return flops, macs
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Count one inference call of a fresh module on ``model.device``."""
+    from calflops import calculate_pipline, pytorch_ops
+
+    profiler = Profiler(
+        pytorch_ops,
+        calculate_pipline.CalFlopsPipline,
+        "end_flops_calculate",
+        (calculate_pipline.module_flop_count, calculate_pipline.module_mac_count, calculate_pipline.old_functions),
+        _run,
+        per_path=True,
+    )
+    versions = {"calflops": version_of("calflops", pytorch_ops)}
+    macs = counter == "calflops@macs"
+    return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, profiler, (PACKED,))

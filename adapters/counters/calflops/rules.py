@@ -1,0 +1,64 @@
+"""What calflops counts. Lines are of calflops 0.3.2, calflops/pytorch_ops.py. Units FLOP and, for calflops@macs, MAC."""
+
+from __future__ import annotations
+
+from ..functional_rules import (
+    RESIZING,
+    SHARED,
+    TRANSPOSED,
+    Formula,
+    as_large_as_input,
+    elementwise,
+    fill,
+    from_the_left,
+    resized,
+    transposed_twice_grouped,
+)
+from ..rulebook import RuleBook
+from . import COUNTERS
+
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"O": "calflops/pytorch_ops.py"})
+
+_LEFT = "elements of both together, their dimensions compared from the first on; of the one tensor; 1 of two numbers"
+
+fill(
+    BOOK,
+    {
+        **SHARED,
+        "transposed": Formula(
+            TRANSPOSED,
+            transposed_twice_grouped,
+            "2 B prod(input) prod(kernel) Cin (weight.shape[1] // groups) + weight.shape[1] B prod(a convolution's output)",
+            macs=True,
+        ),
+        "resized": Formula(RESIZING, resized(as_large_as_input), "prod(size) if a size is given; else N of the input"),
+        "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), _LEFT),
+        "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), _LEFT),
+    },
+    {
+        "linear": "O:37",
+        "conv": "O:83",
+        "transposed": "O:128",
+        "relu": "O:43",
+        "prelu": "O:47",
+        "elu": "O:51",
+        "leaky_relu": "O:55",
+        "relu6": "O:59",
+        "silu": "O:63",
+        "gelu": "O:67",
+        "avg_pool": "O:71",
+        "max_pool": "O:71",
+        "batch_norm": "O:174",
+        "norm": "O:192, O:204, O:214",
+        "resized": "O:229",
+        "softmax": "O:254",
+        "embedding": "O:258",
+        "matmul": "O:274",
+        "addmm": "O:282, O:312",
+        "einsum": "O:290",
+        "mul": "O:320, O:328",
+        "add": "O:324, O:328",
+        "recurrent": "O:397, O:371",
+        "cell": "O:425, O:371",
+    },
+)

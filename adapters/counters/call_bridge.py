@@ -1,0 +1,241 @@
+"""From the ledger of a counter that counts calls of functions and of modules to the PyTorch trace.
+
+The ledger has the calls, each of which feeds an entry, and the ops that ran under the counter, each with the calls around it.
+The innermost call accounts for an op; a call around another one counts the same work again.  An op outside all calls is work
+that the counter does not see.
+
+The ops that ran under the counter have to be those of the trace, module by module: the same ops on the same shapes, or, for the
+rest, others that do the same work, component by component.  Where they are not, nothing is booked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ...core.causes import Cause
+from ...core.records import ALIAS, Op, Sighting, Tensor, Trace
+from ...work import ZERO, Work, is_integer_op
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .rulebook import RuleBook, apply
+
+Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
+"""An op's name and shapes: what two runs of a model have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How a counter counts calls.
+
+    ``name`` is the counter's name in sentences.  ``book`` has a rule for every function and class that it counts.
+    ``why_not`` says why it does not see an op outside all calls.
+    """
+
+    name: str
+    book: RuleBook
+    why_not: Callable[[Op], tuple[Cause, str]]
+
+
+def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
+    """One item per call and the ops in it; ops outside all calls are booked one by one."""
+    made = [s for s in view.sightings if s.entry and s.role != ALIAS]
+    bridging = _Bridging(view, calls, {s.op.id: s for s in made})
+    met, ran = _by_layer(s.op for s in view.sightings if not s.entry), _by_layer(trace.ops)
+    items: list[Item] = []
+    for layer in dict.fromkeys([*ran, *met]):
+        items += bridging.of_layer(layer, met.get(layer, []), ran.get(layer, []))
+    items += bridging.without_ops({id for item in items for id in _ids(item.sightings)})
+    items += [bridging.again(s) for s in view.sightings if s.role == ALIAS]
+    return Bridge(tuple(items))
+
+
+@dataclass(slots=True)
+class _Part:
+    """Ops of one module that belong together: some call has all of them, or they do the work of others in the trace.
+
+    ``changed`` is set if they are not the same ops as in the trace.
+    """
+
+    owners: dict[str, None]
+    met: list[Op]
+    ran: list[Op]
+    changed: bool = False
+
+    def outside(self) -> list[Op]:
+        """The ops that ran outside all calls."""
+        return [op for op in self.met if not op.within]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bridging:
+    """A view, how its counter counts, and its calls by id."""
+
+    view: View
+    counter: Calls
+    calls: Mapping[str, Sighting]
+
+    def of_layer(self, layer: str, met: list[Op], ran: list[Op]) -> list[Item]:
+        items: list[Item] = []
+        for part in _parts(met, ran):
+            if part.owners:
+                items += self._of_calls(layer, part)
+            elif part.changed and _sum(part.met) != _sum(part.ran):
+                items.append(
+                    make_item(None, None, layer=layer, op="", ran=_sum(part.ran), times=1, gap=self._gap(layer, part))
+                )
+            else:
+                items += [item for op in part.ran if (item := self._unseen(op)) is not None]
+        return items
+
+    def _unseen(self, op: Op) -> Item | None:
+        work = known_work(op)
+        if work is not None and not work and not unknown_of([op]):
+            return None
+        cause, reason = self.counter.why_not(op)
+        gap = "" if work is not None else f"the work of {op.op} is unknown"
+        return unmet(op, work or ZERO, cause, reason, gap=gap)
+
+    def _of_calls(self, layer: str, part: _Part) -> list[Item]:
+        """An item of the calls that share the part, or one for each entry that they feed; the first has the ops."""
+        owners = [self.calls[id] for id in part.owners]
+        first = [s for s in owners if s.entry == owners[0].entry]
+        item = self._counted([s.op for s in first], owners[0].entry)
+        calls = owners[0].op.calls
+        times = _executions(part, calls) if len(owners) == 1 else 0
+        if times and not part.changed:
+            item = replace(
+                self._counted([owners[0].op._replace(calls=1)], owners[0].entry), seen=calls, repeat=Cause.CALL_NOT_SEEN
+            )
+        ran = _sum(part.ran)
+        gap = self._gap(layer, part) if part.changed and _sum(part.met) != ran else ""
+        unknown = next((op.op for op in part.ran if known_work(op) is None), "")
+        item = replace(
+            item,
+            ran=Work(*(count // times for count in ran)) if times and not part.changed else ran,
+            times=times if times and not part.changed else 1,
+            ops=tuple(op.id for op in part.ran),
+            gap=gap or (f"the work of {unknown} is unknown" if unknown else ""),
+            unknown=unknown_of(part.ran),
+        )
+        others = [s for s in owners if s.entry != owners[0].entry]
+        return [item, *(self._more(s, Cause.FORMULA_DIFFERS) for s in others)]
+
+    def _counted(self, ops: list[Op], entry: str) -> Item:
+        """An item of these calls, which ran nothing yet."""
+        counted, missed, rule = ZERO, None, None
+        for op in ops:
+            rule = self.counter.book.of(op, self.view.versions)
+            part, missed = apply(rule, op, lambda op: f"{self.counter.name} has no formula for {op.op}")
+            counted = counted + part * op.calls
+        cause = missed.cause if missed and not counted else None
+        if counted and not missed and is_integer_op(ops[0]):
+            cause = Cause.INTEGER_OP
+        item = make_item(
+            None,
+            rule,
+            layer=ops[0].layer,
+            op=ops[0].op,
+            counted=counted,
+            seen=1,
+            cause=cause,
+            entry=entry,
+            reason=missed.reason if missed else "",
+        )
+        return replace(item, sightings=tuple(ops), formula=missed.reason if missed and cause else item.formula)
+
+    def _more(self, sighting: Sighting, repeat: Cause) -> Item:
+        """An item of a call that is counted and for which nothing more ran."""
+        item = self._counted([sighting.op._replace(calls=1)], sighting.entry)
+        return replace(item, seen=sighting.op.calls, repeat=repeat)
+
+    def without_ops(self, booked: set[str]) -> list[Item]:
+        """The calls in which no op ran that is theirs: those around another call count its work again."""
+        around = {id for s in self.view.sightings for id in s.op.within[: None if s.entry else -1]}
+        return [
+            self._more(s, Cause.RECOUNTED if id in around else Cause.FORMULA_DIFFERS)
+            for id, s in self.calls.items()
+            if id not in booked
+        ]
+
+    def again(self, alias: Sighting) -> Item:
+        """A call of a module that the counter adds at a second path."""
+        return self._more(alias, Cause.RECOUNTED)
+
+    def _gap(self, layer: str, part: _Part) -> str:
+        unknown = next((op.op for op in (*part.met, *part.ran) if known_work(op) is None), "")
+        if unknown:
+            return f"the work of {unknown} is unknown"
+        parts = ", ".join(f"{name} {count:+,}" for name, count in (_sum(part.ran) - _sum(part.met)).items() if count)
+        return other_ops(self.view.counter, layer, f"{_only(part)} (what ran less what it met: {parts})")
+
+
+def _parts(met: list[Op], ran: list[Op]) -> list[_Part]:
+    """The ops of a module, taken apart into the smallest parts that share no call."""
+    by_key: dict[Key, _Part] = {}
+    for op in met:
+        part = by_key.setdefault(_key(op), _Part({}, [], []))
+        part.met.append(op)
+        part.owners.update(dict.fromkeys(op.within[-1:]))
+    for op in ran:
+        by_key.setdefault(_key(op), _Part({}, [], [])).ran.append(op)
+    parts: list[_Part] = []
+    for part in by_key.values():
+        part.changed = sum(op.calls for op in part.met) != sum(op.calls for op in part.ran)
+        if part.changed and not any(known_work(op) != ZERO for op in (*part.met, *part.ran)):
+            continue  # views and other moves
+        joined = [p for p in parts if (p.changed and part.changed) or p.owners.keys() & part.owners.keys()]
+        for other in joined:
+            part.owners |= other.owners
+            part.met, part.ran, part.changed = other.met + part.met, other.ran + part.ran, other.changed or part.changed
+            parts.remove(other)
+        parts.append(part)
+    return parts
+
+
+def _executions(part: _Part, calls: int) -> int:
+    """How often the ops of one call ran in all, in the call and outside; 0 if they did not always run together."""
+    times = set[int]()
+    ran, inside = _by_key(part.ran), _by_key(op for op in part.met if op.within)
+    for key, count in ran.items():
+        whole, rest = divmod(count * calls, inside.get(key, 0) or count * calls + 1)
+        times.add(0 if rest else whole)
+    return times.pop() if len(times) == 1 else 0
+
+
+def _by_key(ops: Iterable[Op]) -> dict[Key, int]:
+    counts: dict[Key, int] = {}
+    for op in ops:
+        counts[_key(op)] = counts.get(_key(op), 0) + op.calls
+    return counts
+
+
+def _key(op: Op) -> Key:
+    return op.op, op.inputs, op.outputs
+
+
+def _only(part: _Part) -> str:
+    """An op that only one of both runs has."""
+    met, ran = _by_key(part.met), _by_key(part.ran)
+    key, more = max(
+        ((k, ran.get(k, 0) > met.get(k, 0)) for k in (*ran, *met) if ran.get(k) != met.get(k)), key=lambda k: k[1]
+    )
+    shapes = " x ".join(str(tensor.shape) for tensor in key[1])
+    return f"{key[0]} {shapes} {'is in the trace' if more else 'is not in the trace, or less often'}"
+
+
+def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
+    by_layer: dict[str, list[Op]] = {}
+    for op in ops:
+        by_layer.setdefault(op.layer, []).append(op)
+    return by_layer
+
+
+def _sum(ops: Iterable[Op]) -> Work:
+    total = ZERO
+    for op in ops:
+        total = total + (known_work(op) or ZERO) * op.calls
+    return total
+
+
+def _ids(ops: Iterable[Op]) -> list[str]:
+    return [op.id for op in ops]

@@ -1,0 +1,33 @@
+"""Ledger of DeepSpeed's get_model_profile, one entry per module. Python 3.6, PyTorch 2.0 and later."""
+
+import os
+from typing import List, Tuple
+
+import torch
+
+from ....core.records import FLOP, MAC, Ledger
+from ...pytorch.model import TorchModel
+from ...shared.distribution import version_of
+from ..functional_patches import FLOPS, MACS, PACKED, Profiler, ledger
+
+os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
+
+
+def _run(module, inputs):
+    # type: (torch.nn.Module, List[torch.Tensor]) -> Tuple[int, int]
+    from deepspeed.profiling.flops_profiler import get_model_profile
+
+    flops, macs, _params = get_model_profile(module, args=inputs, print_profile=False, warm_up=0, as_string=False)
+    return flops, macs
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Count one inference call of a fresh module on ``model.device``."""
+    from deepspeed.profiling.flops_profiler import profiler
+
+    kept = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
+    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=False)
+    versions = {"deepspeed": version_of("deepspeed", profiler)}
+    macs = counter == "deepspeed@macs"
+    return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))

@@ -1,0 +1,146 @@
+"""The calls that a counter counts, of functions that it patches and of modules that it hooks, and the ops that ran in them.
+
+Under the counter, ops are recorded as in a trace: recurrent layers and attention are one op each.  No mode for functions is
+active meanwhile: with one, PyTorch's functions call themselves again under their public names, which the counter has patched.
+Python 3.6, PyTorch 2.0 and later.
+"""
+
+from contextlib import contextmanager
+from inspect import Parameter
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+from ...core.records import LIVE, Op, Sighting
+from ..pytorch.call_records import RECURRENT
+from ..pytorch.model import ModulePath
+from ..pytorch.records import plain, tensor_record, tensors_in
+from ..pytorch.trace import FusedCalls, Recorder
+from .module_calls import settings
+
+NO_ENTRY = ""
+"""The entry of an op that ran under the counter: only the calls in which it ran feed one."""
+
+
+class CallRecorder(Recorder):
+    """Records the ops, the calls, and in which calls each op ran (``Op.within``, outermost first)."""
+
+    def __init__(self, path):
+        # type: (ModulePath) -> None
+        super().__init__(path)
+        self.calls = {}  # type: Dict[Any, Op]
+        self.entries = {}  # type: Dict[str, str]  # of each call
+        self.running = []  # type: List[Any]  # keys of calls
+
+    def add(self, op):
+        # type: (Op) -> None
+        """Take the op in, with the calls that are running."""
+        super().add(op._replace(within=self.within()))
+
+    def within(self):
+        # type: () -> Tuple[str, ...]
+        """The ids of the calls that are running."""
+        return tuple(self.calls[key].id for key in self.running)
+
+    def begin(self, name, entry, tensors, attrs):
+        # type: (str, str, List[torch.Tensor], Dict[str, Any]) -> None
+        """A call of a function or module of this name begins, which feeds that entry. Equal calls are one record."""
+        inputs = tuple(map(tensor_record, tensors))
+        op = Op("call%d" % len(self.calls), name, self.path.current, inputs, (), attrs, 0, within=self.within())
+        key = (name, entry, op.layer, inputs, repr(sorted(attrs.items())), op.within)
+        held = self.calls.get(key, op)
+        self.calls[key] = held._replace(calls=held.calls + 1)
+        self.entries[held.id] = entry
+        self.running.append(key)
+
+    def end(self, result):
+        # type: (Any) -> None
+        """The innermost call returned this."""
+        key = self.running.pop()
+        outputs = tuple(map(tensor_record, tensors_in(result)))
+        self.calls[key] = self.calls[key]._replace(outputs=outputs)
+
+    def call(self, function, name, entry, signature, args, kwargs, also):
+        # type: (Callable[..., Any], str, str, Any, Tuple[Any, ...], Dict[str, Any], Dict[str, Any]) -> Any
+        """Call a function that the counter reads by this signature: tensors are inputs, in its order, all others attributes.
+
+        ``also`` are more attributes.
+        """
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:  # the counter cannot read it either, and says so
+            return function(*args, **kwargs)
+        bound.apply_defaults()
+        tensors, attrs = [], dict(also)  # type: List[torch.Tensor], Dict[str, Any]
+        for argument, value in bound.arguments.items():
+            kind = signature.parameters[argument].kind
+            for name_of, given in value.items() if kind == Parameter.VAR_KEYWORD else [(argument, value)]:
+                tensors += tensors_in(given)
+                if kind == Parameter.VAR_POSITIONAL:
+                    attrs[name_of] = [None if tensors_in(item) else plain(item) for item in given]
+                elif not tensors_in(given):
+                    attrs[name_of] = plain(given)
+        self.begin(name, entry, tensors, attrs)
+        result = None
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self.end(result)
+        return result
+
+    def watch(self, module, name, entry, also):
+        # type: (torch.nn.Module, str, str, Dict[str, Any]) -> None
+        """Record the calls of a module, with its settings and these attributes."""
+
+        def begins(module, inputs):
+            # type: (torch.nn.Module, Any) -> None
+            self.begin(name, entry, tensors_in(inputs), dict(settings(module), **also))
+
+        module.register_forward_pre_hook(begins)
+        module.register_forward_hook(lambda module, inputs, outputs: self.end(outputs))
+
+    def sightings(self):
+        # type: () -> List[Sighting]
+        """The calls, each with its entry, and the ops."""
+        calls = [Sighting(op, self.entries[op.id], LIVE) for op in self.calls.values()]
+        return calls + [Sighting(op, NO_ENTRY, LIVE) for op in self.ops.values()]
+
+
+@contextmanager
+def fused(recorder):
+    # type: (Recorder) -> Iterator[None]
+    """Recurrent layers and attention are one op each, as in a trace. Enter this before the counter patches anything."""
+    one = FusedCalls(recorder)
+    functional = torch.nn.functional
+    library = torch.nn.modules.rnn._VF  # type: Any  # a module that finds its functions elsewhere: an attribute comes first
+    attention = functional.scaled_dot_product_attention
+
+    def recurrent(name):
+        # type: (str) -> Callable[..., Any]
+        call = getattr(library, name)
+
+        def watched(*args):
+            # type: (*Any) -> Any
+            return one.recurrent_call(name, call, args) if one.wanted else call(*args)
+
+        return watched
+
+    def attend(*args, **kwargs):
+        # type: (*Any, **Any) -> Any
+        return one.attention(attention, args, kwargs) if one.wanted else attention(*args, **kwargs)
+
+    for name in RECURRENT:
+        setattr(library, name, recurrent(name))
+    functional.scaled_dot_product_attention = attend
+    try:
+        yield
+    finally:
+        for name in RECURRENT:
+            delattr(library, name)
+        functional.scaled_dot_product_attention = attention
+
+
+def innermost(path, among):
+    # type: (ModulePath, Any) -> str
+    """The path of the innermost running module that is among these; '' if none is."""
+    return next((name for name in reversed(path.running) if name in among), "")

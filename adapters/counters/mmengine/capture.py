@@ -1,0 +1,13 @@
+"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info. Python 3.7 and later."""
+
+from ....core.records import Ledger
+from ...pytorch.model import TorchModel
+from ..fvcore.capture import graph_ledger
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run FlopAnalyzer on a fresh module (eval, no_grad) on ``model.device``."""
+    from mmengine.analysis import FlopAnalyzer, jit_analysis
+
+    return graph_ledger(counter, model, FlopAnalyzer, jit_analysis)

@@ -1,0 +1,54 @@
+"""What mmengine's FlopAnalyzer includes: what fvcore does, but for a product with a vector. Unit MAC, elementwise work at 1.
+
+mmengine took its handles over from fvcore and changed one of them. J = mmengine/analysis/jit_handles.py, C =
+mmengine/analysis/complexity_analysis.py; lines of 0.10.7. Its list of ignored operators is fvcore's.
+"""
+
+from __future__ import annotations
+
+from ....core.records import Op
+from ....work import Work
+from ..fvcore.rules import BOOK as FVCORE
+from ..rulebook import RuleBook, dims, size
+from . import COUNTERS
+
+BOOK = RuleBook(
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
+    {"J": "mmengine/analysis/jit_handles.py", "C": "mmengine/analysis/complexity_analysis.py"},
+)
+
+FORKED = {"fvcore": "0.1.5.post20221221"}
+SAME = {
+    "aten.addmm": "J:83",
+    "aten.linear": "J:98",
+    "aten.bmm": "J:110",
+    "aten._convolution": "J:122",
+    "aten.einsum": "J:175",
+    "aten.batch_norm": "J:251",
+    "aten.group_norm": "J:231",
+    "aten.layer_norm": "J:231",
+    "aten.instance_norm": "J:231",
+    "aten.upsample_nearest2d": "C:34",
+    "aten.upsample_bilinear2d": "C:35",
+    "aten.adaptive_avg_pool2d": "C:36",
+    "aten.grid_sampler": "C:37",
+}
+"""Operators whose handle does what fvcore's does, and its line."""
+
+for _op, _source in SAME.items():
+    _rule = FVCORE.find(_op, FORKED)
+    if _rule is None:
+        raise LookupError(f"fvcore has no rule for {_op}")
+    BOOK.rule(_op, source=_source, formula=_rule.formula)(_rule.compute)
+
+
+@BOOK.rule(
+    "aten.matmul",
+    "aten.mm",
+    source="J:216",
+    formula="N(a) b[-1], N(a) if b is a vector: batch dimensions of b alone are missed",
+)
+def _matmul(op: Op) -> Work:
+    b = dims(op.inputs[-1].shape)
+    return Work(mac=size(op.inputs[0].shape) * (b[-1] if len(b) > 1 else 1))

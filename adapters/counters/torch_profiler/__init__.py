@@ -1,0 +1,20 @@
+"""torch.profiler with_flops: seven operators by the shapes of their inputs. Python 3.6, as every folder's statement."""
+
+from ....core.counter import Counter
+from ....core.records import FLOP
+
+COUNTERS = (
+    Counter(
+        name="torch.profiler",
+        module=__name__,
+        framework="torch",
+        unit=FLOP,
+        package="",
+        distribution="",
+        versions_key="torch",
+        summary="torch.profiler with_flops: seven operators by the shapes of their inputs",
+        default=False,
+        blind="lists the operators of a backward pass without the modules that they belong to: only a call of the model is "
+        "reconciled",
+    ),
+)

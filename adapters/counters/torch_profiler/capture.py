@@ -1,0 +1,163 @@
+"""Ledger of torch.profiler's with_flops: one entry per module and operator that the module's own code calls.
+
+The profiler sees every operator, and within it those that it runs.  A mark around each module's call says which module an event
+is of.  An event that differs in nothing from another, nor in those within it, is one more call of it.  Python 3.6 syntax.
+"""
+
+from threading import get_ident
+from typing import Any, Dict, List, Tuple
+
+import torch
+
+from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.trace import Recorder
+from ..limits import counting
+
+MARK = "reconcile:"
+"""Start of the name of an event that stands for a module's call."""
+DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+}
+"""The profiler's names of types that differ from PyTorch's."""
+
+
+class MarkedPath(ModulePath):
+    """Puts an event around each call of a module."""
+
+    def __init__(self, root):
+        # type: (torch.nn.Module) -> None
+        super(MarkedPath, self).__init__(root)
+        self._marks = {}  # type: Dict[int, List[Any]]
+
+    def _push(self, module, inputs):
+        # type: (torch.nn.Module, Any) -> None
+        super(MarkedPath, self)._push(module, inputs)
+        mark = torch.autograd.profiler.record_function(MARK + self.current)
+        mark.__enter__()
+        self._marks.setdefault(get_ident(), []).append(mark)
+
+    def _pop(self, module, inputs, outputs):
+        # type: (Any, Any, Any) -> None
+        self._marks[get_ident()].pop().__exit__(None, None, None)
+        super(MarkedPath, self)._pop(module, inputs, outputs)
+
+
+class Node(object):
+    """Events of one name on tensors of the same shapes, and those within them: ``times`` per call of what is around them."""
+
+    def __init__(self, event):
+        # type: (Any) -> None
+        self.name = event.name
+        self.times = 1
+        shapes, types = list(event.input_shapes or ()), list(event.input_dtypes or ())
+        self.inputs = [
+            [list(shape), DTYPES.get(dtype, dtype)]
+            for shape, dtype in zip(shapes, types)
+            if dtype not in ("", "Scalar", "ScalarList", "TensorList")
+        ]
+        self.has_list = "TensorList" in types
+        self.arguments = list(event.concrete_inputs or ()) if event.name == "aten::conv2d" else []
+        self.flops = int(event.flops or 0)
+        self.nodes = merged(Node(child) for child in event.cpu_children if not is_mark(child))
+        inner = [(node.key, node.times) for node in self.nodes]
+        self.key = repr((self.name, self.inputs, self.has_list, self.arguments, self.flops, inner))  # type: str
+
+    @property
+    def total(self):
+        # type: () -> int
+        """What the profiler adds for one call and everything within it."""
+        return self.flops + sum(node.times * node.total for node in self.nodes)
+
+
+def is_mark(event):
+    # type: (Any) -> bool
+    """Whether an event is no operator: it stands for a module, or it is how the profiler records that."""
+    return bool(event.name.startswith((MARK, "profiler::")))
+
+
+def merged(nodes):
+    # type: (Any) -> List[Node]
+    """The nodes in order, with those that differ in nothing as one."""
+    by_key = {}  # type: Dict[str, Node]
+    for node in nodes:
+        if node.key in by_key:
+            by_key[node.key].times += node.times
+        else:
+            by_key[node.key] = node
+    return list(by_key.values())
+
+
+def layer_of(event):
+    # type: (Any) -> str
+    """The path of the module that an event is of."""
+    while event is not None and not event.name.startswith(MARK):
+        event = event.cpu_parent
+    return event.name[len(MARK) :] if event is not None else ""
+
+
+def record(node, layer, within, calls, sightings, entry):
+    # type: (Node, str, Tuple[str, ...], int, List[Sighting], str) -> None
+    """Note the calls of a node, and of those within it."""
+    name = "e%d" % len(sightings)
+    inputs = tuple(Tensor(tuple(shape), dtype) for shape, dtype in node.inputs)
+    attrs = {"arguments": node.arguments, "has_list": node.has_list}
+    op = Op(name, node.name, layer, inputs, (), attrs, calls * node.times, within=within)
+    sightings.append(Sighting(op, entry))
+    for inner in node.nodes:
+        record(inner, layer, within + (name,), calls * node.times, sightings, entry)
+
+
+def profiled(module, inputs):
+    # type: (torch.nn.Module, Any) -> List[Any]
+    """The profiler's events of one inference call."""
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
+    with torch.no_grad(), profiler, MarkedPath(module):
+        module(*inputs)
+    return list(profiler.events())
+
+
+def dispatched(model):
+    # type: (TorchModel) -> List[Op]
+    """The operators that one more call dispatches: an event has neither outputs nor the names of its arguments."""
+    module = model.build(model.device)
+    path = ModulePath(module)
+    recorder = Recorder(path)
+    with torch.no_grad(), path, recorder:
+        module(*model.example(model.device))
+    return list(recorder.ops.values())
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Profile one inference call (eval, no_grad) of a fresh module on ``model.device``.
+
+    Sightings are the events (``aten::add``, in ``within`` those around it), and the operators of a second call (``aten.add``).
+    """
+    module = model.build(model.device)
+    inputs = model.example(model.device)
+    with counting((), lambda: profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+        events = profiled(module, inputs)
+    total = sum(int(event.flops or 0) for event in events)
+    roots = {}  # type: Dict[Tuple[str, str], List[Node]]
+    for event in events:
+        if not is_mark(event) and (event.cpu_parent is None or is_mark(event.cpu_parent)):
+            roots.setdefault((layer_of(event), event.name), []).append(Node(event))
+    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    for (layer, name), calls in roots.items():
+        entry = "%s|%s" % (layer, name)
+        nodes = merged(calls)
+        value = sum(node.times * node.total for node in nodes)
+        if value:
+            entries.append(Entry(entry, layer, name, value, len(calls)))
+        for node in nodes:
+            record(node, layer, (), 1, sightings, entry)
+    sightings += [Sighting(op, "") for op in dispatched(model)]
+    return Ledger(
+        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings), {}, ()
+    )

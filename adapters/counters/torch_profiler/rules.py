@@ -1,0 +1,108 @@
+"""What torch.profiler's with_flops includes, by the name of an event and the shapes of its first inputs. Unit FLOP.
+
+U = torch/csrc/profiler/util.cpp of torch 2.13 (computeFlops). An op that ran counts what each event that is or ran in it counts:
+``events`` are [name, shapes of its tensors, other arguments, times per call].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.records import Op, Tensor
+from ....work import ZERO, Work, prod
+from ..rulebook import RuleBook, dims
+from . import COUNTERS
+
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/csrc/profiler/util.cpp"})
+rule = BOOK.rule
+
+EVENTS = "events"
+
+
+@rule(
+    "aten::conv2d",
+    source="U:computeFlops",
+    formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 if padding is no number of pixels",
+)
+def _conv2d(op: Op) -> Work:
+    x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
+    stride, padding, dilation, groups = op.attrs["arguments"][3:7]
+    if len(x) != 4 or len(w) != 4 or not isinstance(padding, list) or len(padding) != 2 or len(stride) != 2:
+        return ZERO
+    out = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x[2:], w[2:], stride, padding, dilation, strict=True)
+    ]
+    return Work(mac=x[0] * prod(out) * prod(w[2:]) * x[1] * w[0] // groups)
+
+
+@rule("aten::mm", source="U:computeFlops", formula="2 m n k")
+def _mm(op: Op) -> Work:
+    return _product(op.inputs[:2])
+
+
+@rule("aten::addmm", source="U:computeFlops", formula="2 m n k, the added term is not counted")
+def _addmm(op: Op) -> Work:
+    return _product(op.inputs[1:3])
+
+
+@rule("aten::bmm", source="U:computeFlops", formula="2 b m n k")
+def _bmm(op: Op) -> Work:
+    return _products(op.inputs[:2])
+
+
+@rule("aten::baddbmm", source="U:computeFlops", formula="2 b m n k, the added term is not counted")
+def _baddbmm(op: Op) -> Work:
+    return _products(op.inputs[1:3])
+
+
+@rule("aten::mul", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+def _mul(op: Op) -> Work:
+    return Work(mul=prod(dims(op.inputs[0].shape)))
+
+
+@rule("aten::add", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+def _add(op: Op) -> Work:
+    return Work(add=prod(dims(op.inputs[0].shape)))
+
+
+def _product(pair: tuple[Tensor, ...]) -> Work:
+    left, right = (dims(t.shape) for t in pair)
+    return Work(mac=prod(left[:-1]) * prod(right)) if left and left[-1] else ZERO
+
+
+def _products(pair: tuple[Tensor, ...]) -> Work:
+    left, right = (dims(t.shape) for t in pair)
+    return Work(mac=prod(left[1:-1]) * prod(right)) if left and left[0] and left[-1] else ZERO
+
+
+def as_event(op: Op) -> list[Any]:
+    """A counted event as it stands in the attributes of the op that it is or ran in, with how often."""
+    return [op.op, [list(dims(t.shape)) for t in op.inputs], op.attrs["arguments"], op.calls]
+
+
+def counts(op: Op) -> bool:
+    """Whether the profiler has a formula for events of this name."""
+    return BOOK.find(op.op, {}) is not None
+
+
+def _events(op: Op) -> list[Any]:
+    """The counted events that the op is or runs; an op whose events are not known is one of its own name."""
+    own = op._replace(op=op.op.replace(".", "::", 1), attrs={"arguments": []}, calls=1)
+    return list(op.attrs[EVENTS]) if EVENTS in op.attrs else [as_event(own)] if counts(own) else []
+
+
+@BOOK.pattern(
+    "an operator that is or runs one of these",
+    lambda op: bool(_events(op)),
+    source="U:computeFlops",
+    formula="the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0",
+)
+def _of_events(op: Op) -> Work:
+    total = ZERO
+    for name, shapes, arguments, times in _events(op):
+        inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
+        of_event = BOOK.find(name, {})
+        if of_event is not None:
+            total = total + of_event.compute(Op(op.id, name, "", inputs, (), {"arguments": arguments})) * times
+    return total

@@ -1,0 +1,51 @@
+"""Ledger of torchinfo.summary: the mult-adds of every module without children. Python 3.6 syntax, torch 1.x and later."""
+
+from typing import Any, Dict, Tuple
+
+import torch
+
+from ....core.records import MAC, Ledger
+from ...pytorch.model import TorchModel, module_paths
+from ...shared.distribution import version_of
+from ..limits import counting
+from ..module_calls import module_ledger
+
+
+def run(module, inputs):
+    # type: (torch.nn.Module, Any) -> Tuple[int, Dict[str, int]]
+    """Its total and its counts by path; an error of the model is raised as it was before torchinfo wrapped it."""
+    import torchinfo
+
+    try:
+        statistics = torchinfo.summary(module, input_data=inputs, verbose=0)
+    except RuntimeError as error:
+        raise error.__cause__ or error from None
+    paths, values = module_paths(module), {}  # type: Any, Dict[str, int]
+    for layer in statistics.summary_list:
+        if layer.is_leaf_layer:
+            values[paths[layer.module]] = values.get(paths[layer.module], 0) + int(layer.macs)
+    return int(statistics.total_mult_adds), values
+
+
+def read(module):
+    # type: (torch.nn.Module) -> Dict[str, Any]
+    """Whether it counts the module, and each parameter as it reads it: name, elements that no mask leaves out, rank."""
+    from torchinfo.layer_info import LayerInfo
+
+    parameters = [
+        [name, count, parameter.dim()]
+        for full, parameter in module.named_parameters()
+        for count, name in [LayerInfo.get_param_count(module, full, parameter)]
+    ]
+    leaf = not any(module.children()) and not isinstance(module, torch.jit.ScriptModule)
+    return {"leaf": leaf, "parameters": parameters}
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run torchinfo.summary on a fresh module on ``model.device``."""
+    import torchinfo
+
+    versions = {"torchinfo": version_of("torchinfo", torchinfo)}
+    with counting((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
+        return module_ledger(counter, MAC, model, versions, run, read)

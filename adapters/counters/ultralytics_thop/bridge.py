@@ -1,0 +1,34 @@
+"""From an ultralytics-thop ledger to the PyTorch trace: functions first (functions.py), then modules (module_bridge.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....core.causes import Cause
+from ....core.records import Op, Trace
+from ..bridge import Bridge, View
+from ..module_bridge import Hooks, bridge_modules
+from .functions import bridge_functions, is_function
+from .rules import BOOK
+
+COUNTED = "matmul, bmm, linear, einsum and attention"
+
+
+def _why_not(module: Op) -> tuple[Cause, str]:
+    if module.op.startswith("torch.nn.") and not module.op.startswith("torch.nn.modules.container."):
+        return Cause.OP_NOT_COUNTED, f"ultralytics-thop has no rule for {module.op}"
+    return Cause.CALL_NOT_SEEN, (
+        f"a functional call in {module.op}.forward: ultralytics-thop counts only {COUNTED} there, and none of them inside of "
+        "a module with a rule"
+    )
+
+
+HOOKS = Hooks("ultralytics-thop", BOOK, hides=False, containers=(), why_not=_why_not)
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items of counted functions and the ops that they ran, then one per module with a rule, then the other ops."""
+    functions = [s for s in view.sightings if is_function(s)]
+    items, left = bridge_functions(view, [s.op for s in functions], trace)
+    modules = replace(view, sightings=tuple(s for s in view.sightings if not is_function(s)))
+    return Bridge((*items, *bridge_modules(modules, trace._replace(ops=left), HOOKS).items))

@@ -1,0 +1,179 @@
+"""Ledger of ultralytics-thop's profile: an entry per module with a rule, and one per module that calls counted functions.
+
+A rule notes its amount as it is called, so nothing is derived from the total.  Keyword arguments of a module stand in the order
+in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
+"""
+
+import importlib
+import inspect
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+
+from ....core.records import MAC, Entry, Ledger, Op, Sighting
+from ...pytorch.model import ModulePath, TorchModel, module_paths
+from ...pytorch.records import plain, tensor_record, tensors_in
+from ...shared.distribution import version_of
+from ...shared.refusal import CannotCount
+from ..limits import counting
+from ..module_calls import Calls, module_ledger
+from ..thop.capture import EXACT, LIMITS
+from . import COUNTERS, FUNCTIONS, entry_of
+
+ARGUMENTS = {
+    "matmul": ("input", "other"),
+    "bmm": ("input", "mat2"),
+    "linear": ("input", "weight", "bias"),
+    "einsum": ("equation", "operands"),
+    "scaled_dot_product_attention": (
+        "query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa",
+    ),
+    "multi_head_attention_forward": (
+        "query", "key", "value", "embed_dim", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "add_zero_attn",
+    ),
+}  # fmt: skip
+"""The arguments of each function that a rule reads, or that decide its work, in their order."""
+OPERANDS = {"multi_head_attention_forward": 3}
+"""How many of a function's tensors are inputs of its record, if not all are."""
+
+
+class KeywordCalls(Calls):
+    """Notes the arguments that a module was given by name, too."""
+
+    def hook(self, module):
+        # type: (torch.nn.Module) -> Any
+        return module.register_forward_hook(self._note_named, with_kwargs=True)
+
+    def _note_named(self, module, inputs, named, outputs):
+        # type: (Any, Any, Dict[str, Any], Any) -> None
+        if named:
+            try:
+                inputs = tuple(inspect.signature(module.forward).bind(*inputs, **named).arguments.values())
+            except (TypeError, ValueError):
+                inputs = ()
+        self._note(module, inputs, outputs)
+
+
+class Functions(object):
+    """The calls of functions that a rule counted, by module, and their amounts."""
+
+    def __init__(self, path):
+        # type: (ModulePath) -> None
+        self.path = path
+        self.calls = {}  # type: Dict[Any, Op]
+        self.amounts = {}  # type: Dict[str, int]
+
+    def noting(self, function, rule):
+        # type: (Any, Callable[..., Any]) -> Callable[..., Any]
+        """The rule of a function, which is noted with what it counts."""
+        name = str(getattr(function, "__name__", function)).strip("_")
+
+        def noted(args, kwargs, out):
+            # type: (Tuple[Any, ...], Dict[str, Any], Any) -> Any
+            amount = rule(args, kwargs, out)
+            layer = self.path.current
+            self.amounts[layer] = self.amounts.get(layer, 0) + amount
+            self._add(name, layer, args, kwargs, out)
+            return amount
+
+        return noted
+
+    def _add(self, name, layer, args, kwargs, out):
+        # type: (str, str, Tuple[Any, ...], Dict[str, Any], Any) -> None
+        names = ARGUMENTS.get(name, ())
+        given = dict(zip(names, args), **kwargs)
+        if name == "einsum":
+            given["operands"] = args[1:]
+        values = [given.get(each) for each in names]
+        tensors = [t for value in values for t in tensors_in(value)][: OPERANDS.get(name)]
+        attrs = {
+            each: (isinstance(value, torch.Tensor) if each == "bias_k" else plain(value))
+            for each, value in zip(names, values)
+            if each == "bias_k" or not tensors_in(value)
+        }
+        inputs, outputs = tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(out)))
+        key = (name, layer, inputs, outputs, repr(sorted(attrs.items())))
+        op = self.calls.get(key) or Op(
+            "function%d" % len(self.calls), "torch." + name, layer, inputs, outputs, attrs, 0
+        )
+        self.calls[key] = op._replace(calls=op.calls + 1)
+
+    def sightings(self):
+        # type: () -> List[Sighting]
+        """The calls, each with the entry of the module that made it."""
+        return [Sighting(op, entry_of(op.layer)) for op in self.calls.values()]
+
+    def entries(self):
+        # type: () -> List[Entry]
+        """An entry for each module whose calls were counted."""
+        times = {}  # type: Dict[str, int]
+        for op in self.calls.values():
+            times[op.layer] = times.get(op.layer, 0) + op.calls
+        return [
+            Entry(entry_of(layer), layer, FUNCTIONS, amount, times[layer])
+            for layer, amount in self.amounts.items()
+            if amount
+        ]
+
+
+def settings_read(module):
+    # type: (torch.nn.Module) -> Dict[str, Any]
+    """Attributes that a rule reads beyond a module's plain ones."""
+    return {"bias_k": module.bias_k is not None} if isinstance(module, torch.nn.MultiheadAttention) else {}
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run profile on a fresh module on ``model.device``."""
+    import thop
+
+    table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
+    number = version_of(COUNTERS[0].distribution, table)
+    functions = []  # type: List[Functions]
+    originals = [(rules, dict(rules)) for rules in (table.register_hooks, table.functional_hooks)]
+
+    def count(module, inputs):
+        # type: (torch.nn.Module, Any) -> Tuple[int, Dict[str, int]]
+        amounts = {}  # type: Dict[torch.nn.Module, int]
+
+        def noting(rule):
+            # type: (Any) -> Callable[..., None]
+            def noted(m, given, out):
+                # type: (Any, Any, Any) -> None
+                before = m.total_ops
+                rule(m, given, out)
+                amounts[m] = amounts.get(m, 0) + m.total_ops - before
+
+            return noted
+
+        path = ModulePath(module)
+        functions.append(Functions(path))
+        (_, hooks), (_, rules) = originals
+        # A module whose rule is zero_ops is told apart by that very function: functions inside of it are counted.
+        table.register_hooks.update({k: noting(rule) for k, rule in hooks.items() if rule is not table.zero_ops})
+        table.functional_hooks.update(
+            {function: functions[0].noting(function, rule) for function, rule in rules.items()}
+        )
+        with path:
+            total, _params = thop.profile(module, inputs, verbose=False)
+        if total >= EXACT:
+            raise CannotCount(
+                "it adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
+            )
+        counted = {name: amounts[m] for m, name in module_paths(module).items() if m in amounts}
+        return int(total) - sum(functions[0].amounts.values()), counted
+
+    smallest = (torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
+    try:
+        with counting(LIMITS, lambda: thop.profile(*smallest, verbose=False)):
+            packages = {COUNTERS[0].versions_key: number}
+            ledger = module_ledger(counter, MAC, model, packages, count, settings_read, KeywordCalls)
+    finally:
+        for rules, kept in originals:
+            rules.update(kept)
+    of_functions = functions[0].entries()
+    return ledger._replace(
+        total=ledger.total + sum(entry.value for entry in of_functions),
+        entries=ledger.entries + tuple(of_functions),
+        sightings=ledger.sightings + tuple(functions[0].sightings()),
+    )

@@ -1,0 +1,286 @@
+"""What ultralytics-thop counts, by a module's class or the nearest base that it knows, and by function. Unit MAC.
+
+Norms, pooling, softmax, biases and gates of recurrent layers are mixed in at one each. B = thop/vision/basic_hooks.py, C =
+thop/vision/calc_func.py, P = thop/profile.py, RN = thop/rnn_hooks.py; lines of 2.2.3. The package is under the AGPL: these
+formulas are ours, derived from what it counts. ``N``: elements of the input, ``O``: of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....core.causes import Cause
+from ....core.records import Op
+from ....work import Work, prod
+from ..rulebook import NotCounted, Rule, RuleBook, dims, size
+from . import COUNTERS
+
+NN = "torch.nn.modules."
+
+
+def _of_base(op: Op) -> Rule | None:
+    """The rule of the nearest base of the module's class that has one: P:222 takes the classes in their order."""
+    return next((rule for name in op.attrs.get("bases", ()) if (rule := BOOK.find(name, {})) is not None), None)
+
+
+BOOK = RuleBook(
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
+    {
+        "B": "thop/vision/basic_hooks.py",
+        "C": "thop/vision/calc_func.py",
+        "P": "thop/profile.py",
+        "RN": "thop/rnn_hooks.py",
+    },
+    of_library=_of_base,
+)
+rule = BOOK.rule
+
+
+def _names(space: str, *classes: str) -> tuple[str, ...]:
+    return tuple(f"{NN}{space}.{name}" for name in classes)
+
+
+def _n(op: Op) -> int:
+    return size(op.inputs[0].shape)
+
+
+def _o(op: Op) -> int:
+    return size(op.outputs[0].shape)
+
+
+@rule(*_names("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:232", formula="O (in_channels // groups) K")
+@rule(
+    *_names("conv", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
+    source="B:54, C:232",
+    formula="N (out_channels // groups) K",
+)
+def _conv(op: Op) -> Work:
+    kernel = op.attrs["weight"][2:]
+    source, target = dims(op.inputs[0].shape), dims(op.outputs[0].shape)
+    if "Transpose" in next(name for name in (op.op, *op.attrs.get("bases", ())) if name.startswith(f"{NN}conv.Conv")):
+        source, target = target, source
+    return Work(mac=prod(target) * (source[-1 - len(kernel)] // op.attrs["groups"]) * prod(kernel))
+
+
+@rule(
+    *_names("batchnorm", "_NormBase"),
+    *_names("normalization", "LayerNorm", "GroupNorm", "RMSNorm"),
+    source="B:68, C:242",
+    formula="2N, 4N if affine",
+)
+def _norm(op: Op) -> Work:
+    n = _n(op)
+    affine = op.attrs.get("affine", False) or op.attrs.get("elementwise_affine", False)
+    return Work(add=2 * n, mul=2 * n) if affine else Work(add=n, mul=n)
+
+
+@rule(*_names("activation", "PReLU"), source="B:90", formula="N")
+def _prelu(op: Op) -> Work:
+    return Work(mul=_n(op))
+
+
+def _softmax_of(rows: int, features: int) -> Work:
+    return Work(special=rows * features, add=rows * max(features - 1, 0), div=rows * features)
+
+
+@rule(*_names("activation", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"), source="B:98, C:247",
+      formula="rows (3 features - 1); Softmin N more, LogSoftmax rows more")  # fmt: skip
+def _softmax(op: Op) -> Work:
+    shape, classes = dims(op.inputs[0].shape), (op.op, *op.attrs.get("bases", ()))
+    axis = op.attrs.get("dim")
+    if f"{NN}activation.Softmax2d" in classes:
+        axis = -3
+    elif axis is None:
+        axis = 0 if len(shape) in (0, 1, 3) else 1
+    features = shape[axis] if shape else 1
+    rows = prod(shape) // features if features else 0
+    work = _softmax_of(rows, features)
+    if f"{NN}activation.Softmin" in classes:
+        return work + Work(mul=prod(shape))
+    return work + Work(special=rows) if f"{NN}activation.LogSoftmax" in classes else work
+
+
+def _each(value: int | Sequence[int], axes: int) -> list[int]:
+    return [value] * axes if isinstance(value, int) else list(value)
+
+
+@rule(*_names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="B:118", formula="inputs in all windows, and O")
+def _avg_pool(op: Op) -> Work:
+    """Each window adds its elements, with the padding if it is included, and divides once."""
+    classes = (op.op, *op.attrs.get("bases", ()))
+    axes = next(axes for axes in (1, 2, 3) if f"{NN}pooling.AvgPool{axes}d" in classes)
+    kernel, stride, padding = (_each(op.attrs[name], axes) for name in ("kernel_size", "stride", "padding"))
+    shape, pooled = dims(op.inputs[0].shape), dims(op.outputs[0].shape)
+    adds = prod(shape[:-axes])
+    for axis in range(axes):
+        length, margin = shape[axis - axes], padding[axis]
+        first, last = (-margin, length + margin) if op.attrs["count_include_pad"] else (0, length)
+        starts = [number * stride[axis] - margin for number in range(pooled[axis - axes])]
+        adds *= sum(max(min(start + kernel[axis], last) - max(start, first), 0) for start in starts)
+    return Work(add=adds, div=prod(pooled))
+
+
+@rule(
+    *_names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
+    source="B:133",
+    formula="inputs in all windows, and O",
+)
+def _adaptive_pool(op: Op) -> Work:
+    """Window j of an axis is from floor(j I / O) to ceil((j + 1) I / O)."""
+    adds = 1
+    for length, count in zip(dims(op.inputs[0].shape), dims(op.outputs[0].shape), strict=True):
+        adds *= sum((length * (j + 1) + count - 1) // count - length * j // count for j in range(count))
+    return Work(add=adds, div=_o(op))
+
+
+_UPSAMPLE = {"linear": 5, "bilinear": 11, "bicubic": 259, "trilinear": 31}
+
+
+@rule(
+    *_names("upsampling", "Upsample"),
+    source="B:152",
+    formula="linear 5 O, bilinear 11 O, trilinear 31 O, bicubic 259 O, nearest 0",
+)
+def _upsample(op: Op) -> Work:
+    mode = op.attrs["mode"]
+    if mode not in _UPSAMPLE:
+        raise NotCounted(Cause.OP_NOT_COUNTED, f"ultralytics-thop takes upsampling mode {mode} as zero")
+    return Work(mul=_UPSAMPLE[mode] * _o(op))
+
+
+@rule(*_names("linear", "Linear"), source="B:169, C:256", formula="in_features O, bias ignored")
+def _linear(op: Op) -> Work:
+    return Work(mac=op.attrs["in_features"] * _o(op))
+
+
+@rule(*_names("linear", "Bilinear"), source="B:179, C:256", formula="(in1_features + 1) in2_features O, bias ignored")
+def _bilinear(op: Op) -> Work:
+    return Work(mac=(op.attrs["in1_features"] + 1) * op.attrs["in2_features"] * _o(op))
+
+
+def _attention(op: Op, batch_first: bool, kdim: int, vdim: int) -> Work:
+    """Projections of T queries and S keys, and two products of T with the S' keys attended, to which S' - S were appended."""
+    out, key = dims(op.outputs[0].shape), dims(op.inputs[1].shape)
+    axis = 0 if len(out) == 2 else 1 if batch_first else 0
+    batch = 1 if len(out) == 2 else out[0 if batch_first else 1]
+    appended = bool(op.attrs["bias_k"]) + bool(op.attrs["add_zero_attn"])
+    width, queries = op.attrs["embed_dim"], out[axis]
+    attended = dims(op.outputs[1].shape)[-1] if len(op.outputs) > 1 else key[axis] + appended
+    keys = attended - appended
+    macs = 2 * queries * width**2 + keys * width * (kdim + vdim) + 2 * queries * attended * width
+    return Work(mac=batch * macs) + _softmax_of(batch * op.attrs["num_heads"] * queries, attended)
+
+
+_ATTENTION = "B (2 T E^2 + S E (K + V) + 2 T S' E), and softmax of B heads T rows"
+
+
+@rule(*_names("activation", "MultiheadAttention"), source="B:184", formula=_ATTENTION)
+def _multihead(op: Op) -> Work:
+    return _attention(op, bool(op.attrs["batch_first"]), op.attrs["kdim"], op.attrs["vdim"])
+
+
+_ZERO = (
+    *_names("padding", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd", "_CircularPadNd"),
+    *_names("dropout", "_DropoutNd"),
+    *_names("activation", "ReLU", "ReLU6", "LeakyReLU"),
+    *_names("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
+    *_names("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
+    *_names("pooling", "FractionalMaxPool2d", "FractionalMaxPool3d", "_MaxUnpoolNd"),
+    *_names("linear", "Identity"),
+    *_names("flatten", "Flatten", "Unflatten"),
+    *_names("fold", "Unfold"),
+    *_names("pixelshuffle", "PixelShuffle", "PixelUnshuffle"),
+    *_names("channelshuffle", "ChannelShuffle"),
+)
+
+
+@rule(*_ZERO, source="P:42", formula="0")
+@rule(*_names("sparse", "Embedding"), source="B:26", formula="0")
+def _zero(op: Op) -> Work:
+    raise NotCounted(Cause.OP_NOT_COUNTED, f"ultralytics-thop's rule for {op.op} counts 0")
+
+
+def _kind(op: Op) -> str:
+    """RNN, GRU or LSTM: of the class, or of the base that the rule is for."""
+    names = (name.rpartition(".")[2].removesuffix("Cell") for name in (op.op, *op.attrs.get("bases", ())))
+    return next(name for name in names if name in ("RNN", "GRU", "LSTM"))
+
+
+def _cell(op: Op, inputs: int, projected: int = 0) -> Work:
+    """One step; H = hidden_size, I = its inputs, P = the width of its state, which is H if nothing is projected.
+
+    RNN: H(I+H) + H [+ 2H bias]; GRU: 3H(I+H) + 3H + r*h: H + state: 3H [+ 6H]; LSTM: 4H(I+P) + 4H + c: 3H + h: H [+ 8H] [+ H P].
+    """
+    hidden: int = op.attrs["hidden_size"]
+    gates, add, mul = {"RNN": (1, 0, 0), "GRU": (3, 1, 3), "LSTM": (4, 1, 3)}[_kind(op)]
+    return Work(
+        mac=gates * hidden * (inputs + (projected or hidden)) + hidden * projected,
+        add=gates * hidden * (3 if op.attrs["bias"] else 1) + add * hidden,
+        mul=mul * hidden,
+    )
+
+
+@rule(*_names("rnn", "RNNCell"), source="RN:24", formula="batch (H(I+H) + H [+ 2H])")
+@rule(*_names("rnn", "GRUCell"), source="RN:58", formula="batch (3H(I+H) + 7H [+ 6H])")
+@rule(*_names("rnn", "LSTMCell"), source="RN:92", formula="batch (4H(I+H) + 8H [+ 8H])")
+def _one_cell(op: Op) -> Work:
+    shape = dims(op.inputs[0].shape)
+    return _cell(op, op.attrs["input_size"]) * (shape[0] if len(shape) == 2 else 1)
+
+
+@rule(*_names("rnn", "RNN"), source="RN:102", formula="steps (H(I+H) + H [+ 2H])")
+@rule(*_names("rnn", "GRU"), source="RN:128", formula="steps (3H(I+H) + 7H [+ 6H])")
+@rule(*_names("rnn", "LSTM"), source="RN:154", formula="steps (4H(I+P) + 8H [+ 8H] [+ H P])")
+def _recurrent(op: Op) -> Work:
+    """Steps of all sequences: B T, or the rows of a packed sequence."""
+    shape = dims(op.inputs[0].shape)
+    directions = 2 if op.attrs["bidirectional"] else 1
+    projected = op.attrs.get("proj_size", 0)
+    state = projected or op.attrs["hidden_size"]
+    work = _cell(op, op.attrs["input_size"], projected) * directions
+    work = work + _cell(op, state * directions, projected) * (directions * (op.attrs["num_layers"] - 1))
+    return work * prod(shape[:-1])
+
+
+@rule("torch.matmul", "torch.bmm", "torch.linear", source="P:133", formula="O times the last axis of the first operand")
+def _product(op: Op) -> Work:
+    return Work(mac=_o(op) * dims(op.inputs[0].shape)[-1])
+
+
+@rule("torch.scaled_dot_product_attention", source="P:138", formula="B heads T S (D_query + D_value)")
+def _sdpa(op: Op) -> Work:
+    query, key, value = (dims(tensor.shape) for tensor in op.inputs[:3])
+    return Work(mac=_o(op) // value[-1] * key[-2] * (query[-1] + value[-1]))
+
+
+@rule(
+    "torch.einsum", source="P:153", formula="sizes of the labels that both operands have or the output keeps, for two"
+)
+def _einsum(op: Op) -> Work:
+    if len(op.inputs) != 2:
+        raise NotCounted(Cause.OP_NOT_COUNTED, f"ultralytics-thop takes an einsum of {len(op.inputs)} operands as zero")
+    terms, arrow, output = str(op.attrs["equation"]).replace(" ", "").partition("->")
+    if not arrow:
+        output = "..." + "".join(label for label in terms if terms.count(label) == 1)
+    sizes = [_labels(term, dims(tensor.shape)) for term, tensor in zip(terms.split(","), op.inputs, strict=True)]
+    kept = 1
+    for label in {**sizes[0], **sizes[1]}:
+        of_each = [labels.get(label, 1) for labels in sizes]
+        held = ("..." in output) if label.startswith("#") else label in output
+        if held or 1 not in of_each:
+            kept *= max(of_each) if 0 not in of_each else 0
+    return Work(mac=kept)
+
+
+def _labels(term: str, shape: tuple[int, ...]) -> dict[str, int]:
+    """Sizes by label; the axes of an ellipsis are numbered from the right."""
+    before, dots, after = term.partition("...")
+    hidden = len(shape) - len(before) - len(after) if dots else 0
+    names = [*before, *(f"#{number}" for number in range(hidden, 0, -1)), *after]
+    return dict(zip(names, shape, strict=True))
+
+
+@rule("torch.multi_head_attention_forward", source="P:144, B:184", formula=_ATTENTION)
+def _attention_function(op: Op) -> Work:
+    return _attention(op, False, dims(op.inputs[1].shape)[-1], dims(op.inputs[2].shape)[-1])

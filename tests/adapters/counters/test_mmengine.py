@@ -1,0 +1,31 @@
+"""mmengine itself, in the environment that it needs: a product with a vector, at which fvcore stops, and a padding of "same"."""
+
+from __future__ import annotations
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
+
+pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
+
+CASES = {
+    # name: (MACs that it reports, multiply-adds that ran, causes)
+    "vectors": (2 * 3 + 2 * 3 + 3, 2 * 3 + 2 * 3 + 3, set()),
+    "same": (0, 4 * 5 * 3 * 3, {Cause.OP_NOT_COUNTED}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_reports_what_the_rules_say_and_closes(name: str) -> None:
+    reported, ran, causes = CASES[name]
+    python = str(ensure(load()["mmengine"]))
+    nets = "tests.adapters.counters.mmengine_nets"
+    result = reconcile.run(torch=f"{nets}:{name}", python=python, counters=("mmengine",)).result
+    (ledger,) = result.ledgers
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    (statement,) = result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    assert {line.cause for line in statement.adjustments} == causes

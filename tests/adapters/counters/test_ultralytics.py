@@ -1,0 +1,56 @@
+"""ultralytics-thop itself, in the environment that it needs: small networks, each with the number that it reports and the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+from reconcile.launch.environments import load
+from reconcile.launch.provision import ensure
+
+pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
+
+NETS = "tests.adapters.counters.ultralytics_nets"
+STEP = 3 * 4 * (3 + 4)  # multiply-adds of one step of a GRU from 3 to 4
+GATES = 7 * 4
+HEADS = 2 * (4 * 5 * 8 * 8 + 2 * 5 * 5 * 8)  # four projections and two products of 5 positions of width 8, twice
+SOFTMAX = 2 * 4 * 5 * (3 * 5 - 1)
+
+CASES = {
+    # name: (MACs that it reports, multiply-adds that ran, causes beside those of a convention)
+    "twice": (2 * 2 * 3 * 4, 2 * 2 * 3 * 4, set()),
+    "transposed": (4 * 25 * 3 * 9, 4 * 25 * 3 * 9, set()),
+    "products": (2 * 2 * 3 * 5, 3 * 2 * 3 * 5 + 2 * 5, {Cause.CALL_NOT_SEEN}),
+    "named": (10 * (STEP + GATES), 10 * STEP, set()),
+    "packed": ((5 + 3 + 1) * (STEP + GATES), (5 + 3 + 1) * STEP, set()),
+    "doubled": (2 * 3 * 4, 2 * 2 * 3 * 4 + 2 * 4 * 4, {Cause.FORMULA_DIFFERS}),
+    "attention": (HEADS + SOFTMAX, HEADS, set()),
+    "attention_function": (HEADS + SOFTMAX, HEADS, set()),
+    "mixed": (2 * 2 * 3 * 5, 2 * 2 * 3 * 5, set()),
+    "integers": (2 * 3 * 5, 0, {Cause.INTEGER_OP}),
+    "gelu": (2 * 3 * 4, 2 * 3 * 4, set()),
+}
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    return str(ensure(load()["ultralytics-thop"]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_reports_what_the_rules_say_and_closes(name: str, python: str) -> None:
+    reported, ran, causes = CASES[name]
+    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop",)).result
+    (ledger,) = result.ledgers
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    (statement,) = result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    assert {line.cause for line in statement.adjustments} - {Cause.OUTSIDE_CONVENTION} == causes
+
+
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+@pytest.mark.parametrize("name", ["products", "attention_function"])
+def test_it_closes_under_every_convention(name: str, convention: str, python: str) -> None:
+    run = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop",), convention=convention)
+    assert [statement.residual for statement in run.result.statements] == [0]
