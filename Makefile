@@ -68,6 +68,7 @@ LEGACY := \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
+	adapters/counters/ptflops/__init__.py \
 	adapters/counters/flop_counter/__init__.py \
 	adapters/counters/mmengine/__init__.py \
 	adapters/counters/mmengine/capture.py \

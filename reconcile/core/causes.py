@@ -40,6 +40,7 @@ class Cause(str, Enum):
     OUTSIDE_CONVENTION = "outside-convention"
     RUN_STATS_TRUNCATED = "run-stats-truncated"
     FLOAT32_ROUNDING = "float32-rounding"
+    AVERAGED_OVER_BATCH = "averaged-over-batch"
     REAL_WORK_DIFFERS = "real-work-differs"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
 
@@ -68,6 +69,7 @@ _MEANING = {
     Cause.OUTSIDE_CONVENTION: "The counter counts a component that the convention leaves out.",
     Cause.RUN_STATS_TRUNCATED: "The run statistics stopped before the run did.",
     Cause.FLOAT32_ROUNDING: "The counter adds in float32, which does not hold every whole number above 2^24.",
+    Cause.AVERAGED_OVER_BATCH: "The counter divides by the first dimension of the first input, which it takes for the batch.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",
 }

@@ -34,6 +34,7 @@ COUNTER_FOLDERS = (
     "ultralytics_thop",
     "calflops",
     "deepspeed",
+    "ptflops",
     "keras_flops",
     "onnx_tool",
 )

@@ -26,6 +26,7 @@ NO_MODEL = {
     "weight-differs": "a convention of one's own: tests/pages/test_pages.py books it",
     "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make zoo",
     "float32-rounding": "an old release of thop: tests/adapters/counters/test_float32.py books it",
+    "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
 }

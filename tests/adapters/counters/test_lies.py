@@ -35,7 +35,8 @@ from reconcile.verdict.verdict import verdict
 from tests.adapters.counters import test_float32
 
 VERSIONS = {
-    "torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238", "tensorflow": "2.21.0"
+    "torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238", "tensorflow": "2.21.0",
+    "ptflops": "0.7.5",
 }  # fmt: skip
 B, IN, OUT = 2, 5, 3
 MACS = B * IN * OUT
@@ -111,6 +112,20 @@ LINEAR = Op(
     "m", "torch.nn.modules.linear.Linear", "a", (tensor(B, IN),), (tensor(B, OUT),),
     {"weight": [OUT, IN], "bias": None, "bases": [], "in_features": IN, "out_features": OUT},
 )  # fmt: skip
+
+
+def averaged() -> Ledger:
+    """A linear layer on B samples, which its hook counts and the total divides: by the first dimension of the input, B."""
+    call = Sighting(LINEAR._replace(id="call0"), "a")
+    ran = Sighting(mm()._replace(within=("call0",)), "")
+    divides = Sighting(Op("average", "ptflops.average", "", (tensor(B, IN),), (), {"batch": B}), "average")
+    entries = (
+        Entry("a", "a", LINEAR.op, MACS, 1),
+        Entry("average", "", "ptflops.average", IN * OUT - MACS, 1),
+    )
+    return Ledger("ptflops@pytorch", "torch", MAC, "cpu", VERSIONS, IN * OUT, entries, (call, ran, divides), {}, ())
+
+
 SOFTMAX = Op(
     "m", "torch.nn.modules.activation.Softmax", "a", (tensor(B, IN),), (tensor(B, IN),), {"dim": 1, "bases": []}
 )
@@ -189,6 +204,7 @@ CASES = {
     Cause.FLOAT32_ROUNDING: Case(
         test_float32.ledger({"a": ROUNDED}, [ROUNDING], ROUNDED, test_float32.OLD), (ROUNDING_RAN,), "op:a"
     ),
+    Cause.AVERAGED_OVER_BATCH: Case(averaged(), (mm(),), "mm"),
     Cause.REAL_WORK_DIFFERS: Case(
         by_ops("flop_counter", 2 * MACS, (mm(), LIVE), (MV, LIVE)), (mm(), MV), "mm", other=TF_TRACE
     ),

@@ -1,0 +1,47 @@
+"""From a ledger of ptflops to the PyTorch trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....core.causes import Cause
+from ....core.records import Op, Sighting, Trace
+from ..bridge import Bridge, Item, View, make_item
+from ..call_bridge import Calls, bridge_calls
+from ..op_bridge import bridge_ops
+from ..rulebook import apply
+from .rules import AVERAGE, BOOK, NN, F
+
+KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
+"""Names of functions that ptflops patches, and of ops that they are."""
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items of the backend that the ledger is of."""
+    if view.counter == "ptflops@aten":
+        return bridge_ops(view, trace, BOOK, lambda op: f"{op.op} is not among the six ops of ptflops/aten_ops.py:109")
+    calls = replace(view, sightings=tuple(s for s in view.sightings if s.op.op != AVERAGE))
+    items = bridge_calls(calls, trace, Calls("ptflops", BOOK, _why_not)).items
+    return Bridge((*items, *(_division(s, calls) for s in view.sightings if s.op.op == AVERAGE)))
+
+
+def _why_not(op: Op) -> tuple[Cause, str]:
+    name = op.op.rpartition(".")[2]
+    if name in KNOWN:
+        return Cause.CALL_NOT_SEEN, f"this {name} is an operator or ran in a function that ptflops does not patch"
+    return Cause.OP_NOT_COUNTED, f"ptflops neither hooks a module nor patches a function of {name}"
+
+
+def _division(sighting: Sighting, calls: View) -> Item:
+    """The division of the modules' counts by the batch, which was the first dimension of the first input."""
+    sums = {"modules": 0, "functions": 0, "products": 0}
+    for call in calls.sightings:
+        if call.entry:
+            name = call.op.op
+            kind = "modules" if name.startswith(NN) else "functions" if name.startswith(F) else "products"
+            sums[kind] += sum(apply(BOOK.of(call.op, calls.versions), call.op, lambda op: "")[0]) * call.op.calls
+    op = sighting.op._replace(attrs={**sighting.op.attrs, **sums})
+    rule = BOOK.of(op, calls.versions)
+    counted, _ = apply(rule, op, lambda op: "")
+    cause = Cause.AVERAGED_OVER_BATCH
+    return make_item(op, rule, layer="", op=AVERAGE, counted=counted, seen=1, cause=cause, entry=sighting.entry)

@@ -1,0 +1,191 @@
+"""Ledgers of ptflops.get_model_complexity_info, with each of its backends. Python 3.6, PyTorch 2.0 and later.
+
+"pytorch" has an entry for each module and path at which ptflops adds the module's count, one for each module and function that it
+patches, and one for the division of the first by the batch. "aten" has one for each module and ATen op.
+"""
+
+import importlib
+import inspect
+import os
+import sys
+from contextlib import contextmanager, redirect_stdout
+from types import SimpleNamespace
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+from ....core.records import ALIAS, MAC, Entry, Ledger, Op, Sighting
+from ...pytorch.call_records import op_name
+from ...pytorch.model import ModulePath, TorchModel, module_paths, versions
+from ...pytorch.records import tensor_record, tensors_in
+from ...pytorch.trace import Recorder
+from ...shared.distribution import version_of
+from ...shared.refusal import BeyondCounter, CannotCount
+from .. import ROOT
+from ..function_calls import CallRecorder, fused
+from ..limits import Limit, counting
+from ..module_calls import class_name
+
+AVERAGE = "ptflops.average"
+"""Not an op: the division by the batch."""
+Taken = Tuple[int, List[Entry], List[Sighting]]
+"""The total, the entries and the sightings."""
+LIMITS = (
+    Limit(
+        ("'PackedSequence' object has no attribute 'shape'",),
+        "it asks a packed sequence for a shape, which has none: give padded sequences",
+    ),
+)
+"""Models that ptflops cannot count."""
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """Run ptflops with one of its backends on a fresh module on ``model.device``, with gradients on, as its users do."""
+    import ptflops
+
+    backend = counter.partition("@")[2]
+    engine = importlib.import_module("ptflops.%s_engine" % backend)
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    with counting(LIMITS, lambda: complexity(backend, engine, torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+        total, entries, sightings = (_aten if backend == "aten" else _pytorch)(engine, module, inputs)
+    numbers = dict(versions(module), ptflops=version_of("ptflops", ptflops))
+    return Ledger(counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), {}, ())
+
+
+@contextmanager
+def replaced(module, **values):
+    # type: (Any, **Any) -> Iterator[None]
+    """Within this a module has other attributes."""
+    before = {name: getattr(module, name) for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(before)
+
+
+def complexity(backend, engine, module, inputs):
+    # type: (str, Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> int
+    """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors."""
+    from ptflops import get_model_complexity_info
+
+    errors = []  # type: List[Any]
+    printing = SimpleNamespace(print_exc=lambda: errors.append(sys.exc_info()[1]))
+    handle = module.register_forward_pre_hook(
+        lambda _module, given: given[0] if given and given[0] is inputs else None, prepend=True
+    )
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), replaced(engine, traceback=printing):
+        total, _ = get_model_complexity_info(
+            module, (1,), False, False, input_constructor=lambda _size: inputs, ost=nowhere, backend=backend
+        )
+    handle.remove()
+    if errors:
+        raise errors[0]
+    if not isinstance(total, int):
+        raise CannotCount("it reports %r, which is not a whole number: take ptflops 0.7.5" % (total,))
+    return total
+
+
+def _pytorch(engine, module, inputs):
+    # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
+    functions, paths = {}, module_paths(module)  # type: Dict[Tuple[str, str], int], Any
+    names = names_of(list(engine.FUNCTIONAL_MAPPING) + list(engine.TENSOR_OPS_MAPPING))
+    counts = {}  # type: Dict[torch.nn.Module, int]
+    divisors = []  # type: List[Op]
+    path = ModulePath(module)
+    recorder = CallRecorder(path)
+    visited = visits(module, engine.is_supported_instance)
+    for child in dict.fromkeys(child for _, child in visited):
+        biased = getattr(child, "in_proj_bias", None) is not None
+        recorder.watch(child, class_name(child), paths[child] or ROOT, {"in_proj_bias": biased})
+
+    class Watched(engine.torch_function_wrapper):
+        """A patched function, whose calls are recorded with the amounts that ptflops adds for them."""
+
+        def __call__(self, *args, **kwds):
+            # type: (*Any, **Any) -> Any
+            key = (path.current, names[self.op])
+            signature, counted = inspect.signature(self.handler), len(self.collector)
+            if "input" not in signature.parameters:
+                signature = inspect.signature(self.op)
+            call = super(Watched, self).__call__
+            result = recorder.call(call, key[1], "%s|%s" % key, signature, args, kwds, {})
+            amount = self.collector[counted]
+            if amount != int(amount):
+                raise BeyondCounter(
+                    "it counts %s of an operation for a call of %s, which no rule covers" % (amount, key[1])
+                )
+            functions[key] = functions.get(key, 0) + int(amount)
+            return result
+
+    def divides(_module, given, _outputs):
+        # type: (Any, Any, Any) -> None
+        batch = {"batch": len(given[0]) if given else 1}
+        divisors.append(Op(AVERAGE, AVERAGE, "", tuple(map(tensor_record, tensors_in(given)[:1])), (), batch))
+
+    stop = engine.stop_flops_count
+
+    def stopped(root):
+        # type: (torch.nn.Module) -> None
+        counts.update((child, child.__flops__) for _, child in visited)
+        stop(root)
+
+    module.register_forward_hook(divides)
+    with path, recorder, fused(recorder), replaced(engine, torch_function_wrapper=Watched, stop_flops_count=stopped):
+        total = complexity("pytorch", engine, module, inputs)
+    entries = [Entry(p or ROOT, paths[m], class_name(m), counts[m], 1) for p, m in visited if counts[m]]
+    entries += [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in functions.items() if value]
+    divided = total - sum(entry.value for entry in entries)
+    entries += [Entry(AVERAGE, "", AVERAGE, divided, 1)] if divided else []
+    calls = recorder.sightings()
+    again = [(p, s.op) for p, m in visited if p != paths[m] for s in calls if s.entry == (paths[m] or ROOT)]
+    calls += [Sighting(op._replace(id="%s@%s" % (op.id, p)), p, ALIAS) for p, op in again]
+    return total, entries, calls + [Sighting(op, AVERAGE) for op in divisors]
+
+
+def names_of(functions):
+    # type: (List[Any]) -> Dict[Any, str]
+    """The public names of functions."""
+    names = {}  # type: Dict[Any, str]
+    for space, prefix in (
+        (torch.Tensor, "torch.Tensor."),
+        (torch, "torch."),
+        (torch.nn.functional, "torch.nn.functional."),
+    ):
+        names.update((f, prefix + f.__name__) for f in functions if getattr(space, f.__name__, None) == f)
+    return names
+
+
+def visits(root, supported):
+    # type: (torch.nn.Module, Callable[[torch.nn.Module], bool]) -> List[Tuple[str, torch.nn.Module]]
+    """Every path at which ptflops adds a module's count: it looks at no module below one that it knows (accumulate_flops)."""
+    reached = [("", root)]
+    for path, module in reached:  # grows meanwhile
+        if not supported(module):
+            reached += [(path + "." + name if path else name, child) for name, child in module.named_children()]
+    return [(path, module) for path, module in reached if supported(module)]
+
+
+def _aten(engine, module, inputs):
+    # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
+    path = ModulePath(module)
+    recorder = Recorder(path)
+    added = {}  # type: Dict[Tuple[str, str], int]
+
+    class Watched(engine.FlopCounterMode):
+        """The counter itself, noting by module what it adds."""
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            # type: (Any, Any, Any, Any) -> Any
+            before = sum(self.flop_counts["Global"].values())
+            out = super(Watched, self).__torch_dispatch__(func, types, args, kwargs)
+            key = (path.current, op_name(func))
+            added[key] = added.get(key, 0) + sum(self.flop_counts["Global"].values()) - before
+            return out
+
+    with path, recorder, replaced(engine, FlopCounterMode=Watched):
+        total = complexity("aten", engine, module, inputs)
+    sightings = [Sighting(op, "%s|%s" % (op.layer, op.op)) for op in recorder.ops.values()]
+    return total, [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in added.items() if value], sightings

@@ -1,0 +1,287 @@
+"""ptflops beside what ran: its functions on the cases by hand, its totals by closed forms, and its known errors by cause."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause, State
+from reconcile.core.records import Op
+from tests.adapters.counters.cases import Case
+from tests.adapters.counters.ptflops_cases import CASES
+
+torch = pytest.importorskip("torch")
+ptflops = pytest.importorskip("ptflops")
+from reconcile.adapters.counters.ptflops.capture import names_of  # noqa: E402
+from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
+
+nn, F = torch.nn, torch.nn.functional
+
+pytestmark = pytest.mark.frameworks
+
+OPS = importlib.import_module("ptflops.pytorch_ops")
+ATEN = importlib.import_module("ptflops.aten_ops")
+
+
+def empty(shape: Any) -> Any:
+    return torch.empty(list(shape), device="meta")
+
+
+def counted(op: Op) -> int | None:
+    """The number that ptflops' own function gives for the op; None for an op that is ours."""
+    space, _, name = op.op.rpartition(".")
+    inputs, out = [empty(tensor.shape) for tensor in op.inputs], empty(op.outputs[0].shape)
+    if space == "aten":
+        rest = [None] * (len(inputs) == 2) + [None] * 3 + [op.attrs.get("transposed"), None, None]
+        given = [*inputs, *rest] if name == "convolution" else inputs
+        return int(ATEN.ATEN_OPS_MAPPING[getattr(torch.ops.aten, name)](given, (out,)))
+    if space.startswith("torch.nn.modules"):
+        return of_module(getattr(importlib.import_module(space), name), op, inputs, out)
+    spaces = {"torch.nn.functional": F, "torch": torch, "torch.Tensor": torch.Tensor}
+    if space not in spaces:
+        return None
+    function = getattr(spaces[space], name)
+    handler = {**OPS.FUNCTIONAL_MAPPING, **OPS.TENSOR_OPS_MAPPING}[function]
+    settings = {key: tuple(v) if isinstance(v, list) else v for key, v in op.attrs.items()}
+    return int(handler(*inputs, **settings))
+
+
+def of_module(kind: Any, op: Op, inputs: list[Any], out: Any) -> int:
+    """The hook, called with a module that has the weights of its settings and nothing else."""
+    settings = dict(op.attrs, __flops__=0)
+    for name in ("bias",):
+        if isinstance(settings.get(name), list):
+            settings[name] = empty(settings[name])
+    if "hidden_size" in settings:
+        weights = dict(kind(**{k: v for k, v in op.attrs.items() if k != "proj_size" or v}).named_parameters())
+        settings["__getattr__"] = weights.__getitem__
+    if "in_proj_bias" in settings:
+        settings["in_proj_bias"] = empty((24,)) if settings["in_proj_bias"] else None
+    module = type(kind.__name__, (kind,) if "hidden_size" in settings else (SimpleNamespace,), {})
+    made = module.__new__(module)
+    vars(made).update(settings)
+    hook = OPS.MODULES_MAPPING[kind]
+    hook(made, tuple(inputs), [out[0]] if kind is nn.Upsample else out)
+    return int(made.__flops__)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op.op.rpartition(".")[2])
+def test_a_case_by_hand_is_what_its_function_gives(case: Case) -> None:
+    assert counted(case.op) in (case.total, None if case.op.op == "ptflops.average" else case.total)
+
+
+def test_there_is_a_rule_for_every_class_and_function_that_it_counts() -> None:
+    """It has a formula for F.linear, which it does not patch (pytorch_engine.py:349)."""
+    names = names_of([*OPS.FUNCTIONAL_MAPPING, *OPS.TENSOR_OPS_MAPPING])
+    classes = [f"{kind.__module__}.{kind.__qualname__}" for kind in OPS.MODULES_MAPPING]
+    ruled = {rule.op for rule in BOOK.rules()}
+    assert [name for name in (*names.values(), *classes) if name not in ruled] == ["torch.nn.functional.linear"]
+    assert [function for function in OPS.TENSOR_OPS_MAPPING if function not in names] == []
+
+
+class Called(nn.Module):  # type: ignore[name-defined, misc]
+    """A function as a model."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+class Around(nn.Module):  # type: ignore[name-defined, misc]
+    """A module that holds another one."""
+
+    def __init__(self, child: Any) -> None:
+        super().__init__()
+        self.child = child
+
+    def forward(self, x: Any) -> Any:
+        return self.child(x)
+
+
+class Packed(nn.Module):  # type: ignore[name-defined, misc]
+    """A recurrent layer on sequences of different lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.gru(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 2])))[1]
+
+
+def shared() -> Any:
+    """One layer under two parents."""
+    layer = nn.Linear(3, 3, bias=False)
+    return nn.Sequential(Around(layer), Around(layer))
+
+
+def linear() -> Any:
+    return nn.Linear(3, 4, bias=False)
+
+
+class Attention(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention to itself, with weights returned or in one op."""
+
+    def __init__(self, weights: bool) -> None:
+        super().__init__()
+        self.weights = weights
+        self.inner = nn.MultiheadAttention(4, 2, bias=False, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x, x, x, need_weights=self.weights)[0]
+
+
+GATES = 3 * 3 * (4 + 3)
+"""Products of a step of a GRU of 4 inputs and 3 units; O:105 adds 7 of each unit."""
+GRU = GATES + 7 * 3
+OUTSIDE, AVERAGED, RECOUNTED = Cause.OUTSIDE_CONVENTION, Cause.AVERAGED_OVER_BATCH, Cause.RECOUNTED
+NETS: dict[str, tuple[Callable[[], Any], tuple[tuple[int, ...], ...], int, dict[Cause, int]]] = {
+    # name: model, shapes of its inputs, ptflops' total, what the convention matmul adds by cause, in FLOPs
+    "one sample": (linear, ((1, 3),), 12, {}),
+    "a batch": (linear, ((5, 3),), 12, {AVERAGED: 2 * (60 - 12)}),
+    # One row of 9 numbers comes as 3 samples: 36 products, 4 biases and 4 products make 44 / 3, which is cut off.
+    "cut off": (
+        lambda: nn.Sequential(nn.Flatten(0), nn.Linear(9, 4), nn.Linear(4, 1, bias=False)),
+        ((3, 3),),
+        (36 + 4 + 4) // 3,
+        {OUTSIDE: -2 * 4, AVERAGED: 2 * (44 - 14)},
+    ),
+    # The same work with the 7 steps first: they are taken for the batch, and 2 sequences of one step are left.
+    "batch first": (
+        lambda: nn.GRU(4, 3, bias=False, batch_first=True),
+        ((2, 7, 4),),
+        7 * GRU,
+        {OUTSIDE: -2 * 14 * 21, AVERAGED: 2 * 7 * GRU},
+    ),
+    "steps first": (
+        lambda: nn.GRU(4, 3, bias=False),
+        ((7, 2, 4),),
+        2 * GRU,
+        {OUTSIDE: -2 * 14 * 21, AVERAGED: 2 * 12 * GRU},
+    ),
+    # Functions are not divided.
+    "functions of a batch": (lambda: Called(lambda x, y: torch.mm(x, y)), ((5, 3), (3, 4)), 60, {}),
+    "methods": (lambda: Called(lambda x, y: x.mul(y).add(y)), ((5, 3), (5, 3)), 2 * 15, {OUTSIDE: -2 * 30}),
+    "operator": (lambda: Called(lambda x, y: x @ y), ((5, 3), (3, 4)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
+    "functional linear": (lambda: Called(F.linear), ((5, 3), (4, 3)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
+    "vector": (
+        lambda: Called(lambda x, y: torch.matmul(x, y)),
+        ((5, 3), (3,)),
+        5 * 3 * 3,
+        {Cause.FORMULA_DIFFERS: 2 * (15 - 45)},
+    ),
+    "two parents": (shared, ((1, 3),), 2 * 2 * 9, {RECOUNTED: -2 * 18}),
+    # The hook counts 6 elements, and so does F.relu, which the module calls.
+    "ReLU": (nn.ReLU, ((1, 6),), 2 * 6, {OUTSIDE: -2 * 12}),
+    "attention in one op": (
+        lambda: Attention(False),
+        ((1, 5, 4),),
+        5 * 4 + 4 * 5 * 16 + 2 * (2 * 25 * 2 + 25) + 5 * 4,
+        {OUTSIDE: -2 * (5 * 4 + 2 * 25 + 5 * 4)},
+    ),
+    # torch.bmm and F.softmax inside of it count the scores, the weights and their softmax again; a scale is an operator.
+    "attention": (
+        lambda: Attention(True),
+        ((1, 5, 4),),
+        (5 * 4 + 4 * 5 * 16 + 2 * (2 * 25 * 2 + 25) + 5 * 4) + 2 * 2 * 25 * 2 + 2 * 25,
+        {OUTSIDE: -2 * (5 * 4 + 2 * 25 + 5 * 4 + 2 * 25), Cause.FORMULA_DIFFERS: -2 * 2 * 2 * 25 * 2},
+    ),
+}
+
+
+def explained(counter: str, net: Any, inputs: Any, convention: str = "matmul") -> tuple[int, dict[Cause, int]]:
+    """The total, and the amounts of a closed statement by cause."""
+    result = reconcile.run(torch=net, inputs=inputs, counters=(counter,), convention=convention).result
+    (ledger,) = result.ledgers
+    assert (ledger.mismatches, ledger.unchecked) == ((), 0)
+    (statement,) = result.statements
+    assert [(r.layer, r.reason) for r in statement.residuals] == []
+    assert ledger.total is not None
+    return ledger.total, statement.by_cause()
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) -> None:
+    make, shapes, total, causes = NETS[name]
+    torch.manual_seed(0)
+    inputs = tuple(torch.ones(shape) for shape in shapes)
+    assert explained("ptflops@pytorch", make(), inputs if len(inputs) > 1 else inputs[0]) == (total, causes)
+
+
+def as_users_call_it(net: Any, x: Any, backend: str) -> int:
+    total, _ = ptflops.get_model_complexity_info(
+        net, (1,), as_strings=False, print_per_layer_stat=False, input_constructor=lambda _size: x, backend=backend
+    )
+    return int(total)
+
+
+@pytest.mark.parametrize("name", [name for name, net in NETS.items() if len(net[1]) == 1])
+def test_the_total_is_that_of_the_bare_package(name: str) -> None:
+    make, (shape,), total, _ = NETS[name]
+    assert as_users_call_it(make(), torch.ones(shape), "pytorch") == total
+
+
+ATEN_NETS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int, dict[Cause, int]]] = {
+    "a batch": (linear, (5, 3), 60, {}),
+    "bias": (lambda: nn.Linear(3, 4), (5, 3), 60 + 20, {OUTSIDE: -2 * 20}),
+    "steps first": (lambda: nn.GRU(4, 3, bias=False), (7, 2, 4), 14 * GATES, {}),
+    "LSTM": (lambda: nn.LSTM(4, 3, bias=False), (7, 2, 4), 0, {Cause.OP_NOT_COUNTED: 2 * 14 * 4 * 3 * 7}),
+    "products added": (
+        lambda: Called(lambda x: torch.baddbmm(x, x, x)),
+        (2, 3, 3),
+        0,
+        {Cause.OP_NOT_COUNTED: 2 * 2 * 27},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATEN_NETS)
+def test_the_backend_aten_counts_ops(name: str) -> None:
+    make, shape, total, causes = ATEN_NETS[name]
+    torch.manual_seed(0)
+    assert explained("ptflops@aten", make(), torch.ones(shape)) == (total, causes)
+    assert as_users_call_it(make(), torch.ones(shape), "aten") == total
+
+
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+@pytest.mark.parametrize("counter", ["ptflops@pytorch", "ptflops@aten"])
+def test_every_convention_closes(counter: str, convention: str) -> None:
+    net = nn.Sequential(nn.Conv1d(4, 6, 3), nn.GroupNorm(2, 6), nn.GELU(), nn.MaxPool1d(2), nn.Upsample(scale_factor=2))
+    explained(counter, net, torch.ones(2, 4, 9), convention)
+
+
+def test_functions_are_left_as_they_were() -> None:
+    before = {id(space): dict(vars(space)) for space in (torch, F, torch.Tensor)}
+    explained("ptflops@pytorch", nn.ReLU(), torch.ones(1, 2))
+    changed = [
+        name
+        for space in (torch, F, torch.Tensor)
+        for name, value in before[id(space)].items()
+        if vars(space).get(name) is not value
+    ]
+    assert changed == []
+
+
+def test_a_packed_sequence_is_beyond_it_and_says_so() -> None:
+    found = reconcile.run(
+        torch=Packed(), inputs=torch.ones(3, 2, 4), counters=("ptflops@pytorch", "flop_counter")
+    ).result
+    ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
+    assert ledger.state is State.NOT_COMPARABLE
+    assert "it asks a packed sequence for a shape, which has none: give padded sequences" in ledger.reason
+
+
+def test_a_fraction_of_an_operation_is_refused() -> None:
+    net = Called(lambda x: F.interpolate(x, scale_factor=1.3))
+    found = reconcile.run(torch=net, inputs=torch.ones(1, 1, 3, 3), counters=("ptflops@pytorch", "flop_counter")).result
+    ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
+    assert ledger.state is State.NOT_COMPARABLE
+    assert "of an operation for a call of torch.nn.functional.interpolate" in ledger.reason
