@@ -95,7 +95,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -160,6 +160,10 @@ format: $(VENV)/.installed
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
 	$(BIN)/python -m reconcile gallery --pass training --out reports --data model_zoo/steps.json
+
+# Every counter on every layer of the families, forward and in training. Only cells of which something changed run again.
+scorecard: $(VENV)/.installed
+	$(BIN)/python -m reconcile scorecard --out reports/scorecard --data model_zoo/scorecard.json
 
 # Every model of keras.applications in both frameworks: half an hour, goes on where it was interrupted.
 keras: $(VENV)/.installed

@@ -13,6 +13,7 @@ import sys
 
 import large
 import scale
+import scorecard
 import whole
 from measure import HERE, Others, Section, machine
 
@@ -25,6 +26,7 @@ SECTIONS = {
     "recurrent": large.recurrent,
     "capture": large.capture,
     "growth": scale.growth,
+    "scorecard": scorecard.scorecard,
 }
 
 

@@ -27,7 +27,8 @@ ABOUT = {
     "cause that applies.",
     "conventions": "What counts as a FLOP. Your own convention is a table of integer weights (`--convention-file`), such as "
     "[three published formulas for one convolution](naive_convolution.toml).",
-    "counters": "What each counter counts, what it does not see, and its rules with their source lines.",
+    "counters": "What each counter counts, what it does not see, and its rules with their source lines. "
+    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly.",
 }
 
 NOT_COUNTERS = """

@@ -18,6 +18,8 @@ WhyNot = Callable[[Op], str]
 
 
 ANY = SpecifierSet()
+DRAFT = "draft"
+"""The source of a rule that `reconcile draft-rules` fitted to numbers: nobody has read the counter's source for it."""
 
 
 class NotCounted(Exception):
@@ -77,7 +79,15 @@ class RuleBook:
         self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
-        """Register a rule for these op names. Raises ValueError if one with the same version range exists."""
+        """Register a rule for these op names. Raises ValueError if one with the same version range exists.
+
+        Raises UsageError for a rule that is a draft: it may not explain anything.
+        """
+        if source == DRAFT:
+            raise UsageError(
+                f"the rule of {self.name} for {', '.join(ops)} is a draft, which explains nothing: read the counter's source, "
+                'correct the rule, and cite the file and the line in place of source="draft".'
+            )
 
         def register(compute: Compute) -> Compute:
             for op in ops:

@@ -20,6 +20,10 @@ COMMANDS = {
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
     "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
     "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
+    "scorecard": (
+        "reconcile.cli.scorecard:scorecard",
+        "Judge every counter on every layer of the zoo's families.",
+    ),
     "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
     "explain": (
@@ -27,6 +31,14 @@ COMMANDS = {
         "Say what a cause, a convention or a counter is, show it, and how to avoid it.",
     ),
     "conform": ("reconcile.cli.conform:conform", "Test whether a counter holds what every counter of this tool holds."),
+    "draft-rules": (
+        "reconcile.cli.draft_rules:draft_rules",
+        "Print a draft of the rules of a counter that has none.",
+    ),
+    "reproduce": (
+        "reconcile.cli.reproduce:reproduce",
+        "Print the shortest program that shows where a counter is wrong.",
+    ),
     "completion": ("reconcile.cli.completion:completion", "Print what makes a shell complete this tool's words."),
 }
 

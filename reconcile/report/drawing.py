@@ -39,7 +39,7 @@ HEAD = 0.58
 def save(figure: Any, kind: str) -> str | bytes:
     """The figure as SVG text or PNG bytes, without a date and without the library's version."""
     out = io.BytesIO()
-    with _style():
+    with style():
         if kind == "png":
             figure.savefig(out, format="png", dpi=160, facecolor=PAPER, metadata={"Software": None})
             return out.getvalue()
@@ -60,11 +60,11 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
     low, high = min(0, *(min(b.start, b.end) for b in bars)), max(1, *(max(b.start, b.end) for b in bars))
     largest = max((abs(b.amount) for b in steps), default=0)
     enlarged = 0 < largest < SMALL * (high - low)
-    with _style():
-        figure, panels = _figure(9.4, HEAD + 0.4 + 0.42 * len(bars), 2 if enlarged else 1, (3, 2) if enlarged else (1,))
-        _titles(figure, title, subtitle)
+    with style():
+        figure, panels = blank(9.4, HEAD + 0.4 + 0.42 * len(bars), 2 if enlarged else 1, (3, 2) if enlarged else (1,))
+        titles(figure, title, subtitle)
         main = panels[0]
-        _rows(main, [(b.label, b.about) for b in bars])
+        row_labels(main, [(b.label, b.about) for b in bars])
         _scale(main, low, high, 0.34 if not enlarged else 0.5)
         for row, bar in enumerate(bars):
             _bar(main, row, bar.start, bar.amount, _colour(bar), f"bar-{row}")
@@ -108,13 +108,11 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
     across = count if count <= ACROSS else -(-count // -(-count // ACROSS))
     down = -(-count // across)
     high = max(1, *(v for c in chart.columns for v in (*c.values, *(w or 0 for w in c.work))))
-    with _style():
-        figure, panels = _figure(
-            2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across
-        )
-        _titles(figure, title, subtitle + "; pale: the work that ran")
+    with style():
+        figure, panels = blank(2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across)
+        titles(figure, title, subtitle + "; pale: the work that ran")
         for index, (axes, column) in enumerate(zip(panels, chart.columns, strict=True)):
-            _rows(axes, [("" if index % across else label, "") for label in chart.labels])
+            row_labels(axes, [("" if index % across else label, "") for label in chart.labels])
             _scale(axes, 0, high, 0.42, ticks=2)
             work = None if None in column.work else sum(w or 0 for w in column.work)
             axes.set_title(
@@ -139,10 +137,10 @@ def heat(
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("ratio", [MORE, "#dbe7f6", "#f6e3d3", LESS])
-    with _style():
-        figure, (axes,) = _figure(2.4 + 1.15 * len(counters), HEAD + 0.55 + 0.25 * len(rows), 1, (1,))
-        _titles(figure, title, subtitle)
-        _rows(axes, [(name, "") for name in rows])
+    with style():
+        figure, (axes,) = blank(2.4 + 1.15 * len(counters), HEAD + 0.55 + 0.25 * len(rows), 1, (1,))
+        titles(figure, title, subtitle)
+        row_labels(axes, [(name, "") for name in rows])
         axes.set_xlim(-0.5, len(counters) - 0.5)
         axes.set_xticks(range(len(counters)), [name.replace("@", "\n@") for name in counters], fontsize=8)
         axes.xaxis.tick_top()
@@ -160,13 +158,15 @@ def heat(
     return figure
 
 
-def _style() -> Any:
+def style() -> Any:
+    """The context in which a picture is made and saved."""
     import matplotlib
 
     return matplotlib.rc_context(STYLE)
 
 
-def _figure(width: float, height: float, panels: int, ratios: Sequence[float]) -> tuple[Any, list[Any]]:
+def blank(width: float, height: float, panels: int, ratios: Sequence[float]) -> tuple[Any, list[Any]]:
+    """A figure of this size in inches and its empty panels, as many side by side as there are ``ratios``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -185,14 +185,16 @@ def _figure(width: float, height: float, panels: int, ratios: Sequence[float]) -
     return figure, axes
 
 
-def _titles(figure: Any, title: str, subtitle: str) -> None:
+def titles(figure: Any, title: str, subtitle: str) -> None:
+    """The title, and a line below it."""
     width, height = figure.get_size_inches()
     left = 0.08 / width
     figure.text(left, 1 - 0.1 / height, _shown(title, 90), va="top", fontsize=12, fontweight="bold")
     figure.text(left, 1 - 0.34 / height, _shown(subtitle, 120), va="top", fontsize=8.5, color=MUTED)
 
 
-def _rows(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
+def row_labels(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
+    """A row for each label, the first at the top, with a small line below it."""
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks([])
     for row, (label, about) in enumerate(labels):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +55,8 @@ class ZooRow(Protocol):
 
 
 R = TypeVar("R", bound=ZooRow)
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 def reconciled(row: ZooRow) -> bool:
@@ -125,24 +127,39 @@ def build(
 
     The rows are in the order of the models.
     """
-    load()
-    rows: dict[str, R] = {}
+    done = at_once(models, jobs, measure, lambda model, measured: each(model, *measured), begun)
+    return [done[model][0] for model in models]
 
-    def run(model: str) -> tuple[R, RunResult | None]:
-        begun(model)
-        return measure(model)
+
+def at_once(
+    names: Sequence[K],
+    jobs: int,
+    work: Callable[[K], T],
+    each: Callable[[K, T], None],
+    begun: Callable[[K], None] = lambda name: None,
+) -> dict[K, T]:
+    """The result of each name, ``jobs`` at a time. ``begun`` is called when one starts, ``each`` when it is done.
+
+    If anything fails, the workers of those that have started are ended.
+    """
+    load()
+    done: dict[K, T] = {}
+
+    def run(name: K) -> T:
+        begun(name)
+        return work(name)
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = {pool.submit(run, model): model for model in models}
+        futures = {pool.submit(run, name): name for name in names}
         try:
             for future in as_completed(futures):
-                row, result = future.result()
-                rows[row.model] = row
-                each(row.model, row, result)
+                name = futures[future]
+                done[name] = future.result()
+                each(name, done[name])
         except BaseException:
             abandon(pool, futures)
             raise
-    return [rows[model] for model in models]
+    return done
 
 
 def dump(rows: Iterable[Any]) -> str:
@@ -151,14 +168,14 @@ def dump(rows: Iterable[Any]) -> str:
     return json.dumps({"schema": SCHEMA, "rows": data}, indent=1) + "\n"
 
 
-def read(path: Path, row: Callable[[dict[str, Any]], R]) -> dict[str, R]:
+def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = AGAIN) -> dict[str, T]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     if not exists(path):
         return {}
-    data = read_json(path, "the file", AGAIN)
+    data = read_json(path, "the file", again)
     try:
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']}; this version reads {SCHEMA}")
         return {name: row(fields) for name, fields in data["rows"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path.name} cannot be read: {error}. {AGAIN}") from error
+        raise UsageError(f"{path.name} cannot be read: {error}. {again}") from error

@@ -38,7 +38,7 @@ def to_html(result: RunResult, statement: Statement | None = None, command: str 
     first = view.default_statement(result) if statement is None else statement
     views = (result, *result.others)
     about, differ = _description(result)
-    style, script = _file("page.css"), _script()
+    style, script = file_text("page.css"), _script()
     return _template().render(
         result=result,
         views=[_view(each) for each in views],
@@ -52,35 +52,38 @@ def to_html(result: RunResult, statement: Statement | None = None, command: str 
         command=command,
         style=Markup(style),
         script=Markup(script),
-        style_hash=Markup(_hash(style)),
-        script_hash=Markup(_hash(script)),
+        style_hash=Markup(hash_of(style)),
+        script_hash=Markup(hash_of(script)),
         books=Markup(script_json(page_data(views, (first.from_, first.to) if first else None))),
     )
 
 
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
+    """A file beside the template."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
 def _script() -> str:
     """All scripts as one, in its own scope."""
-    parts = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
+    parts = "\n".join(file_text(f"{name}.js") for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """A script or a style as the page's policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    made = environment(_finalize, autoescape=True, package=__package__, folder=".")
+    made = environment(finalize, autoescape=True, package=__package__, folder=".")
     made.filters.update(spans=_spans, words=lambda state: state.replace("_", " "))
     return made.get_template("page.html.j2")
 
 
-def _finalize(value: Any) -> Any:
+def finalize(value: Any) -> Any:
+    """A value as the page shows it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -1,0 +1,10 @@
+"""The counter alone, as its users run it."""
+
+PROGRAM = """\
+import torch
+from fvcore.nn import FlopCountAnalysis
+
+{model}
+reported = int(FlopCountAnalysis(net, (x,)).unsupported_ops_warnings(False).total())
+"""
+TABLE = "fvcore/nn/flop_count.py:26"

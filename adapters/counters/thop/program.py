@@ -1,0 +1,12 @@
+"""The counter alone, as its users run it."""
+
+PROGRAM = """\
+import thop
+import torch
+
+{model}
+macs, _ = thop.profile(net, (x,), verbose=False)
+reported = int(macs)
+"""
+TABLE = "thop/profile.py:21"
+PLACES = {"recounted": "thop/profile.py:209 (a hook for each parent), thop/profile.py:217 (added up for each parent)"}

@@ -1,0 +1,129 @@
+"""The programs of `reconcile reproduce`: each runs without this package, and prints the counter's number and the closed form."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.counter import Counter
+from reconcile.core.errors import UsageError
+from reconcile.core.records import MAC
+from reconcile.core.registry import known_counters
+from reconcile.engine.settle import settle
+from reconcile.launch.request import run_request
+from reconcile.launch.runner import collect
+from reconcile.work import load
+from reconcile.zoo import reproduce
+from tests.zoo.family_forms import BRICKS, macs
+
+load()
+RUN = Path(__file__).parents[1] / "pages" / "programs.py"
+
+BUGS = {
+    ("thop", "extra:two_parents"): (4 * 2 * 2 * 5 * 6 * 6, 2 * 2 * 5 * 6 * 6, "thop/profile.py:209"),
+    ("thop", "family_transposed:transposed2d_stride"): (
+        2 * 3 * 11 * 9 * 4 * 9, 2 * 4 * 5 * 4 * 3 * 9, "thop/vision/basic_hooks.py:22",
+    ),
+    ("fvcore", "family_convolution:conv2d_same"): (0, 2 * 4 * 9 * 8 * 4 * 9, "aten._convolution_mode"),
+    ("flop_counter", "extra:attention_of_heads"): (0, 2 * 2 * (2 * 2 * 5 * 5 * 8), "flash_attention_for_cpu"),
+    ("flop_counter", "family_recurrent:lstm"): (0, 2 * 2 * 5 * 4 * 3 * (4 + 3), "aten.mkldnn_rnn_layer"),
+    ("tf.profiler@function", "extra:first_transposed"): (
+        2 * (2 * 6 * 6) * 6, 2 * (2 * 6 * 6) * 5, "flops_registry.py:465",
+    ),
+}  # fmt: skip
+"""Bugs on record: the number that the counter prints, the work that ran, and what the program says is wrong."""
+
+
+def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
+    """What each program prints; they share a process, which has no path to this repository but for the runner."""
+    files = {}
+    for index, (name, code) in enumerate(programs.items()):
+        files[name] = str(folder / f"program{index}.py")
+        Path(files[name]).write_text(code + "del net\n")  # no model is left to the runner
+    request, result = folder / "request.json", folder / "result.json"
+    request.write_text(json.dumps(files))
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, str(RUN), str(request), str(result)], capture_output=True, text=True, cwd=folder, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(result.read_text())
+    return {name: outcome.get("printed", [outcome.get("failed", "")]) for name, outcome in outcomes.items()}
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("counter", "case"), BUGS)
+def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, tmp_path: Path) -> None:
+    reported, expected, says = BUGS[counter, case]
+    code = reproduce.program(counter, case)
+    assert "reconcile" not in code
+    assert says in " ".join(code.replace("\n#", "").split())
+    assert printed({case: code}, tmp_path)[case] == [f"reported {reported}", f"expected {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("counter", "case", "sentence"),
+    [
+        ("thop", "family_dense", "names no layer"),
+        ("thop", "family_dens:dense", "Did you mean family_dense"),
+        ("thop", "family_dense:dens", "Did you mean dense"),
+        ("tf.profiler@session", "family_dense:dense", "has no program that runs it alone"),
+    ],
+)
+def test_bad_input_gets_a_sentence(counter: str, case: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        reproduce.program(counter, case)
+
+
+@pytest.mark.frameworks
+def test_an_exact_count_has_no_program() -> None:
+    with pytest.raises(UsageError, match=r"counts family_dense:dense as it ran, 70 MACs"):
+        reproduce.program("thop", "family_dense:dense")  # 2 samples, 7 inputs, 5 units
+
+
+def runs_everywhere() -> list[str]:
+    """The counters that have a program."""
+    found = []
+    for name, counter in known_counters().items():
+        try:
+            reproduce.template_of(counter)
+        except UsageError:
+            continue
+        if counter.default or not counter.recipe:
+            found.append(name)
+    return found
+
+
+def expected(counter: Counter, layer: str) -> int:
+    """The closed form, in the counter's unit."""
+    tf, torch = macs(layer, BRICKS[layer].shape)
+    return 2 * (tf if counter.framework == "tf" else torch) * (1 if counter.unit == MAC else 2)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("family", reproduce.with_bricks())
+@pytest.mark.parametrize("name", runs_everywhere())
+def test_every_program_prints_the_ledgers_number_and_the_closed_form(name: str, family: str, tmp_path: Path) -> None:
+    counter = known_counters()[name]
+    result = settle(collect(run_request(model=family, counters=(name,))), MATMUL, BUILT_IN)
+    layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}
+    cases = [brick.name for brick in reproduce.one.bricks(family)]
+    lines = reproduce.spelled([f"{family}:{layer}" for layer in cases], counter.framework)
+    template = reproduce.template_of(counter)
+    programs = {}
+    for layer, made in zip(cases, lines, strict=True):
+        shown = reproduce.sight(result, name, layers.get(layer, 0), layer)
+        programs[layer] = reproduce.written(f"{family}:{layer}", shown, template, made)
+    wanted = {layer: [f"reported {layers.get(layer, 0)}", f"expected {expected(counter, layer)}"] for layer in programs}
+    prints = printed(programs, tmp_path)
+    differing = {layer: (prints[layer], wanted[layer]) for layer in programs if prints[layer] != wanted[layer]}
+    alone = {
+        layer: printed({layer: reproduce.program(name, f"{family}:{layer}")}, tmp_path)[layer] for layer in differing
+    }
+    assert differing == {}, alone
