@@ -88,14 +88,14 @@ def test_an_exact_count_has_no_program() -> None:
 
 
 def runs_everywhere() -> list[str]:
-    """The counters that have a program."""
+    """The counters that have a program and need no environment of their own."""
     found = []
     for name, counter in known_counters().items():
         try:
             reproduce.template_of(counter)
         except UsageError:
             continue
-        if counter.default or not counter.recipe:
+        if not counter.requirements and (counter.default or not counter.recipe):
             found.append(name)
     return found
 
