@@ -64,7 +64,6 @@ LEGACY := \
 	adapters/counters/torchinfo/__init__.py \
 	adapters/counters/torchinfo/capture.py \
 	adapters/counters/torch_profiler/__init__.py \
-	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
@@ -74,6 +73,7 @@ LEGACY := \
 	adapters/counters/mmengine/capture.py \
 	adapters/counters/ultralytics_thop/__init__.py \
 	adapters/counters/ultralytics_thop/capture.py \
+	adapters/counters/ultralytics_thop/get_flops.py \
 	adapters/counters/calflops/__init__.py \
 	adapters/counters/deepspeed/__init__.py \
 	adapters/counters/keras_flops/__init__.py \

@@ -1,6 +1,7 @@
 """What torch.profiler's with_flops includes, by the name of an event and the shapes of its first inputs. Unit FLOP.
 
-U = torch/csrc/profiler/util.cpp of torch 2.13 (computeFlops). An op that ran counts what each event that is or ran in it counts:
+U = torch/csrc/profiler/util.cpp (computeFlops). The wheel does not contain that file: lines are of PyTorch's main branch, and the
+tests measure the formulas with the installed release. An op that ran counts what each event that is or ran in it counts:
 ``events`` are [name, shapes of its tensors, other arguments, times per call].
 """
 
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
-from ..rulebook import RuleBook, dims
+from ..rulebook import NotCounted, RuleBook, apply, dims
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/csrc/profiler/util.cpp"})
@@ -21,14 +23,16 @@ EVENTS = "events"
 
 @rule(
     "aten::conv2d",
-    source="U:computeFlops",
-    formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 if padding is no number of pixels",
+    source="U:807",
+    formula="2 B Ho Wo Kh Kw Cin Cout / groups; 0 without a batch, or if padding is a name",
 )
 def _conv2d(op: Op) -> Work:
     x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
     stride, padding, dilation, groups = op.attrs["arguments"][3:7]
     if len(x) != 4 or len(w) != 4 or not isinstance(padding, list) or len(padding) != 2 or len(stride) != 2:
-        return ZERO
+        raise NotCounted(
+            Cause.OP_NOT_COUNTED, "torch.profiler counts aten::conv2d only of a batch and with padding in numbers"
+        )
     out = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(x[2:], w[2:], stride, padding, dilation, strict=True)
@@ -36,32 +40,32 @@ def _conv2d(op: Op) -> Work:
     return Work(mac=x[0] * prod(out) * prod(w[2:]) * x[1] * w[0] // groups)
 
 
-@rule("aten::mm", source="U:computeFlops", formula="2 m n k")
+@rule("aten::mm", source="U:848", formula="2 m n k")
 def _mm(op: Op) -> Work:
     return _product(op.inputs[:2])
 
 
-@rule("aten::addmm", source="U:computeFlops", formula="2 m n k, the added term is not counted")
+@rule("aten::addmm", source="U:848", formula="2 m n k, the added term is not counted")
 def _addmm(op: Op) -> Work:
     return _product(op.inputs[1:3])
 
 
-@rule("aten::bmm", source="U:computeFlops", formula="2 b m n k")
+@rule("aten::bmm", source="U:895", formula="2 b m n k")
 def _bmm(op: Op) -> Work:
     return _products(op.inputs[:2])
 
 
-@rule("aten::baddbmm", source="U:computeFlops", formula="2 b m n k, the added term is not counted")
+@rule("aten::baddbmm", source="U:895", formula="2 b m n k, the added term is not counted")
 def _baddbmm(op: Op) -> Work:
     return _products(op.inputs[1:3])
 
 
-@rule("aten::mul", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+@rule("aten::mul", source="U:915", formula="elements of the first input, whatever it is broadcast to")
 def _mul(op: Op) -> Work:
     return Work(mul=prod(dims(op.inputs[0].shape)))
 
 
-@rule("aten::add", source="U:computeFlops", formula="elements of the first input, whatever it is broadcast to")
+@rule("aten::add", source="U:934", formula="elements of the first input, whatever it is broadcast to")
 def _add(op: Op) -> Work:
     return Work(add=prod(dims(op.inputs[0].shape)))
 
@@ -92,17 +96,34 @@ def _events(op: Op) -> list[Any]:
     return list(op.attrs[EVENTS]) if EVENTS in op.attrs else [as_event(own)] if counts(own) else []
 
 
+def _runs_others(op: Op) -> bool:
+    return any(name.split("::")[-1] not in (_name(op), "conv2d") for name, *_ in _events(op))
+
+
+def _name(op: Op) -> str:
+    return op.op.rpartition(".")[2]
+
+
 @BOOK.pattern(
-    "an operator that is or runs one of these",
+    "an operator that is one of these",
     lambda op: bool(_events(op)),
-    source="U:computeFlops",
+    source="U:733",
+    formula="its own; an in-place one (aten::add_) counts 0",
+)
+@BOOK.pattern(
+    "an operator that runs some of these",
+    _runs_others,
+    source="U:733",
     formula="the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0",
+    of_parts=True,
 )
 def _of_events(op: Op) -> Work:
-    total = ZERO
+    total, missed = ZERO, None
     for name, shapes, arguments, times in _events(op):
         inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
-        of_event = BOOK.find(name, {})
-        if of_event is not None:
-            total = total + of_event.compute(Op(op.id, name, "", inputs, (), {"arguments": arguments})) * times
+        inner = Op(op.id, name, "", inputs, (), {"arguments": arguments})
+        counted, nothing = apply(BOOK.find(name, {}), inner, lambda op: "")
+        total, missed = total + counted * times, missed or nothing
+    if missed is not None and not total:
+        raise missed
     return total

@@ -1,0 +1,215 @@
+"""torch.profiler's with_flops beside what ran: its total by hand, its known errors with their causes, and other runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import MATMUL
+from reconcile.core.records import Ledger, Sighting, Tensor, Trace
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+pytestmark = pytest.mark.frameworks
+
+X = torch.ones(2, 3)
+
+
+class Does(nn.Module):  # type: ignore[name-defined, misc]
+    """A module that calls one function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+def in_place(x: Any) -> Any:
+    """Six sums and six products on a copy."""
+    y = x.clone()
+    y += 1
+    y *= 2
+    return y
+
+
+class Attention(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention to itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x, x, x, need_weights=False)[0]
+
+
+GRU = 3 * 3 * (4 + 3)
+"""Products of one step of a GRU of 4 inputs and 3 units."""
+
+NETS = {
+    # name: module, inputs, the profiler's total, what the convention "all" adds by cause
+    "a - b": (lambda: Does(torch.sub), (X, X), 0, {Cause.OP_NOT_COUNTED: 6}),
+    "a + b": (lambda: Does(torch.add), (X, X), 6, {}),
+    "in place": (lambda: Does(in_place), (X,), 0, {Cause.OP_NOT_COUNTED: 12}),
+    # (3, 1) * (3, 4): the 3 of the first, and not the 12 that ran.
+    "broadcast": (
+        lambda: Does(torch.mul),
+        (torch.ones(3, 1), torch.ones(3, 4)),
+        3,
+        {Cause.FORMULA_DIFFERS: 12 - 3},
+    ),
+    # 2 x 7 positions of 4 outputs, 6 products each.
+    "Conv1d": (
+        lambda: nn.Conv1d(3, 4, 2, bias=False),
+        (torch.ones(2, 3, 8),),
+        0,
+        {Cause.OP_NOT_COUNTED: 2 * 7 * 4 * 12},
+    ),
+    "Conv2d": (
+        lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False),
+        (torch.ones(1, 4, 6, 6),),
+        2 * 16 * 6 * 2 * 9,
+        {},
+    ),
+    "Conv2d with a bias": (
+        lambda: nn.Conv2d(4, 6, 3),
+        (torch.ones(1, 4, 6, 6),),
+        2 * 16 * 6 * 4 * 9,
+        {Cause.FORMULA_DIFFERS: 16 * 6},
+    ),
+    "same": (
+        lambda: nn.Conv2d(4, 6, 3, padding="same", bias=False),
+        (torch.ones(1, 4, 6, 6),),
+        0,
+        {Cause.OP_NOT_COUNTED: 36 * 6 * 2 * 36},
+    ),
+    "transposed": (
+        lambda: nn.ConvTranspose2d(3, 4, 2, stride=2, bias=False),
+        (torch.ones(1, 3, 2, 2),),
+        0,
+        {Cause.OP_NOT_COUNTED: 16 * 4 * 2 * 3},
+    ),
+    "Linear": (
+        lambda: nn.Linear(3, 4),
+        (torch.ones(2, 5, 3),),
+        2 * 10 * 12,
+        {Cause.FORMULA_DIFFERS: 40},
+    ),
+    "matmul": (
+        lambda: Does(torch.matmul),
+        (torch.ones(2, 3, 4), torch.ones(2, 4, 5)),
+        2 * 2 * 60,
+        {},
+    ),
+    "vector": (lambda: Does(torch.mv), (torch.ones(3, 4), torch.ones(4)), 0, {Cause.OP_NOT_COUNTED: 3 * 8}),
+    "LayerNorm": (lambda: nn.LayerNorm(3, elementwise_affine=False), (X,), 0, None),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) -> None:
+    make, inputs, total, causes = NETS[name]
+    with torch.no_grad(), torch.profiler.profile(with_flops=True) as profiler:
+        make()(*inputs)
+    assert sum(event.flops or 0 for event in profiler.events()) == total
+    result = reconcile.run(torch=make(), inputs=inputs, counters=("torch.profiler",), convention="all").result
+    (ledger,) = result.ledgers
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (total, (), 0)
+    (statement,) = result.statements
+    assert statement.residual == 0
+    found: dict[Cause, int] = {}
+    for line in statement.adjustments:
+        found[line.cause] = found.get(line.cause, 0) + line.amount
+    assert causes is None or found == causes
+    assert causes is not None or set(found) == {Cause.OP_NOT_COUNTED}
+
+
+def test_a_gru_is_counted_step_by_step_and_its_products_agree() -> None:
+    """Of each of 5 steps: the products and the one add of a gate that is not in place (B H = 6)."""
+    result = reconcile.run(torch=nn.GRU(4, 3), inputs=torch.ones(5, 2, 4), counters=("torch.profiler",)).result
+    (ledger,) = result.ledgers
+    assert ledger.total == 5 * 2 * 2 * GRU + 5 * 6
+    assert [s.residual for s in result.statements] == [0]
+    assert {a.cause: a.amount for a in result.statements[0].adjustments} == {Cause.OUTSIDE_CONVENTION: -5 * 6}
+
+
+def test_every_event_belongs_to_the_module_whose_code_called_it() -> None:
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Sequential(nn.Linear(3, 4, bias=False), Does(torch.relu)))
+    result = reconcile.run(torch=net, inputs=X, counters=("torch.profiler",)).result
+    (ledger,) = result.ledgers
+    assert {entry.id: entry.value for entry in ledger.entries} == {"0|aten::linear": 2 * 18, "1.0|aten::linear": 2 * 24}
+
+
+def test_the_products_of_attention_in_one_operator_are_counted_in_it() -> None:
+    """In inference mode PyTorch runs it as one operator, which the trace has op by op."""
+    x = torch.ones(2, 5, 4)
+    for convention in ("matmul", "all", "textbook"):
+        result = reconcile.run(torch=Attention(), inputs=x, counters=("torch.profiler",), convention=convention).result
+        assert [s.residual for s in result.statements] == [0]
+
+
+def ledger_and_trace(module: Any, *inputs: Any) -> tuple[Ledger, Trace]:
+    """What one capture and one trace of the module record."""
+    from reconcile.adapters.counters.torch_profiler import capture
+    from reconcile.adapters.pytorch import trace
+    from reconcile.adapters.pytorch.model import TorchModel
+
+    class Pair:
+        user_model = False
+
+        def build_torch(self, params: Any) -> Any:
+            return module
+
+        def arguments(self, params: Any) -> Any:
+            return (inputs, {})
+
+    return capture.capture("torch.profiler", TorchModel(Pair(), None)), trace.trace(TorchModel(Pair(), None))
+
+
+def residual(ledger: Ledger, trace: Trace) -> tuple[int, int, list[str]]:
+    """Residual, number of mismatches, and reasons."""
+    from reconcile.align.alignment import Alignment
+    from reconcile.engine.ledger import reconcile_ledger
+
+    done = reconcile_ledger(ledger, trace, Alignment([]), MATMUL)
+    return sum(r.amount for r in done.residuals), len(done.ledger.mismatches), [r.reason for r in done.residuals]
+
+
+def test_an_event_whose_op_was_not_dispatched_again_is_a_residual() -> None:
+    ledger, trace = ledger_and_trace(nn.Linear(3, 4, bias=False), X)
+    assert residual(ledger, trace) == (0, 0, [])
+    without = ledger._replace(sightings=tuple(s for s in ledger.sightings if s.op.op != "aten.mm"))
+    amount, mismatches, reasons = residual(without, trace)
+    assert (amount, mismatches) == (48 - 48, 0)
+    assert [r for r in reasons if "aten::mm (2, 3) x (3, 4) ran less often without the profiler" in r] != []
+
+
+def test_an_op_without_an_event_was_not_met() -> None:
+    """The op was dispatched, but the profiler has no event of it: its work is a residual."""
+    ledger, trace = ledger_and_trace(nn.Linear(3, 4, bias=False), X)
+    without = ledger._replace(entries=(), total=0, sightings=tuple(s for s in ledger.sightings if "::" not in s.op.op))
+    amount, _, reasons = residual(without, trace)
+    assert amount == 48
+    assert [r for r in reasons if "aten.mm (2, 3) x (3, 4) is in the trace" in r] != []
+
+
+def test_events_of_other_shapes_are_not_those_of_the_op() -> None:
+    """The second call dispatched a product of other shapes: the event is none of it, and the op was not met."""
+    ledger, trace = ledger_and_trace(nn.Linear(3, 4, bias=False), X)
+
+    def grown(sighting: Sighting) -> Sighting:
+        if sighting.op.op != "aten.mm":
+            return sighting
+        inputs = (Tensor((5, 3), "float32"), sighting.op.inputs[1])
+        return sighting._replace(op=sighting.op._replace(inputs=inputs, outputs=(Tensor((5, 4), "float32"),)))
+
+    _, mismatches, reasons = residual(ledger._replace(sightings=tuple(map(grown, ledger.sightings))), trace)
+    assert mismatches == 0
+    assert [r for r in reasons if "aten::mm (2, 3) x (3, 4) ran less often without the profiler" in r] != []
+    assert [r for r in reasons if "aten.mm (2, 3) x (3, 4) is in the trace" in r] != []
