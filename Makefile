@@ -64,7 +64,6 @@ LEGACY := \
 	adapters/counters/torchinfo/__init__.py \
 	adapters/counters/torchinfo/capture.py \
 	adapters/counters/torch_profiler/__init__.py \
-	adapters/counters/torch_profiler/capture.py \
 	adapters/counters/fvcore/__init__.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/nodes.py \
