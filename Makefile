@@ -73,6 +73,7 @@ LEGACY := \
 	adapters/counters/mmengine/capture.py \
 	adapters/counters/ultralytics_thop/__init__.py \
 	adapters/counters/ultralytics_thop/capture.py \
+	adapters/counters/ultralytics_thop/get_flops.py \
 	adapters/counters/calflops/__init__.py \
 	adapters/counters/deepspeed/__init__.py \
 	adapters/counters/keras_flops/__init__.py \

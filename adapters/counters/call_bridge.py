@@ -39,11 +39,11 @@ class Calls:
 def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
     """One item per call and the ops in it; ops outside all calls are booked one by one."""
     made = [s for s in view.sightings if s.entry and s.role != ALIAS]
-    bridging = _Bridging(view, calls, {s.op.id: s for s in made})
+    by_id = {s.op.id: s for s in made}
     met, ran = _by_layer(s.op for s in view.sightings if not s.entry), _by_layer(trace.ops)
-    items: list[Item] = []
-    for layer in dict.fromkeys([*ran, *met]):
-        items += bridging.of_layer(layer, met.get(layer, []), ran.get(layer, []))
+    parts = {layer: _parts(met.get(layer, []), ran.get(layer, [])) for layer in dict.fromkeys([*ran, *met])}
+    bridging = _Bridging(view, calls, by_id, _homes(parts, by_id))
+    items = [item for layer in parts for item in bridging.of_layer(layer, parts[layer])]
     items += bridging.without_ops({id for item in items for id in _ids(item.sightings)})
     items += [bridging.again(s) for s in view.sightings if s.role == ALIAS]
     return Bridge(tuple(items))
@@ -61,22 +61,19 @@ class _Part:
     ran: list[Op]
     changed: bool = False
 
-    def outside(self) -> list[Op]:
-        """The ops that ran outside all calls."""
-        return [op for op in self.met if not op.within]
-
 
 @dataclass(frozen=True, slots=True)
 class _Bridging:
-    """A view, how its counter counts, and its calls by id."""
+    """A view, how its counter counts, its calls by id, and the module to whose ops each call is booked."""
 
     view: View
     counter: Calls
     calls: Mapping[str, Sighting]
+    homes: Mapping[str, str]
 
-    def of_layer(self, layer: str, met: list[Op], ran: list[Op]) -> list[Item]:
+    def of_layer(self, layer: str, parts: list[_Part]) -> list[Item]:
         items: list[Item] = []
-        for part in _parts(met, ran):
+        for part in parts:
             if part.owners:
                 items += self._of_calls(layer, part)
             elif part.changed and _sum(part.met) != _sum(part.ran):
@@ -96,8 +93,13 @@ class _Bridging:
         return unmet(op, work or ZERO, cause, reason, gap=gap)
 
     def _of_calls(self, layer: str, part: _Part) -> list[Item]:
-        """An item of the calls that share the part, or one for each entry that they feed; the first has the ops."""
-        owners = [self.calls[id] for id in part.owners]
+        """An item of the calls that share the part, or one for each entry that they feed; the first has the ops.
+
+        A call that is booked in another module counts nothing here: its ops here are what its formula lacks.
+        """
+        owners = [self.calls[id] for id in part.owners if self.homes[id] == layer]
+        if not owners:
+            return [self._elsewhere(layer, part)]
         first = [s for s in owners if s.entry == owners[0].entry]
         item = self._counted([s.op for s in first], owners[0].entry)
         calls = owners[0].op.calls
@@ -106,19 +108,29 @@ class _Bridging:
             item = replace(
                 self._counted([owners[0].op._replace(calls=1)], owners[0].entry), seen=calls, repeat=Cause.CALL_NOT_SEEN
             )
+        item = self._with_ops(item, layer, part, times if not part.changed else 0)
+        others = [s for s in owners if s.entry != owners[0].entry]
+        return [item, *(self._more(s, Cause.FORMULA_DIFFERS) for s in others)]
+
+    def _elsewhere(self, layer: str, part: _Part) -> Item:
+        """An item of the ops that a call has in a module that it holds."""
+        op = self.calls[next(iter(part.owners))].op
+        reason = f"it ran in a call of {op.op}, of which {self.counter.name} has one count"
+        return self._with_ops(make_item(None, None, layer=layer, op=op.op, seen=1, reason=reason), layer, part, 0)
+
+    def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
+        """The item with what ran in its part, in so many executions, or once in all if these are not known."""
         ran = _sum(part.ran)
         gap = self._gap(layer, part) if part.changed and _sum(part.met) != ran else ""
         unknown = next((op.op for op in part.ran if known_work(op) is None), "")
-        item = replace(
+        return replace(
             item,
-            ran=Work(*(count // times for count in ran)) if times and not part.changed else ran,
-            times=times if times and not part.changed else 1,
+            ran=Work(*(count // times for count in ran)) if times else ran,
+            times=times or 1,
             ops=tuple(op.id for op in part.ran),
             gap=gap or (f"the work of {unknown} is unknown" if unknown else ""),
             unknown=unknown_of(part.ran),
         )
-        others = [s for s in owners if s.entry != owners[0].entry]
-        return [item, *(self._more(s, Cause.FORMULA_DIFFERS) for s in others)]
 
     def _counted(self, ops: list[Op], entry: str) -> Item:
         """An item of these calls, which ran nothing yet."""
@@ -167,6 +179,16 @@ class _Bridging:
             return f"the work of {unknown} is unknown"
         parts = ", ".join(f"{name} {count:+,}" for name, count in (_sum(part.ran) - _sum(part.met)).items() if count)
         return other_ops(self.view.counter, layer, f"{_only(part)} (what ran less what it met: {parts})")
+
+
+def _homes(parts: Mapping[str, list[_Part]], calls: Mapping[str, Sighting]) -> dict[str, str]:
+    """For each call that has ops its own module if it has some there, else the first module in which it has some."""
+    homes: dict[str, str] = {}
+    for layer, of_layer in parts.items():
+        for id in (id for part in of_layer for id in part.owners):
+            if id not in homes or calls[id].op.layer == layer:
+                homes[id] = layer
+    return homes
 
 
 def _parts(met: list[Op], ran: list[Op]) -> list[_Part]:

@@ -23,7 +23,7 @@ def reproduce(
     python: str | None,
     quiet: bool,
 ) -> None:
-    """Print the shortest program that shows where a counter differs from the work that ran.
+    """Print the shortest program that shows where a counter is wrong.
 
     CASE is a layer of the zoo's families, such as family_transposed:transposed2d_stride. The program needs the counter and its
     framework, not this tool: it makes the layer, runs the counter, and prints the reported and the expected number. A comment
@@ -55,6 +55,9 @@ def reproduce(
     for difference in cases.differences(
         counter, cases.with_bricks(), lambda request: there(request, lambda _event: None)
     ):
+        if isinstance(difference, str):
+            say(difference, err=True)
+            continue
         differing += 1
         causes = ", ".join(f"{cause.value} {amount:+,}" for cause, amount in difference.causes.items())
         say(

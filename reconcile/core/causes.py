@@ -33,6 +33,7 @@ class Cause(str, Enum):
     CALL_NOT_SEEN = "call-not-seen"
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
+    EXTRAPOLATED = "extrapolated"
     NON_MAC_DOUBLED = "non-mac-doubled"
     FORMULA_DIFFERS = "formula-differs"
     FIRST_ADD = "first-add"
@@ -62,6 +63,7 @@ _MEANING = {
     Cause.CALL_NOT_SEEN: "The work runs where the counter's hooks do not reach: a functional call, a subclass, a fused kernel.",
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
+    Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
     Cause.NON_MAC_DOUBLED: "The factor 2 of a MAC is applied to biases, gates and other single operations.",
     Cause.FORMULA_DIFFERS: "The counter's formula for this op differs from the work of the op.",
     Cause.FIRST_ADD: "A dot product of K terms needs K - 1 adds; the counter takes 2K, the convention 2K - 1.",

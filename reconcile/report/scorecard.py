@@ -73,6 +73,13 @@ class Board:
             if all((cell.verdict, cell.reason) == (Verdict.BLIND, row[0].reason) for cell in row)
         }
 
+    def unseeing(self, pass_: str) -> dict[str, str]:
+        """The counters that are blind to all families in this pass, each with a reason."""
+        tables = [self.blind(family, pass_) for family in self.layers]
+        return (
+            {name: why for name, why in tables[0].items() if all(name in table_ for table_ in tables)} if tables else {}
+        )
+
     def sums(self, counter: str, pass_: str) -> Counter[Verdict]:
         """How many cells of the counter have each verdict."""
         cards = (c for c in self.cards.values() if (c.counter, c.pass_) == (counter, pass_))
@@ -89,7 +96,10 @@ def counted(cell: Cell) -> str:
     """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372. It also counts 12 FLOP of other work.``"""
     if cell.counted is None:
         return cell.reason.rstrip(".") + "."
-    ran = f"It counts {number(cell.counted)} FLOP of multiply-adds, and {number(cell.ran or 0)} ran: {causes(cell)}."
+    ran = f"and {number(cell.ran or 0)} ran"
+    if cell.verdict is Verdict.ZERO and cell.counted:
+        ran = f"and none of them is among the {number(cell.ran or 0)} that ran"
+    ran = f"It counts {number(cell.counted)} FLOP of multiply-adds, {ran}: {causes(cell)}."
     return ran + (f" It also counts {number(cell.beside)} FLOP of other work." if cell.beside else "")
 
 
@@ -154,10 +164,10 @@ def to_markdown(board: Board) -> str:
         *_summary(board),
     ]
     for family in board.layers:
-        lines += ["", f"## {family}", ""]
+        lines += ["", f"## {family}"]
         for pass_ in board.passes:
-            lines += [f"**{pass_}**", "", *_grid(board, family, pass_), ""]
-        lines.pop()
+            grid = list(_grid(board, family, pass_))
+            lines += ["", f"**{pass_}**", "", *grid] if grid else []
     return "\n".join(lines) + "\n"
 
 
@@ -184,10 +194,13 @@ def _summary(board: Board) -> Iterator[str]:
             sums = board.sums(name, pass_)
             numbers = " | ".join(number(sums[v]) if sums[v] else "" for v in present)
             yield f"| {markdown(name)} | {markdown(versions(board.some_card(name)))} | {numbers} |"
+        if board.unseeing(pass_):
+            yield from ("", _blind(board.unseeing(pass_)))
 
 
 def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
-    """A row per layer. Counters that are blind to the whole family in this pass are named below instead."""
+    """A row per layer. Counters that are blind to the whole family in this pass are named below it or, if they are blind to
+    the whole pass, above all families."""
     blind = board.blind(family, pass_)
     seeing = [name for name in board.counters if name not in blind]
     if seeing:
@@ -196,10 +209,14 @@ def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
         for layer in board.layers[family]:
             cells = (_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing)
             yield f"| {markdown(layer)} | " + " | ".join(cells) + " |"
-    if blind:
-        if seeing:
-            yield ""
-        yield "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in blind.items()) + "."
+    here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
+    if here:
+        yield from ([""] if seeing else [])
+        yield _blind(here)
+
+
+def _blind(counters: Mapping[str, str]) -> str:
+    return "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in counters.items()) + "."
 
 
 def _cell(cell: Cell | None, family: str, layer: str) -> str:
@@ -214,7 +231,8 @@ def family_page(board: Board, family: str) -> str:
     lines = [f"# {family} on the scorecard", "", "<!-- Written by `reconcile scorecard`; edit that, not this. -->", ""]
     lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
     for layer in board.layers[family]:
-        lines += ["", f"## {layer}", "", *_layer(board, family, layer)]
+        cells = list(_layer(board, family, layer))
+        lines += ["", f"## {layer}", "", *cells] if cells else []
     return "\n".join(lines) + "\n"
 
 
@@ -236,7 +254,7 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
 
 def _opened(card: Card, layer: str, cell: Cell) -> str:
     parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted(cell))}"]
-    parts += [f"Rules: {markdown('; '.join(cell.rules))}."] if cell.rules else []
+    parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
     shown = [f"`{line}`" for line in commands(card, layer, cell)]
     return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])
 

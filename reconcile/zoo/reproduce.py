@@ -21,7 +21,7 @@ from ..core.conventions import BUILT_IN, MATMUL
 from ..core.counter import Counter
 from ..core.errors import UsageError, unknown
 from ..core.records import MAC, Tensor
-from ..core.registry import known_counters
+from ..core.registry import known_counters, title
 from ..core.results import Adjustment, RunResult, TraceRow
 from ..core.text import number
 from ..engine.settle import Collected, settle
@@ -78,25 +78,37 @@ class Template:
     places: Mapping[str, str]
 
 
-def differences(counter: str, models: Sequence[str], take: Take = collect) -> Iterator[Difference]:
-    """The layers of these pairs that the counter does not count as they ran, pair by pair."""
-    scale = _scale(known_counters()[counter])
+def differences(counter: str, models: Sequence[str], take: Take = collect) -> Iterator[Difference | str]:
+    """The layers of these pairs that the counter does not count as they ran, pair by pair; a sentence for a pair that it cannot
+    count. Raises UsageError if no layer of the zoo is made in the counter's framework."""
+    record = known_counters()[counter]
+    _check_framework(record)
     for model in models:
         names = {brick.name for brick in one.bricks(model)}
         result = settle(take(run_request(model=model, counters=(counter,))), MATMUL, BUILT_IN)
-        framework = known_counters()[counter].framework
+        (ledger,) = result.ledgers
+        if ledger.total is None:
+            yield f"{counter} has no number for {model}: {ledger.reason.rstrip('.')}."
         for row in result.layers:
             causes = row.causes.get(counter, {})
             if row.layer in names and causes:
-                yield Difference(
-                    f"{model}:{row.layer}", row.counters[counter] // scale, row.work[framework] // scale, causes
-                )
+                reported, ran = row.counters[counter], row.work[record.framework]
+                scale = _scale(record)
+                yield Difference(f"{model}:{row.layer}", reported // scale, ran // scale, causes)
+
+
+def _check_framework(counter: Counter) -> None:
+    if not hasattr(one, f"build_{counter.framework}"):
+        raise UsageError(
+            f"{counter.name} counts models of {title(counter.framework)}, and no layer of the zoo is made there."
+        )
 
 
 def program(counter: str, case: str, take: Take = collect) -> str:
     """The program that shows the difference. Raises UsageError if the case is unknown, or if there is no difference."""
     check_case(case)
     record = known_counters()[counter]
+    _check_framework(record)
     template = template_of(record)
     settings = {"case": case, "framework": record.framework}
     result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter,))), MATMUL, BUILT_IN)

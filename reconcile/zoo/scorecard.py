@@ -88,8 +88,8 @@ class Cell:
 
     ``counted`` and ``ran`` are FLOPs of multiply-adds, None if there is no number; ``causes`` are the amounts to add to
     ``counted`` to arrive at ``ran``, in booking order. ``beside`` is what the counter counts of this layer besides
-    multiply-adds, in FLOPs (one MAC is 2 of them). ``rules`` name the rules behind the causes, each with its source;
-    ``reason`` says why there is no number.
+    multiply-adds, in FLOPs (one MAC is 2 of them). ``rules`` name the rules behind the causes, each with its source, or
+    say why there is none; ``reason`` says why there is no number.
     """
 
     verdict: Verdict

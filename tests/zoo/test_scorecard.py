@@ -427,6 +427,27 @@ def test_what_has_no_number_is_never_zero(verdict: Verdict) -> None:
     assert "reproduce" not in pages.family_page(board, "family_dense") + scorecard_page.to_html(board)
 
 
+def test_a_zero_says_what_it_counts_instead() -> None:
+    cell = Cell(Verdict.ZERO, 2, 8, {"dead-op": -2, "body-not-entered": 8})
+    text = (
+        "It counts 2 FLOP of multiply-adds, and none of them is among the 8 that ran: dead-op -2, body-not-entered +8."
+    )
+    assert pages.counted(cell) == text
+    assert pages.counted(replace(cell, counted=0)).startswith("It counts 0 FLOP of multiply-adds, and 8 ran:")
+
+
+def test_a_blind_counter_is_named_once() -> None:
+    (card,) = toy().cards.values()
+    blind = {"dense": Cell(Verdict.BLIND, reason="it sees a call only")}
+    rest = [replace(card, pass_="training", family=family, cells=blind) for family in ("family_dense", "family_norm")]
+    sentence = "Blind: thop (it sees a call only)."
+    everywhere = pages.to_markdown(pages.Board({c.name: c for c in (card, *rest)}))
+    assert (everywhere.count(sentence), everywhere.count("**training**")) == (1, 0)
+    seen = replace(rest[1], cells=card.cells)
+    somewhere = pages.to_markdown(pages.Board({c.name: c for c in (card, rest[0], seen)}))
+    assert (somewhere.count(sentence), somewhere.count("**training**")) == (1, 2)
+
+
 def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
     (card,) = toy().cards.values()
     gone = replace(card, counter="gone")

@@ -3,6 +3,9 @@
 from ....core.counter import Counter
 from ....core.records import MAC
 
+AVERAGE = "ptflops.average"
+"""Not an op: the division by the batch. ``modules`` is what the hooks counted, ``functions`` and ``products`` what the patched
+functions of torch.nn.functional and those of torch and its tensors counted, ``batch`` what divides the first of them."""
 COUNTERS = tuple(
     Counter(
         name="ptflops@" + backend,

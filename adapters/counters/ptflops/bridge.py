@@ -10,7 +10,8 @@ from ..bridge import Bridge, Item, View, make_item
 from ..call_bridge import Calls, bridge_calls
 from ..op_bridge import bridge_ops
 from ..rulebook import apply
-from .rules import AVERAGE, BOOK, NN, F
+from . import AVERAGE
+from .rules import BOOK, NN, F
 
 KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
 """Names of functions that ptflops patches, and of ops that they are."""

@@ -25,12 +25,15 @@ from .. import ROOT
 from ..function_calls import CallRecorder, fused
 from ..limits import Limit, counting
 from ..module_calls import class_name
+from . import AVERAGE
 
-AVERAGE = "ptflops.average"
-"""Not an op: the division by the batch."""
 Taken = Tuple[int, List[Entry], List[Sighting]]
 """The total, the entries and the sightings."""
 LIMITS = (
+    Limit(
+        ("not supported on ScriptModules",),
+        "it puts hooks on modules, and a ScriptModule takes none: give the module that it was made of",
+    ),
     Limit(
         ("'PackedSequence' object has no attribute 'shape'",),
         "it asks a packed sequence for a shape, which has none: give padded sequences",

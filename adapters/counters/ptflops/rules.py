@@ -6,24 +6,23 @@ it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from ....core.records import Op
 from ....work import ZERO, Work, prod
+from ..functional_rules import GATES, elementwise, from_the_left, matmul
 from ..rulebook import RuleBook, dims
-from . import COUNTERS
+from . import AVERAGE, COUNTERS
 
 FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 rule = BOOK.rule
 NN, F = "torch.nn.modules.", "torch.nn.functional."
 AXES = (1, 2, 3)
-GATES = {"RNN": (1, 1, 0), "GRU": (3, 4, 3), "LSTM": (4, 5, 5)}
-"""Gates, and the adds and the products per hidden unit that ptflops counts besides the matrices (O:105)."""
-AVERAGE = "ptflops.average"
-"""Not an op: the division by the batch. ``modules`` is what the hooks counted, ``functions`` and ``products`` what the patched
-functions of torch.nn.functional and those of torch and its tensors counted, ``batch`` what divides the first of them."""
+
+
+def _of_torch(*names: str) -> list[str]:
+    return [f"{space}.{name}" for name in names for space in ("torch", "torch.Tensor")]
 
 
 def _x(op: Op, at: int = 0) -> tuple[int, ...]:
@@ -109,7 +108,7 @@ def _interpolate(op: Op) -> Work:
 def _cell(op: Op, width: int, state: int) -> Work:
     """One step of one layer: numel(w_ih) + numel(w_hh), and H, 7 H or 10 H, and the biases."""
     hidden = op.attrs["hidden_size"]
-    gates, adds, products = GATES[op.op.rpartition(".")[2].removesuffix("Cell")]
+    gates, products, adds = GATES[op.op.rpartition(".")[2].removesuffix("Cell")]
     biases = 2 * gates * hidden if op.attrs["bias"] else 0
     return Work(mac=gates * hidden * (width + state), add=adds * hidden + biases, mul=products * hidden)
 
@@ -148,14 +147,14 @@ def _attention(op: Op) -> Work:
     return work * _x(op)[1 - steps]
 
 
-@rule("aten.mm", "aten.bmm", source="A:23, A:57", formula="m n k, for each matrix of a batch")
-@rule(
-    *(f"torch.{space}{name}" for name in ("matmul", "mm", "bmm") for space in ("", "Tensor.")),
-    source="O:385",
-    formula="numel(first) times the last size of the second",
-)
-def _product(op: Op) -> Work:
-    return Work(mac=prod(_x(op)) * _x(op, 1)[-1])
+for source, formula, ops in (
+    ("A:23, A:57", "m n k, for each matrix of a batch", ["aten.mm", "aten.bmm"]),
+    ("O:385", "numel(first) times the last size of the second", _of_torch("matmul", "mm", "bmm")),
+):
+    rule(*ops, source=source, formula=formula)(matmul)
+FROM_THE_LEFT = "the larger size on each axis, axes counted from the first: (3,) and (2, 3) make 3 x 3"
+for name in ("add", "mul"):
+    rule(*_of_torch(name), source="O:397", formula=FROM_THE_LEFT)(elementwise(name, from_the_left))
 
 
 @rule("aten.addmm", source="A:36", formula="m n k + m n")
@@ -164,22 +163,13 @@ def _biased_product(op: Op) -> Work:
 
 
 @rule(
-    *("torch.addmm", "torch.Tensor.addmm", "torch.baddbmm"),
+    *_of_torch("addmm"),
+    "torch.baddbmm",
     source="O:390",
     formula="numel(mat1) times the last size of mat2, and numel(input) unless beta is 0",
 )
 def _added_product(op: Op) -> Work:
     return Work(mac=prod(_x(op, 1)) * _x(op, 2)[-1], add=prod(_x(op)) if op.attrs["beta"] != 0 else 0)
-
-
-@rule(
-    *(f"torch.{space}{name}" for name in ("add", "mul") for space in ("", "Tensor.")),
-    source="O:397",
-    formula="the larger size on each axis, axes counted from the first: (3,) and (2, 3) make 3 x 3",
-)
-def _elementwise(op: Op) -> Work:
-    sizes = itertools.zip_longest(*(dims(tensor.shape) for tensor in op.inputs[:2]), fillvalue=1)
-    return Work(**{op.op.rpartition(".")[2]: prod([max(axis) for axis in sizes])})
 
 
 @rule(

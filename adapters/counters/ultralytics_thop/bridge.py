@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Trace
-from ..bridge import Bridge, View
+from ..bridge import Bridge, Item, View
 from ..module_bridge import Hooks, bridge_modules
+from .extrapolation import extrapolated
 from .functions import bridge_functions, is_function
 from .rules import BOOK
 
@@ -27,8 +28,16 @@ HOOKS = Hooks("ultralytics-thop", BOOK, hides=False, containers=(), why_not=_why
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
+    """Items of the full image; with the counts of a smaller one if the counter multiplied these by the area."""
+    full = [s._replace(copies=1) for s in view.sightings if not s.copies]
+    if not full:
+        return Bridge(_items(view, trace))
+    small = [s for s in view.sightings if s.copies]
+    return Bridge(tuple(extrapolated(view, small, _items(replace(view, sightings=tuple(full)), trace))))
+
+
+def _items(view: View, trace: Trace) -> tuple[Item, ...]:
     """Items of counted functions and the ops that they ran, then one per module with a rule, then the other ops."""
-    functions = [s for s in view.sightings if is_function(s)]
-    items, left = bridge_functions(view, [s.op for s in functions], trace)
+    items, left = bridge_functions(view, [s.op for s in view.sightings if is_function(s)], trace)
     modules = replace(view, sightings=tuple(s for s in view.sightings if not is_function(s)))
-    return Bridge((*items, *bridge_modules(modules, trace._replace(ops=left), HOOKS).items))
+    return (*items, *bridge_modules(modules, trace._replace(ops=left), HOOKS).items)

@@ -18,7 +18,8 @@ from ...shared.refusal import CannotCount
 from ..limits import counting
 from ..module_calls import Calls, module_ledger
 from ..thop.capture import EXACT, LIMITS
-from . import COUNTERS, FUNCTIONS, entry_of
+from . import COUNTERS, FUNCTIONS, GET_FLOPS, entry_of
+from .get_flops import multiplied, proxy_of
 
 ARGUMENTS = {
     "matmul": ("input", "other"),
@@ -124,7 +125,21 @@ def settings_read(module):
 
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
-    """Run profile on a fresh module on ``model.device``."""
+    """Run profile on a fresh module on ``model.device``: with the model's inputs, or as get_flops does."""
+    if counter != GET_FLOPS:
+        return profiled(counter, model)
+    side, cells = proxy_of(model)
+    if not side:
+        return profiled(counter, model)
+    full = profiled(counter, model)
+    (image,) = tuple(model.example(model.device))
+    small = profiled(counter, model, (image.new_zeros((1, image.shape[1], side, side)),))
+    return multiplied(small, full, side, cells)
+
+
+def profiled(counter, model, proxy=()):
+    # type: (str, TorchModel, Tuple[Any, ...]) -> Ledger
+    """The ledger of profile on a fresh module, with the model's inputs or with other ones."""
     import thop
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
@@ -155,7 +170,7 @@ def capture(counter, model):
             {function: functions[0].noting(function, rule) for function, rule in rules.items()}
         )
         with path:
-            total, _params = thop.profile(module, inputs, verbose=False)
+            total, _params = thop.profile(module, proxy or inputs, verbose=False)
         if total >= EXACT:
             raise CannotCount(
                 "it adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)

@@ -1,4 +1,4 @@
-"""mmengine's handles by hand: those of fvcore's last release, but for products with a vector (mmengine/analysis/jit_handles.py:216)."""
+"""mmengine's handles by hand: fvcore's of its last release, but for products with a vector (analysis/jit_handles.py:216)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from tests.adapters.counters import test_float32
 
 VERSIONS = {
     "torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238", "tensorflow": "2.21.0",
-    "ptflops": "0.7.5",
+    "ptflops": "0.7.5", "ultralytics-thop": "2.2.3",
 }  # fmt: skip
 B, IN, OUT = 2, 5, 3
 MACS = B * IN * OUT
@@ -126,6 +126,16 @@ def averaged() -> Ledger:
     return Ledger("ptflops@pytorch", "torch", MAC, "cpu", VERSIONS, IN * OUT, entries, (call, ran, divides), {}, ())
 
 
+def multiplied() -> Ledger:
+    """A linear layer that a smaller image runs as the full one does, counted once for each of the four that fit into it."""
+    root = Op("r", "models.Net", "", (tensor(B, IN),), (tensor(B, OUT),), {"bases": []})
+    small = (Sighting(root, "(root)", LIVE, 4), Sighting(LINEAR, "a", LIVE, 4))
+    full = (Sighting(root, "(root)", LIVE, 0), Sighting(LINEAR, "a", LIVE, 0))
+    entries = (Entry("a", "a", LINEAR.op, 4 * MACS, 1),)
+    counter = "ultralytics-thop@get_flops"
+    return Ledger(counter, "torch", MAC, "cpu", VERSIONS, 4 * MACS, entries, (*small, *full), {}, ())
+
+
 SOFTMAX = Op(
     "m", "torch.nn.modules.activation.Softmax", "a", (tensor(B, IN),), (tensor(B, IN),), {"dim": 1, "bases": []}
 )
@@ -191,6 +201,7 @@ CASES = {
         profiled(STATIC, (node(), LIVE, 2 * MACS)), (node(7),), "a/MatMul", lies=(MISSING, WIDER)
     ),
     Cause.RECOUNTED: Case(thop(2 * MACS, LINEAR, copies=2), (mm(),), "mm"),
+    Cause.EXTRAPOLATED: Case(multiplied(), (mm(),), "mm"),
     Cause.NON_MAC_DOUBLED: Case(thop(SOFTMAX_COUNTED, SOFTMAX), (SOFTMAX_RAN,), "s", ALL),
     Cause.FORMULA_DIFFERS: Case(by_ops("flop_counter", 2 * MACS, (ADDMM, LIVE)), (ADDMM,), "mm", ALL),
     Cause.FIRST_ADD: Case(by_ops("flop_counter", 2 * MACS, (mm(), LIVE)), (mm(),), "mm", TEXTBOOK),

@@ -139,6 +139,14 @@ class Attention(nn.Module):  # type: ignore[name-defined, misc]
         return self.inner(x, x, x, need_weights=self.weights)[0]
 
 
+class Parametrized(Attention):
+    """The same, and a module inside of it makes a weight."""
+
+    def __init__(self) -> None:
+        super().__init__(weights=False)
+        torch.nn.utils.parametrizations.weight_norm(self.inner.out_proj)
+
+
 GATES = 3 * 3 * (4 + 3)
 """Products of a step of a GRU of 4 inputs and 3 units; O:105 adds 7 of each unit."""
 GRU = GATES + 7 * 3
@@ -251,6 +259,14 @@ def test_the_backend_aten_counts_ops(name: str) -> None:
     assert as_users_call_it(make(), torch.ones(shape), "aten") == total
 
 
+def test_a_call_with_ops_in_several_modules_is_counted_once() -> None:
+    """Attention that takes its last weight from a module: the rest is as without it."""
+    total = NETS["attention in one op"][2]
+    counted, causes = explained("ptflops@pytorch", Parametrized(), torch.ones(1, 5, 4), "all")
+    assert counted == total
+    assert RECOUNTED not in causes
+
+
 @pytest.mark.parametrize("convention", ["all", "textbook"])
 @pytest.mark.parametrize("counter", ["ptflops@pytorch", "ptflops@aten"])
 def test_every_convention_closes(counter: str, convention: str) -> None:
@@ -270,18 +286,26 @@ def test_functions_are_left_as_they_were() -> None:
     assert changed == []
 
 
-def test_a_packed_sequence_is_beyond_it_and_says_so() -> None:
-    found = reconcile.run(
-        torch=Packed(), inputs=torch.ones(3, 2, 4), counters=("ptflops@pytorch", "flop_counter")
-    ).result
-    ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
-    assert ledger.state is State.NOT_COMPARABLE
-    assert "it asks a packed sequence for a shape, which has none: give padded sequences" in ledger.reason
+BEYOND: dict[str, tuple[Callable[[], Any], tuple[int, ...], str]] = {
+    "packed": (Packed, (3, 2, 4), "it asks a packed sequence for a shape, which has none: give padded sequences"),
+    "script": (
+        lambda: torch.jit.script(linear()),
+        (2, 3),
+        "a ScriptModule takes none: give the module that it was made of",
+    ),
+    "fraction": (
+        lambda: Called(lambda x: F.interpolate(x, scale_factor=1.3)),
+        (1, 1, 3, 3),
+        "of an operation for a call of torch.nn.functional.interpolate, which no rule covers",
+    ),
+}
 
 
-def test_a_fraction_of_an_operation_is_refused() -> None:
-    net = Called(lambda x: F.interpolate(x, scale_factor=1.3))
-    found = reconcile.run(torch=net, inputs=torch.ones(1, 1, 3, 3), counters=("ptflops@pytorch", "flop_counter")).result
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_model_that_it_cannot_count_is_not_comparable(name: str) -> None:
+    make, shape, sentence = BEYOND[name]
+    found = reconcile.run(torch=make(), inputs=torch.ones(shape), counters=("ptflops@pytorch", "flop_counter")).result
     ledger = next(ledger for ledger in found.ledgers if ledger.counter == "ptflops@pytorch")
     assert ledger.state is State.NOT_COMPARABLE
-    assert "of an operation for a call of torch.nn.functional.interpolate" in ledger.reason
+    assert sentence in ledger.reason

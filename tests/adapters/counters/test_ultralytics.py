@@ -1,11 +1,11 @@
-"""ultralytics-thop itself, in the environment that it needs: small networks, each with the number that it reports and the reason."""
+"""ultralytics-thop itself, in the environment that it needs: small networks, each with its number and the reason for it."""
 
 from __future__ import annotations
 
 import pytest
 
 import reconcile
-from reconcile.core.causes import Cause
+from reconcile.core.causes import Cause, State
 from reconcile.launch.environments import load
 from reconcile.launch.provision import ensure
 
@@ -54,3 +54,41 @@ def test_it_reports_what_the_rules_say_and_closes(name: str, python: str) -> Non
 def test_it_closes_under_every_convention(name: str, convention: str, python: str) -> None:
     run = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop",), convention=convention)
     assert [statement.residual for statement in run.result.statements] == [0]
+
+
+AREA = 64 * 128
+CONV = AREA // 4 * 4 * 3 * 3 * 3  # half as high and half as wide: 4 channels of 3 x 3 x 3 products each
+GET_FLOPS = {
+    # An image of 32 x 32 and 8 times its count, with the last layer's 4 x 5 products 8 times.
+    "classifier": (CONV + 8 * 4 * 5, CONV + 4 * 5, {Cause.EXTRAPOLATED: -2 * 7 * 4 * 5}),
+    # An image of 64 x 64, the largest stride, and twice its count.
+    "with_stride": (CONV + 2 * 4 * 5, CONV + 4 * 5, {Cause.EXTRAPOLATED: -2 * 4 * 5}),
+    # 16 positions at 32 x 32, and 64 at 64 x 64.
+    "pixels": (
+        64 * 4 * 192 + 4 * 16 * 16 * 4,
+        64 * 4 * 192 + 64 * 64 * 4,
+        {Cause.EXTRAPOLATED: 2 * 4 * (64 * 64 - 4 * 16 * 16)},
+    ),
+    "one_size": (64 * 4 * 192 + 256 * 5, 64 * 4 * 192 + 256 * 5, {}),
+}
+
+
+@pytest.mark.parametrize("name", GET_FLOPS)
+def test_get_flops_multiplies_by_the_area(name: str, python: str) -> None:
+    reported, ran, causes = GET_FLOPS[name]
+    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop@get_flops",)).result
+    (ledger,) = result.ledgers
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    (statement,) = result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    assert {line.cause: line.amount for line in statement.adjustments} == causes
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("uneven", "not a whole number"), ("two_images", "one image"), ("twice", "one image")]
+)
+def test_get_flops_refuses_other_inputs(name: str, reason: str, python: str) -> None:
+    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop@get_flops",)).result
+    (ledger,) = result.ledgers
+    assert ledger.state is State.NOT_COMPARABLE
+    assert reason in ledger.reason

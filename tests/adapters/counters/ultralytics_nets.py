@@ -1,4 +1,4 @@
-"""Small networks for ultralytics-thop; a worker of its environment imports this file. Each function returns a model and its input."""
+"""Small networks for ultralytics-thop; a worker of its environment imports this file. Functions return a model and its input."""
 
 from __future__ import annotations
 
@@ -133,3 +133,60 @@ def integers() -> Any:
 
 def gelu() -> Any:
     return nn.Sequential(nn.Linear(3, 4, bias=False), nn.GELU()), torch.ones(2, 3)
+
+
+class Classifier(nn.Sequential):
+    """A convolution that grows with the area, and a layer behind a pooling that does not."""
+
+    def __init__(self, *stride: float) -> None:
+        conv = nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False)
+        super().__init__(conv, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(4, 5, bias=False))
+        if stride:
+            self.stride = torch.tensor(stride)
+
+
+class Pixels(nn.Module):
+    """Every position of an image is multiplied with every other one, which grows with the square of the area."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 8, stride=8, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        x = self.conv(x).flatten(2)
+        return x.transpose(1, 2) @ x
+
+
+class OneSize(nn.Module):
+    """A model of images of one size: get_flops cannot run a smaller one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.out = nn.Conv2d(3, 4, 8, stride=8, bias=False), nn.Linear(4 * 8 * 8, 5, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.conv(x).flatten(1))
+
+
+def classifier() -> Any:
+    return Classifier(), torch.ones(1, 3, 64, 128)
+
+
+def with_stride() -> Any:
+    return Classifier(8.0, 16.0, 64.0), torch.ones(1, 3, 64, 128)
+
+
+def pixels() -> Any:
+    return Pixels(), torch.ones(1, 3, 64, 64)
+
+
+def one_size() -> Any:
+    return OneSize(), torch.ones(1, 3, 64, 64)
+
+
+def uneven() -> Any:
+    return Classifier(), torch.ones(1, 3, 64, 80)
+
+
+def two_images() -> Any:
+    return Classifier(), torch.ones(2, 3, 64, 64)

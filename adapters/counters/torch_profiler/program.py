@@ -1,0 +1,12 @@
+"""The counter alone, as its users run it."""
+
+PROGRAM = """\
+import torch
+
+{model}
+cpu = [torch.profiler.ProfilerActivity.CPU]
+with torch.no_grad(), torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True) as profiler:
+    net(x)
+reported = sum(event.flops or 0 for event in profiler.events())
+"""
+TABLE = "torch/csrc/profiler/util.cpp (computeFlops)"

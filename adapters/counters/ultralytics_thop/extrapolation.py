@@ -1,0 +1,76 @@
+"""Items of a count that was made with a smaller image and multiplied by the area.
+
+The ledger has two sets of sightings: those of the smaller image, as often as they are in the total, and those of the full one,
+with 0 copies.  The full ones are bridged as if the counter had counted them, so the trace has to have the work that they met.
+Where the rules count as much for the full image as for the smaller one times the area, that is the item.  Otherwise the whole
+difference of the module has the cause ``extrapolated``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ....core.causes import Cause
+from ....core.records import Op, Sighting
+from ....work import ZERO, Work
+from ..bridge import Item, View, make_item
+from ..rulebook import apply
+from .rules import BOOK
+
+ONLY_SMALL = "the counter met it with the smaller image alone"
+
+
+def extrapolated(view: View, small: Sequence[Sighting], items: Iterable[Item]) -> list[Item]:
+    """The items of the full image, with the counts of the smaller one in place of those that differ."""
+    found: list[Item] = []
+    by_entry: dict[str, list[Item]] = {}
+    for item in items:
+        if item.entry:
+            by_entry.setdefault(item.entry, []).append(item)
+        else:
+            found.append(item)
+    calls: dict[str, list[Op]] = {}
+    for sighting in small:
+        calls.setdefault(sighting.entry, []).append(_multiplied(sighting))
+    for entry in dict.fromkeys((*by_entry, *calls)):
+        found += _settled(entry, calls.get(entry, []), by_entry.get(entry, []), view)
+    return found
+
+
+def _multiplied(sighting: Sighting) -> Op:
+    return sighting.op._replace(calls=sighting.op.calls * sighting.copies)
+
+
+def _settled(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
+    counted, whole, ran = ZERO, ZERO, ZERO
+    for call in calls:
+        counted = counted + _counted(call, view) * call.calls
+    for item in full:
+        whole = whole + item.counted * item.seen
+        ran = ran + item.ran * item.times
+    if counted == whole:
+        return list(full)
+    first = full[0] if full else None
+    gaps = [item.gap for item in full if item.gap] if full else [ONLY_SMALL]
+    op = calls[0] if calls else None
+    item = make_item(
+        None,
+        BOOK.of(op, view.versions) if op is not None else None,
+        layer=first.layer if first is not None else calls[0].layer,
+        op=first.op if first is not None else calls[0].op,
+        counted=counted,
+        seen=1,
+        ran=ran,
+        times=1 if ran else 0,
+        cause=Cause.EXTRAPOLATED,
+        entry=entry,
+        ops=tuple(id for item in full for id in item.ops),
+        gap=gaps[0] if gaps else "",
+        unknown=frozenset[str]().union(*(item.unknown for item in full)),
+    )
+    return [replace(item, sightings=tuple(calls))]
+
+
+def _counted(call: Op, view: View) -> Work:
+    return apply(BOOK.of(call, view.versions), call, lambda op: "")[0]
