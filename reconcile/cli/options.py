@@ -137,8 +137,8 @@ FACE: dict[str, dict[str, Any]] = {
     "counter": {
         "metavar": "NAME",
         "shell_complete": _complete(_counters),
-        "help": "Run only this counter. Repeatable. `all` names every installed counter but those that build the model in "
-        "another way; without this option, those that `reconcile explain` says run by default.",
+        "help": "Run only this counter. Repeatable. `all` names every counter but those that build the model in another way and "
+        "those that need an --environment of their own; without this option, those that `reconcile explain` says run by default.",
     },
     "from": {
         "metavar": "COUNTER",

@@ -224,9 +224,11 @@ def run_request(**options: Any) -> RunRequest:
 
 def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
     """The counters that ``--counter all`` names: each one for these frameworks, or for all, but those that build the model
-    in another way, which run alone."""
+    in another way, which run alone, and those that need an environment of their own."""
     chosen = tuple(models) or tuple(frameworks())
-    return tuple(name for name, c in known_counters().items() if c.framework in chosen and not c.recipe)
+    return tuple(
+        name for name, c in known_counters().items() if c.framework in chosen and not c.recipe and not c.requirements
+    )
 
 
 def _files(models: Mapping[str, str], trusted: bool, signature: str) -> dict[str, ModelFile]:

@@ -11,7 +11,7 @@ from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
-from reconcile.launch import environments, runner
+from reconcile.launch import environments, request, runner
 from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Outcome
 
@@ -49,6 +49,14 @@ def test_the_matrix_does_not_run_it_unasked() -> None:
     matrix = importlib.import_module("reconcile.cli.matrix")
     assert "own" not in [env.name for env in matrix.environments((), None, (), None)]
     assert [env.name for env in matrix.environments(("own",), None, (), None)] == ["own"]
+
+
+def test_all_counters_are_those_that_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = known_counters()
+    monkeypatch.setattr(request, "known_counters", lambda: {**counters, OWN.name: OWN})
+    named = request.run_request(model="gru_demo", counters=("all",)).counters
+    assert OWN.name not in named
+    assert [name for name, c in counters.items() if c.default and name not in named] == []
 
 
 @pytest.mark.parametrize(
