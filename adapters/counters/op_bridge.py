@@ -87,7 +87,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
 
 
 def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
-    """By module, an op in which other ops may have run: one without a rule, or with one for its parts only.
+    """By module, an op without a rule in which other ops may have run.
 
     Either its work is not known, or it has multiply-adds and is not in the trace.
     """
@@ -95,8 +95,7 @@ def _wide(view: View, trace: Trace, counter: _Counter) -> dict[str, Op]:
     wide: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
-        rule = counter.rule(op)
-        if sighting.role != DEAD and (rule is None or rule.of_parts):
+        if sighting.role != DEAD and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
                 wide[op.layer] = op

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -35,8 +35,7 @@ class NotCounted(Exception):
 class Rule:
     """What one counter counts for one kind of op. ``source`` is the counter's own file and line.
 
-    ``versions`` are the releases by name, ``places`` the same range in the order in which they came out. ``of_parts`` says that
-    it counts ops that run inside of this one, and not this one.
+    ``versions`` are the releases by name, ``places`` the same range in the order in which they came out.
     """
 
     id: str
@@ -46,7 +45,6 @@ class Rule:
     source: str
     formula: str
     places: SpecifierSet = ANY
-    of_parts: bool = False
 
     def holds(self, place: Version) -> bool:
         """Whether the release at this place of the order counts so."""
@@ -103,24 +101,17 @@ class RuleBook:
         return register
 
     def pattern(
-        self,
-        name: str,
-        matches: Callable[[Op], bool],
-        *,
-        source: str,
-        formula: str,
-        versions: str = "",
-        of_parts: bool = False,
+        self, name: str, matches: Callable[[Op], bool], *, source: str, formula: str, versions: str = ""
     ) -> Callable[[Compute], Compute]:
         """Register a rule for every op that ``matches`` and that has no rule of its own; the first pattern that matches holds.
 
         It is for a counter that itself goes by a pattern ("Conv" in the name of a class, any module with parameters).
-        ``name`` says in print which ops these are, and ``matches`` reads the record alone; Rule describes ``of_parts``.
-        Raises ValueError if a pattern of that name and version range exists.
+        ``name`` says in print which ops these are, and ``matches`` reads the record alone. Raises ValueError if a pattern of that
+        name and version range exists.
         """
 
         def register(compute: Compute) -> Compute:
-            made = replace(self._made(name, versions, compute, source, formula), of_parts=of_parts)
+            made = self._made(name, versions, compute, source, formula)
             if any(known.id == made.id for known in self.rules()):
                 raise ValueError(f"{self.name} already has a rule for {name} {versions or '(any version)'}")
             self._patterns.append((matches, made))

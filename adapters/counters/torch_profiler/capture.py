@@ -4,14 +4,16 @@ The profiler sees every operator, and within it those that it runs.  A mark arou
 is of.  An event that differs in nothing from another, nor in those within it, is one more call of it.  Python 3.6 syntax.
 """
 
+from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...pytorch.trace import Recorder
+from ...pytorch.trace_notes import takes_fast_path
 from ..limits import counting
 
 MARK = "reconcile:"
@@ -24,6 +26,13 @@ DTYPES = {
     "long int": "int64",
 }
 """The profiler's names of types that differ from PyTorch's."""
+
+
+FAST_PATH = (
+    "PyTorch's fused path of attention and encoder layers was off (torch.backends.mha.set_fastpath_enabled(False)); with it, "
+    "inference runs other operators, of which the profiler counts other parts"
+)
+"""Note of a ledger of a model that has such a path."""
 
 
 class MarkedPath(ModulePath):
@@ -112,12 +121,27 @@ def record(node, layer, within, calls, sightings, entry):
         record(inner, layer, within + (name,), calls * node.times, sightings, entry)
 
 
+@contextmanager
+def op_by_op():
+    # type: () -> Iterator[None]
+    """Meanwhile PyTorch runs attention and encoder layers op by op, as the trace has them."""
+    switch = getattr(torch.backends, "mha", None)  # type: Any
+    enabled = switch is not None and switch.get_fastpath_enabled()
+    if enabled:
+        switch.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        if enabled:
+            switch.set_fastpath_enabled(True)
+
+
 def profiled(module, inputs):
     # type: (torch.nn.Module, Any) -> List[Any]
     """The profiler's events of one inference call."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
     profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
-    with torch.no_grad(), profiler, MarkedPath(module):
+    with torch.no_grad(), op_by_op(), profiler, MarkedPath(module):
         module(*inputs)
     return list(profiler.events())
 
@@ -128,7 +152,7 @@ def dispatched(model):
     module = model.build(model.device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    with torch.no_grad(), path, recorder:
+    with torch.no_grad(), op_by_op(), path, recorder:
         module(*model.example(model.device))
     return list(recorder.ops.values())
 
@@ -158,6 +182,7 @@ def capture(counter, model):
         for node in nodes:
             record(node, layer, (), 1, sightings, entry)
     sightings += [Sighting(op, "") for op in dispatched(model)]
+    notes = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()  # type: Tuple[str, ...]
     return Ledger(
-        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings), {}, ()
+        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings), {}, notes
     )

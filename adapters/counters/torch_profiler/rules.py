@@ -96,26 +96,11 @@ def _events(op: Op) -> list[Any]:
     return list(op.attrs[EVENTS]) if EVENTS in op.attrs else [as_event(own)] if counts(own) else []
 
 
-def _runs_others(op: Op) -> bool:
-    return any(name.split("::")[-1] not in (_name(op), "conv2d") for name, *_ in _events(op))
-
-
-def _name(op: Op) -> str:
-    return op.op.rpartition(".")[2]
-
-
 @BOOK.pattern(
-    "an operator that is one of these",
+    "an operator that is or runs some of these",
     lambda op: bool(_events(op)),
     source="U:733",
-    formula="its own; an in-place one (aten::add_) counts 0",
-)
-@BOOK.pattern(
-    "an operator that runs some of these",
-    _runs_others,
-    source="U:733",
     formula="the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0",
-    of_parts=True,
 )
 def _of_events(op: Op) -> Work:
     total, missed = ZERO, None

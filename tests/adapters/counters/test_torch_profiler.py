@@ -146,12 +146,17 @@ def test_every_event_belongs_to_the_module_whose_code_called_it() -> None:
     assert {entry.id: entry.value for entry in ledger.entries} == {"0|aten::linear": 2 * 18, "1.0|aten::linear": 2 * 24}
 
 
-def test_the_products_of_attention_in_one_operator_are_counted_in_it() -> None:
-    """In inference mode PyTorch runs it as one operator, which the trace has op by op."""
-    x = torch.ones(2, 5, 4)
-    for convention in ("matmul", "all", "textbook"):
-        result = reconcile.run(torch=Attention(), inputs=x, counters=("torch.profiler",), convention=convention).result
-        assert [s.residual for s in result.statements] == [0]
+@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
+def test_attention_runs_op_by_op_and_the_switch_is_as_it_was(convention: str) -> None:
+    """A whole encoder layer would be one operator in inference mode, of whose products only a part is counted."""
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    before = torch.backends.mha.get_fastpath_enabled()
+    for net in (Attention(), layer, nn.LSTM(4, 3, bidirectional=True)):
+        run = reconcile.run(torch=net, inputs=torch.ones(2, 5, 4), counters=("torch.profiler",), convention=convention)
+        assert [s.residual for s in run.result.statements] == [0]
+        notes = [note for ledger in run.result.ledgers for note in ledger.notes if "fused path" in note]
+        assert len(notes) == (0 if isinstance(net, nn.LSTM) else 1)
+    assert torch.backends.mha.get_fastpath_enabled() == before
 
 
 def ledger_and_trace(module: Any, *inputs: Any) -> tuple[Ledger, Trace]:
