@@ -95,7 +95,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients programs sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -120,6 +120,11 @@ zoo: $(VENV)/.installed
 # The gradients of every pair, in both frameworks and 64 bits. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
+
+# Every program that `reconcile reproduce` prints, of every counter that needs no environment of its own: half an hour.
+# `make zoo` runs those of two families.
+programs: $(VENV)/.installed
+	$(BIN)/python -m pytest -m "programs or zoo" tests/zoo/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask

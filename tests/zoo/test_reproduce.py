@@ -94,6 +94,10 @@ def test_an_exact_count_has_no_program() -> None:
         reproduce.program("thop", "family_dense:dense")  # 2 samples, 7 inputs, 5 units
 
 
+IN_ZOO = ("family_dense", "family_transposed")
+"""Families whose programs `make zoo` runs; `make programs` runs all."""
+
+
 def runs_everywhere() -> list[str]:
     """The counters that have a program and need no environment of their own."""
     found = []
@@ -113,8 +117,13 @@ def expected(counter: Counter, layer: str) -> int:
     return 2 * (tf if counter.framework == "tf" else torch) * (1 if counter.unit == MAC else 2)
 
 
-@pytest.mark.zoo
-@pytest.mark.parametrize("family", reproduce.with_bricks())
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(family, marks=pytest.mark.zoo if family in IN_ZOO else pytest.mark.programs)
+        for family in reproduce.with_bricks()
+    ],
+)
 @pytest.mark.parametrize("name", runs_everywhere())
 def test_every_program_prints_the_ledgers_number_and_the_closed_form(name: str, family: str, tmp_path: Path) -> None:
     counter = known_counters()[name]
