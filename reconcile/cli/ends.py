@@ -45,7 +45,7 @@ def _work_behind(name: str | None, models: Sequence[str]) -> str:
 
     if name in known_counters():
         return frameworks()[known_counters()[name].framework].trace
-    counted = dict.fromkeys(counter.framework for counter in known_counters().values())
+    counted = dict.fromkeys(counter.framework for counter in known_counters().values() if counter.default)
     traces = [frameworks()[framework].trace for framework in (*models, *reversed(counted))]
     return next(trace for trace in traces if trace != name)
 

@@ -170,24 +170,29 @@ def _lost(records: Iterable[Missing | Trace | Ledger], name: str) -> list[str]:
 
 
 def _others(request: RunRequest, collected: Collected) -> list[str]:
-    """The counters that did not run but can be asked for. A recipe builds a pair, not a user's own model."""
+    """The recipes of the counters that run unasked, if they did not run. They build a pair, not a user's own model."""
     records = (*collected.traces, *collected.ledgers)
     absent = {r.framework for r in records if isinstance(r, Missing) and r.state is State.SKIPPED}
     ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
     return [
         name
-        for name, counter in known_counters().items()
-        if not counter.default
-        and name not in ran
-        and counter.framework in {r.framework for r in collected.ledgers} - absent
-        and not (counter.recipe and request.factories)
+        for name in _recipes()
+        if name not in ran
+        and known_counters()[name].framework in {r.framework for r in collected.ledgers} - absent
+        and not request.factories
     ]
+
+
+def _recipes() -> list[str]:
+    """The counters that build the model in another way and whose family runs unasked."""
+    unasked = {counter.family for counter in known_counters().values() if counter.default}
+    return [name for name, counter in known_counters().items() if counter.recipe and counter.family in unasked]
 
 
 def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
     """A note on the recipes, which build a pair, if the model is the user's own and may have been counted by one."""
     ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
-    recipes = [n for n, c in known_counters().items() if c.recipe and c.framework in request.factories and n not in ran]
+    recipes = [n for n in _recipes() if known_counters()[n].framework in request.factories and n not in ran]
     each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."
     return [each] if recipes else []
 

@@ -20,7 +20,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Event
 from tests.report import matrices as hand
 
-NAMES = list(load())
+NAMES = [name for name, environment in load().items() if environment.unasked]
 MINE = """
 ["mine-1.0"]
 title = "mine"

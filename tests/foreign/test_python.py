@@ -17,6 +17,7 @@ import pytest
 from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
+from reconcile.launch import lend as lending
 from reconcile.launch.environments import at
 from reconcile.launch.lend import lend
 from reconcile.launch.request import RunRequest
@@ -199,6 +200,7 @@ def test_what_is_lent_is_python_alone_and_runs_there(tmp_path: Path, monkeypatch
     distribution("compiled", pure=False)
     distribution("fvcore", "Requires-Python: >=3.12")
     monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setattr(lending, "known_counters", lambda: {n: c for n, c in known_counters().items() if c.default})
     lent = {"thop.py", "thop-1.dist-info", "helper.py", "helper-1.dist-info"}
     assert {p.name for p in lend(tmp_path / "a", "3.11").iterdir()} == lent
     assert {p.name for p in lend(tmp_path / "b", "3.12").iterdir()} == {*lent, "fvcore.py", "fvcore-1.dist-info"}

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 from reconcile.adapters.shared import keras_model
+from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.align.alignment import Alignment
 from reconcile.core import conventions
 from reconcile.core.causes import State
@@ -62,11 +63,13 @@ def _ledgers(framework, make):
 
     found = []
     for counter in known_counters().values():
-        if counter.framework != framework or counter.recipe:
+        if counter.framework != framework or counter.recipe or counter.requirements:
             continue
         module = importlib.import_module(f"{counter.module}.capture")
         try:
             found.append(module.capture(counter.name, make()))
+        except BeyondCounter as refusal:
+            found.append(Missing(counter.name, framework, State.NOT_COMPARABLE, str(refusal)))
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error)[:200]}"
             found.append(Missing(counter.name, framework, State.FAILED, reason))
