@@ -80,6 +80,22 @@ def known_work(op: Op) -> Work | None:
     return None if len(part.unknown) == len(COMPONENTS) else part.work
 
 
+def by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
+    """The ops of each layer, in order."""
+    layers: dict[str, list[Op]] = {}
+    for op in ops:
+        layers.setdefault(op.layer, []).append(op)
+    return layers
+
+
+def sum_of(ops: Iterable[Op]) -> Work:
+    """The known work of all calls of these ops."""
+    total = ZERO
+    for op in ops:
+        total = total + (known_work(op) or ZERO) * op.calls
+    return total
+
+
 def unknown_of(ops: Iterable[Op]) -> frozenset[str]:
     """The components that are unknown in the work of any of these ops."""
     return frozenset[str]().union(*(known_part(op).unknown for op in ops))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ...core.causes import Cause
 from ...core.records import ALIAS, Op, Sighting, Tensor, Trace
 from ...work import ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
 from .rulebook import RuleBook, apply
 
 Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -40,7 +40,7 @@ def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
     """One item per call and the ops in it; ops outside all calls are booked one by one."""
     made = [s for s in view.sightings if s.entry and s.role != ALIAS]
     by_id = {s.op.id: s for s in made}
-    met, ran = _by_layer(s.op for s in view.sightings if not s.entry), _by_layer(trace.ops)
+    met, ran = by_layer(s.op for s in view.sightings if not s.entry), by_layer(trace.ops)
     parts = {layer: _parts(met.get(layer, []), ran.get(layer, [])) for layer in dict.fromkeys([*ran, *met])}
     bridging = _Bridging(view, calls, by_id, _homes(parts, by_id))
     items = [item for layer in parts for item in bridging.of_layer(layer, parts[layer])]
@@ -76,9 +76,9 @@ class _Bridging:
         for part in parts:
             if part.owners:
                 items += self._of_calls(layer, part)
-            elif part.changed and _sum(part.met) != _sum(part.ran):
+            elif part.changed and sum_of(part.met) != sum_of(part.ran):
                 items.append(
-                    make_item(None, None, layer=layer, op="", ran=_sum(part.ran), times=1, gap=self._gap(layer, part))
+                    make_item(None, None, layer=layer, op="", ran=sum_of(part.ran), times=1, gap=self._gap(layer, part))
                 )
             else:
                 items += [item for op in part.ran if (item := self._unseen(op)) is not None]
@@ -120,8 +120,8 @@ class _Bridging:
 
     def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
         """The item with what ran in its part, in so many executions, or once in all if these are not known."""
-        ran = _sum(part.ran)
-        gap = self._gap(layer, part) if part.changed and _sum(part.met) != ran else ""
+        ran = sum_of(part.ran)
+        gap = self._gap(layer, part) if part.changed and sum_of(part.met) != ran else ""
         unknown = next((op.op for op in part.ran if known_work(op) is None), "")
         return replace(
             item,
@@ -177,7 +177,9 @@ class _Bridging:
         unknown = next((op.op for op in (*part.met, *part.ran) if known_work(op) is None), "")
         if unknown:
             return f"the work of {unknown} is unknown"
-        parts = ", ".join(f"{name} {count:+,}" for name, count in (_sum(part.ran) - _sum(part.met)).items() if count)
+        parts = ", ".join(
+            f"{name} {count:+,}" for name, count in (sum_of(part.ran) - sum_of(part.met)).items() if count
+        )
         return other_ops(self.view.counter, layer, f"{_only(part)} (what ran less what it met: {parts})")
 
 
@@ -243,20 +245,6 @@ def _only(part: _Part) -> str:
     )
     shapes = " x ".join(str(tensor.shape) for tensor in key[1])
     return f"{key[0]} {shapes} {'is in the trace' if more else 'is not in the trace, or less often'}"
-
-
-def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
-    by_layer: dict[str, list[Op]] = {}
-    for op in ops:
-        by_layer.setdefault(op.layer, []).append(op)
-    return by_layer
-
-
-def _sum(ops: Iterable[Op]) -> Work:
-    total = ZERO
-    for op in ops:
-        total = total + (known_work(op) or ZERO) * op.calls
-    return total
 
 
 def _ids(ops: Iterable[Op]) -> list[str]:

@@ -10,13 +10,13 @@ trace, and nothing can be booked: the difference stays in the residual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
 from ...core.records import DEAD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op, Sighting, Tensor, Trace
 from ...work import COMPONENTS, ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
 from .rulebook import Rule, RuleBook, WhyNot, apply
 
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
@@ -64,14 +64,14 @@ class _Module:
 def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
     """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
     counter = _Counter(view.counter, book, view.versions, why_not)
-    ran = _by_layer(trace.ops)
-    met = _by_layer(s.op for s in view.sightings)
+    ran = by_layer(trace.ops)
+    met = by_layer(s.op for s in view.sightings)
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
         item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
         items.setdefault(sighting.op.layer, []).append(item)
-    missing = {layer: _sum(ran.get(layer, ())) - _sum(met.get(layer, ())) for layer in sorted({*ran, *met})}
+    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items: list[Item] = []
@@ -148,20 +148,6 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: _C
             parts = layer.split(".") if layer else []
             split.update(".".join(parts[:end]) for end in range(len(parts)))
     return split
-
-
-def _by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
-    by_layer: dict[str, list[Op]] = {}
-    for op in ops:
-        by_layer.setdefault(op.layer, []).append(op)
-    return by_layer
-
-
-def _sum(ops: Iterable[Op]) -> Work:
-    total = ZERO
-    for op in ops:
-        total = total + (known_work(op) or ZERO) * op.calls
-    return total
 
 
 def _item(sighting: Sighting, counter: _Counter) -> Item:
