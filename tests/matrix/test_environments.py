@@ -16,7 +16,7 @@ from reconcile.launch.provision import ensure
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = {name: env for name, env in load().items() if name != "current"}
+NAMED = {name: env for name, env in load().items() if env.unasked and name != "current"}
 MODULES = {"tf": ("tensorflow",), "torch": ("torch", "thop", "fvcore.nn")}
 IMPORT = """
 import importlib, json, sys

@@ -234,6 +234,7 @@ def test_the_pages_are_made_of_the_cells() -> None:
     assert sorted(file.name for file in FOLDER.iterdir()) == sorted([*texts, "scorecard.svg"])
 
 
+@pytest.mark.frameworks  # it draws with matplotlib
 def test_the_picture_has_every_cell() -> None:
     """The name of each shape has its verdict and how many cells it stands for."""
     drawn = [cells_in(text) for text in ((FOLDER / "scorecard.svg").read_text(), str(scorecard_picture.to_svg(BOARD)))]
@@ -456,6 +457,7 @@ def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
     assert "reconcile reproduce gone family_dense:dense" in pages.family_page(board, "family_dense")
 
 
+@pytest.mark.frameworks  # it draws with matplotlib
 def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,10 +49,10 @@ def _o(op: Op) -> int:
     return size(op.outputs[0].shape)
 
 
-@rule(*_names("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:232", formula="O (in_channels // groups) K")
+@rule(*_names("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:27", formula="O (in_channels // groups) K")
 @rule(
     *_names("conv", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
-    source="B:54, C:232",
+    source="B:54, C:27",
     formula="N (out_channels // groups) K",
 )
 def _conv(op: Op) -> Work:
@@ -66,7 +66,7 @@ def _conv(op: Op) -> Work:
 @rule(
     *_names("batchnorm", "_NormBase"),
     *_names("normalization", "LayerNorm", "GroupNorm", "RMSNorm"),
-    source="B:68, C:242",
+    source="B:68, C:37",
     formula="2N, 4N if affine",
 )
 def _norm(op: Op) -> Work:
@@ -84,7 +84,7 @@ def _softmax_of(rows: int, features: int) -> Work:
     return Work(special=rows * features, add=rows * max(features - 1, 0), div=rows * features)
 
 
-@rule(*_names("activation", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"), source="B:98, C:247",
+@rule(*_names("activation", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"), source="B:98, C:42",
       formula="rows (3 features - 1); Softmin N more, LogSoftmax rows more")  # fmt: skip
 def _softmax(op: Op) -> Work:
     shape, classes = dims(op.inputs[0].shape), (op.op, *op.attrs.get("bases", ()))
@@ -149,12 +149,12 @@ def _upsample(op: Op) -> Work:
     return Work(mul=_UPSAMPLE[mode] * _o(op))
 
 
-@rule(*_names("linear", "Linear"), source="B:169, C:256", formula="in_features O, bias ignored")
+@rule(*_names("linear", "Linear"), source="B:169, C:51", formula="in_features O, bias ignored")
 def _linear(op: Op) -> Work:
     return Work(mac=op.attrs["in_features"] * _o(op))
 
 
-@rule(*_names("linear", "Bilinear"), source="B:179, C:256", formula="(in1_features + 1) in2_features O, bias ignored")
+@rule(*_names("linear", "Bilinear"), source="B:179, C:51", formula="(in1_features + 1) in2_features O, bias ignored")
 def _bilinear(op: Op) -> Work:
     return Work(mac=(op.attrs["in1_features"] + 1) * op.attrs["in2_features"] * _o(op))
 
