@@ -12,16 +12,10 @@ from collections.abc import Sequence
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rulebook import NotCounted, Rule, RuleBook, dims, size
+from ..rulebook import NotCounted, RuleBook, dims, size
 from . import COUNTERS
 
 NN = "torch.nn.modules."
-
-
-def _of_base(op: Op) -> Rule | None:
-    """The rule of the nearest base of the module's class that has one: P:222 takes the classes in their order."""
-    return next((rule for name in op.attrs.get("bases", ()) if (rule := BOOK.find(name, {})) is not None), None)
-
 
 BOOK = RuleBook(
     COUNTERS[0].family,
@@ -32,7 +26,7 @@ BOOK = RuleBook(
         "P": "thop/profile.py",
         "RN": "thop/rnn_hooks.py",
     },
-    of_library=_of_base,
+    inherited=True,  # P:222 takes the classes of a module in their order
 )
 rule = BOOK.rule
 
