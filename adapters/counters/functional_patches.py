@@ -19,7 +19,7 @@ from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
 from . import ROOT, SUM
 from .function_calls import CallRecorder, fused, innermost
 from .limits import Limit, counting
-from .module_calls import class_name
+from .module_calls import class_name, visits
 
 
 class Profiler(NamedTuple):
@@ -88,15 +88,6 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
     return Ledger(
         counter, "torch", unit, model.device, package_versions, total, tuple(entries), everything, {}, ()
     )  # fmt: skip
-
-
-def visits(root):
-    # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
-    """Every path of every module, as one that adds up children of children meets them."""
-    visited = [("", root)]
-    for prefix, module in visited:  # which grows meanwhile
-        visited += [(prefix + "." + name if prefix else name, child) for name, child in module.named_children()]
-    return visited
 
 
 def _spaces():

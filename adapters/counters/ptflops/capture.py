@@ -24,7 +24,7 @@ from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
 from ..function_calls import CallRecorder, fused
 from ..limits import Limit, counting
-from ..module_calls import class_name
+from ..module_calls import class_name, visits
 from . import AVERAGE
 
 Taken = Tuple[int, List[Entry], List[Sighting]]
@@ -99,7 +99,9 @@ def _pytorch(engine, module, inputs):
     divisors = []  # type: List[Op]
     path = ModulePath(module)
     recorder = CallRecorder(path)
-    visited = visits(module, engine.is_supported_instance)
+    supported = engine.is_supported_instance
+    walked = [("", module)] if supported(module) else visits(module, lambda m: not supported(m))
+    visited = [(path, m) for path, m in walked if supported(m)]  # nothing below one of these (accumulate_flops)
     for child in dict.fromkeys(child for _, child in visited):
         biased = getattr(child, "in_proj_bias", None) is not None
         recorder.watch(child, class_name(child), paths[child] or ROOT, {"in_proj_bias": biased})
@@ -159,16 +161,6 @@ def names_of(functions):
     ):
         names.update((f, prefix + f.__name__) for f in functions if getattr(space, f.__name__, None) == f)
     return names
-
-
-def visits(root, supported):
-    # type: (torch.nn.Module, Callable[[torch.nn.Module], bool]) -> List[Tuple[str, torch.nn.Module]]
-    """Every path at which ptflops adds a module's count: it looks at no module below one that it knows (accumulate_flops)."""
-    reached = [("", root)]
-    for path, module in reached:  # grows meanwhile
-        if not supported(module):
-            reached += [(path + "." + name if path else name, child) for name, child in module.named_children()]
-    return [(path, module) for path, module in reached if supported(module)]
 
 
 def _aten(engine, module, inputs):
