@@ -6,18 +6,17 @@ Python 3.6, PyTorch 2.0 and later.
 """
 
 import inspect
-import sys
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 
-from ...core.records import ALIAS, Entry, Ledger, Sighting
+from ...core.records import Entry, Ledger
 from ..pytorch import higher_order
 from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
 from . import ROOT, SUM
-from .function_calls import CallRecorder, fused, innermost
+from .function_calls import CallRecorder, fused, innermost, public_name, replaced, spaces
 from .limits import Limit, counting
 from .module_calls import class_name, visits
 
@@ -71,40 +70,23 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
         total = profiler.run(module, inputs)[number == MACS]
     names = module_paths(module)
     paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
-    found = recorder.sightings()
-    for name, child in paths:
-        owner = names[child]
-        if counts.get(child):
-            entries.append(Entry(name or ROOT, owner, class_name(child), counts[child], 1))
-        if name != owner:
-            calls = [s.op._replace(id="%s@%s" % (s.op.id, name)) for s in found if s.entry == (owner or ROOT)]
-            sightings += [Sighting(op, name, ALIAS) for op in calls]
+    entries, sightings = recorder.of_paths(paths, names, counts)
     rest = total - sum(entry.value for entry in entries)
     if rest:  # of no module that has a path: no rule covers it, so it is a residual
         entries.append(Entry(SUM, "", SUM, rest, 1))
     package_versions = dict(versions(module), **packages)
-    everything = tuple(found) + tuple(sightings)
     return Ledger(
-        counter, "torch", unit, model.device, package_versions, total, tuple(entries), everything, {}, ()
+        counter, "torch", unit, model.device, package_versions, total, tuple(entries), tuple(sightings), {}, ()
     )  # fmt: skip
-
-
-def _spaces():
-    # type: () -> List[Any]
-    return [torch.nn.functional, torch, torch.Tensor] + ([sys.modules["einops"]] if "einops" in sys.modules else [])
 
 
 def _name_of(function):
     # type: (Any) -> str
     """The public name of a function that is about to be patched."""
-    name = function.__name__
-    for space in _spaces():
-        if getattr(space, name, None) is function:
-            return "%s.%s" % ("torch.Tensor" if space is torch.Tensor else space.__name__, name)
+    attention = "torch.nn.functional.scaled_dot_product_attention"
     if function is torch.nn.functional.scaled_dot_product_attention:  # ours, which lets it through as one op
-        return "torch.nn.functional.scaled_dot_product_attention"
-    return str(name)
+        return attention
+    return public_name(function) or str(function.__name__)
 
 
 @contextmanager
@@ -141,15 +123,12 @@ def _watched(profiler, recorder, module, number, counts):
         counts.update((m, getattr(m, "__%s__" % number)) for m in module.modules())
         ending(pipeline)
 
-    profiler.module.wrapFunc = wrapped
-    setattr(profiler.pipeline, profiler.ending, ended)
     try:
-        with fused(recorder):
+        pipeline = replaced(profiler.pipeline, **{profiler.ending: ended})
+        with replaced(profiler.module, wrapFunc=wrapped), pipeline, fused(recorder):
             yield
     finally:
-        profiler.module.wrapFunc = wrap
-        setattr(profiler.pipeline, profiler.ending, ending)
-        for space in _spaces():
+        for space in spaces():
             for name, value in list(vars(space).items()):
                 if type(value) is FunctionType and value in originals:
                     setattr(space, name, originals[value])

@@ -8,13 +8,13 @@ import importlib
 import inspect
 import os
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 
-from ....core.records import ALIAS, MAC, Entry, Ledger, Op, Sighting
+from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.call_records import op_name
 from ...pytorch.model import ModulePath, TorchModel, module_paths, versions
 from ...pytorch.records import tensor_record, tensors_in
@@ -22,7 +22,7 @@ from ...pytorch.trace import Recorder
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..function_calls import CallRecorder, fused
+from ..function_calls import CallRecorder, fused, public_name, replaced
 from ..limits import Limit, counting
 from ..module_calls import class_name, visits
 from . import AVERAGE
@@ -57,18 +57,6 @@ def capture(counter, model):
     return Ledger(counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), {}, ())
 
 
-@contextmanager
-def replaced(module, **values):
-    # type: (Any, **Any) -> Iterator[None]
-    """Within this a module has other attributes."""
-    before = {name: getattr(module, name) for name in values}
-    vars(module).update(values)
-    try:
-        yield
-    finally:
-        vars(module).update(before)
-
-
 def complexity(backend, engine, module, inputs):
     # type: (str, Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> int
     """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors."""
@@ -101,7 +89,7 @@ def _pytorch(engine, module, inputs):
     recorder = CallRecorder(path)
     supported = engine.is_supported_instance
     walked = [("", module)] if supported(module) else visits(module, lambda m: not supported(m))
-    visited = [(path, m) for path, m in walked if supported(m)]  # nothing below one of these (accumulate_flops)
+    visited = [(at, m) for at, m in walked if supported(m)]  # nothing below one of these (accumulate_flops)
     for child in dict.fromkeys(child for _, child in visited):
         biased = getattr(child, "in_proj_bias", None) is not None
         recorder.watch(child, class_name(child), paths[child] or ROOT, {"in_proj_bias": biased})
@@ -140,27 +128,17 @@ def _pytorch(engine, module, inputs):
     module.register_forward_hook(divides)
     with path, recorder, fused(recorder), replaced(engine, torch_function_wrapper=Watched, stop_flops_count=stopped):
         total = complexity("pytorch", engine, module, inputs)
-    entries = [Entry(p or ROOT, paths[m], class_name(m), counts[m], 1) for p, m in visited if counts[m]]
+    entries, sightings = recorder.of_paths(visited, paths, counts)
     entries += [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in functions.items() if value]
     divided = total - sum(entry.value for entry in entries)
     entries += [Entry(AVERAGE, "", AVERAGE, divided, 1)] if divided else []
-    calls = recorder.sightings()
-    again = [(p, s.op) for p, m in visited if p != paths[m] for s in calls if s.entry == (paths[m] or ROOT)]
-    calls += [Sighting(op._replace(id="%s@%s" % (op.id, p)), p, ALIAS) for p, op in again]
-    return total, entries, calls + [Sighting(op, AVERAGE) for op in divisors]
+    return total, entries, sightings + [Sighting(op, AVERAGE) for op in divisors]
 
 
 def names_of(functions):
     # type: (List[Any]) -> Dict[Any, str]
-    """The public names of functions."""
-    names = {}  # type: Dict[Any, str]
-    for space, prefix in (
-        (torch.Tensor, "torch.Tensor."),
-        (torch, "torch."),
-        (torch.nn.functional, "torch.nn.functional."),
-    ):
-        names.update((f, prefix + f.__name__) for f in functions if getattr(space, f.__name__, None) == f)
-    return names
+    """The public names of functions that have one."""
+    return {function: name for function in functions for name in [public_name(function)] if name}
 
 
 def _aten(engine, module, inputs):
