@@ -12,12 +12,13 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from ...core.records import ALIAS, LIVE, Entry, Op, Sighting
+from ...core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
 from ..pytorch.call_records import RECURRENT
-from ..pytorch.model import ModulePath
+from ..pytorch.model import ModulePath, TorchModel, versions
 from ..pytorch.records import plain, tensor_record, tensors_in
 from ..pytorch.trace import FusedCalls, Recorder
 from . import ROOT
+from .limits import Limit, counting
 from .module_calls import class_name, settings
 
 NO_ENTRY = ""
@@ -118,6 +119,23 @@ class CallRecorder(Recorder):
         further = [(p, s.op) for p, m in paths if p != owners[m] for s in sightings if s.entry == (owners[m] or ROOT)]
         again = [Sighting(op._replace(id="%s@%s" % (op.id, path)), path, ALIAS) for path, op in further]
         return entries, sightings + again
+
+
+Run = Callable[[torch.nn.Module, Tuple[Any, ...]], Tuple[int, List[Entry], List[Sighting]]]
+"""Runs a counter on a module with the inputs; returns its total, its entries and what it met."""
+
+
+def ledger_of(counter, unit, model, packages, limits, run):
+    # type: (str, str, TorchModel, Dict[str, str], Tuple[Limit, ...], Run) -> Ledger
+    """The ledger of a counter that ``run`` runs on a fresh module. ``packages`` are the versions that select its rules."""
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    with counting(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+        total, entries, sightings = run(module, inputs)
+    of_packages = dict(versions(module), **packages)
+    return Ledger(
+        counter, "torch", unit, model.device, of_packages, total, tuple(entries), tuple(sightings), {}, ()
+    )  # fmt: skip
 
 
 def spaces():

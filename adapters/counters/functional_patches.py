@@ -12,12 +12,12 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 
-from ...core.records import Entry, Ledger
+from ...core.records import Entry, Ledger, Sighting
 from ..pytorch import higher_order
-from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
+from ..pytorch.model import ModulePath, TorchModel, module_paths
 from . import ROOT, SUM
-from .function_calls import CallRecorder, fused, innermost, public_name, replaced, spaces
-from .limits import Limit, counting
+from .function_calls import CallRecorder, fused, innermost, ledger_of, public_name, replaced, spaces
+from .limits import Limit
 from .module_calls import class_name, visits
 
 
@@ -55,29 +55,24 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
 
     ``number`` is one of FLOPS and MACS; ``packages`` are the versions of the packages that select the rules.
     """
-    module = model.build(model.device)
-    inputs = list(model.example(model.device))
-    path = ModulePath(module)
-    recorder = CallRecorder(path)
-    counts = {}  # type: Dict[torch.nn.Module, int]
 
-    def smallest():
-        # type: () -> Any
-        return profiler.run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])
+    def run(module, inputs):
+        # type: (torch.nn.Module, Tuple[Any, ...]) -> Tuple[int, List[Entry], List[Sighting]]
+        path = ModulePath(module)
+        recorder = CallRecorder(path)
+        counts = {}  # type: Dict[torch.nn.Module, int]
+        watched = _watched(profiler, recorder, module, number, counts)
+        with torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
+            total = profiler.run(module, list(inputs))[number == MACS]
+        names = module_paths(module)
+        paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
+        entries, sightings = recorder.of_paths(paths, names, counts)
+        rest = total - sum(entry.value for entry in entries)
+        if rest:  # of no module that has a path: no rule covers it, so it is a residual
+            entries.append(Entry(SUM, "", SUM, rest, 1))
+        return total, entries, sightings
 
-    watched = _watched(profiler, recorder, module, number, counts)
-    with counting(limits, smallest), torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
-        total = profiler.run(module, inputs)[number == MACS]
-    names = module_paths(module)
-    paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
-    entries, sightings = recorder.of_paths(paths, names, counts)
-    rest = total - sum(entry.value for entry in entries)
-    if rest:  # of no module that has a path: no rule covers it, so it is a residual
-        entries.append(Entry(SUM, "", SUM, rest, 1))
-    package_versions = dict(versions(module), **packages)
-    return Ledger(
-        counter, "torch", unit, model.device, package_versions, total, tuple(entries), tuple(sightings), {}, ()
-    )  # fmt: skip
+    return ledger_of(counter, unit, model, packages, limits, run)
 
 
 def _name_of(function):

@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Dict, List, Tuple
 
@@ -16,14 +17,14 @@ import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.call_records import op_name
-from ...pytorch.model import ModulePath, TorchModel, module_paths, versions
+from ...pytorch.model import ModulePath, TorchModel, module_paths
 from ...pytorch.records import tensor_record, tensors_in
 from ...pytorch.trace import Recorder
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..function_calls import CallRecorder, fused, public_name, replaced
-from ..limits import Limit, counting
+from ..function_calls import CallRecorder, fused, ledger_of, public_name, replaced
+from ..limits import Limit
 from ..module_calls import class_name, visits
 from . import AVERAGE
 
@@ -40,6 +41,7 @@ LIMITS = (
     ),
 )
 """Models that ptflops cannot count."""
+FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
 
 
 def capture(counter, model):
@@ -49,12 +51,8 @@ def capture(counter, model):
 
     backend = counter.partition("@")[2]
     engine = importlib.import_module("ptflops.%s_engine" % backend)
-    module = model.build(model.device)
-    inputs = tuple(model.example(model.device))
-    with counting(LIMITS, lambda: complexity(backend, engine, torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
-        total, entries, sightings = (_aten if backend == "aten" else _pytorch)(engine, module, inputs)
-    numbers = dict(versions(module), ptflops=version_of("ptflops", ptflops))
-    return Ledger(counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), {}, ())
+    run = partial(_aten if backend == "aten" else _pytorch, engine)
+    return ledger_of(counter, MAC, model, {"ptflops": version_of("ptflops", ptflops)}, LIMITS, run)
 
 
 def complexity(backend, engine, module, inputs):
@@ -103,13 +101,10 @@ def _pytorch(engine, module, inputs):
             signature, counted = inspect.signature(self.handler), len(self.collector)
             if "input" not in signature.parameters:
                 signature = inspect.signature(self.op)
-            call = super(Watched, self).__call__
-            result = recorder.call(call, key[1], "%s|%s" % key, signature, args, kwds, {})
+            result = recorder.call(super(Watched, self).__call__, key[1], "%s|%s" % key, signature, args, kwds, {})
             amount = self.collector[counted]
             if amount != int(amount):
-                raise BeyondCounter(
-                    "it counts %s of an operation for a call of %s, which no rule covers" % (amount, key[1])
-                )
+                raise BeyondCounter(FRACTION % (amount, key[1]))
             functions[key] = functions.get(key, 0) + int(amount)
             return result
 
