@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import why_not
+from ..functional_table import why_not
 from .rules import BOOK
 
 bridge = partial(bridge_calls, calls=Calls("calflops", BOOK, partial(why_not, "calflops")))

@@ -9,9 +9,10 @@ from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, make_item
 from ..call_bridge import Calls, bridge_calls
 from ..op_bridge import bridge_ops
+from ..rule_parts import NN, F
 from ..rulebook import apply
 from . import AVERAGE
-from .rules import BOOK, NN, F
+from .rules import BOOK
 
 KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
 """Names of functions that ptflops patches, and of ops that they are."""
