@@ -42,15 +42,6 @@ def _convolution(op: Op) -> Work:
     return _convolved(op, products, "Transpose" in op.op, bool(attrs["bias"]))
 
 
-@rule(
-    "aten.convolution",
-    source="A:71",
-    formula="B numel(weight) positions of out, or of the input if transposed, + numel(out) [bias]",
-)
-def _aten_convolution(op: Op) -> Work:
-    return _convolved(op, prod(shape_in(op, 1)), op.attrs["transposed"], op.given("bias"))
-
-
 @rule(*classes("linear", "Linear"), source="O:35", formula="rows (in out + out [bias])")
 def _linear(op: Op) -> Work:
     *rows, width = shape_in(op)
@@ -128,9 +119,9 @@ def _attention(op: Op) -> Work:
     )
     scores = heads * queries * keys
     projected = queries * width**2 + keys * of_keys**2 + values * of_values**2 + queries * of_values**2
-    biases = (queries + keys + values) * width if op.attrs["in_proj_bias"] else 0
+    of_inputs = (queries + keys + values) * width if op.attrs["in_proj_bias"] else 0
     products = projected + scores * (width // heads + of_values // heads)
-    work = Work(mac=products, add=biases + queries * of_values, mul=queries * width, special=scores)
+    work = Work(mac=products, add=of_inputs + queries * of_values, mul=queries * width, special=scores)
     return work * shape_in(op)[1 - steps]
 
 
@@ -154,6 +145,15 @@ def _biased_product(op: Op) -> Work:
 )
 def _added_product(op: Op) -> Work:
     return Work(mac=prod(shape_in(op, 1)) * shape_in(op, 2)[-1], add=prod(shape_in(op)) if op.attrs["beta"] != 0 else 0)
+
+
+@rule(
+    "aten.convolution",
+    source="A:71",
+    formula="B numel(weight) positions of out, or of the input if transposed, + numel(out) [bias]",
+)
+def _aten_convolution(op: Op) -> Work:
+    return _convolved(op, prod(shape_in(op, 1)), op.attrs["transposed"], op.given("bias"))
 
 
 @rule(AVERAGE, source="E:199, E:267, E:93", formula="int(modules / batch + functions + products), less all three")
