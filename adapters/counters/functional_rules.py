@@ -12,7 +12,7 @@ from ...core.causes import Cause
 from ...core.records import Op
 from ...work import Work, prod
 from .numpy_einsum import printed_flops
-from .recurrent_rules import biases, first_two_sizes, gated_step
+from .recurrent_rules import biases, first_two_sizes, gated_step, one_step
 from .rule_parts import elements_in, shape_in
 from .rulebook import Compute, NotCounted, dims, size
 
@@ -164,8 +164,4 @@ def _step(op: Op, width: int) -> Work:
 
 
 recurrent = first_two_sizes(_step)
-
-
-def cell(op: Op) -> Work:
-    """One step for x.shape[0] rows."""
-    return _step(op, op.attrs["input_size"]) * shape_in(op)[0]
+cell = one_step(_step)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...core.records import Op
 from ...work import ZERO, Work
 from .rule_parts import classes, shape_in
+from .rulebook import Compute
 
 Step = Callable[[Op, int], Work]
 """The work of one step of one layer for one row, by the width of the layer's input."""
@@ -64,7 +65,7 @@ def all_layers(op: Op, step: Step, state: int) -> Work:
     return sum((step(op, width) for width in widths), ZERO) * directions
 
 
-def first_two_sizes(step: Step) -> Callable[[Op], Work]:
+def first_two_sizes(step: Step) -> Compute:
     """Every layer, for as many rows as the first two sizes of the input make, whichever of them is the batch."""
 
     def compute(op: Op) -> Work:
@@ -72,3 +73,8 @@ def first_two_sizes(step: Step) -> Callable[[Op], Work]:
         return all_layers(op, step, state_of(op)) * (rows[0] * rows[1])
 
     return compute
+
+
+def one_step(step: Step) -> Compute:
+    """A cell: one step for as many rows as the first size of the input."""
+    return lambda op: step(op, op.attrs["input_size"]) * shape_in(op)[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ....core.records import Op
 from ....work import Work, prod
 from ..functional_rules import elementwise, from_the_left, matmul
-from ..recurrent_rules import CELLS, LAYERS, biases, first_two_sizes, gated_step
+from ..recurrent_rules import CELLS, LAYERS, biases, first_two_sizes, gated_step, one_step
 from ..rule_parts import AXES, classes, functional, of_torch, per_input, per_output, shape_in, shape_out
 from ..rulebook import RuleBook
 from . import AVERAGE, COUNTERS
@@ -100,11 +100,7 @@ rule(
     source="O:130, O:105",
     formula="shape[0] shape[1] layers (numel(w_ih) + numel(w_hh) + H, 7 H or 10 H [+ biases]), doubled if bidirectional",
 )(first_two_sizes(_step))
-
-
-@rule(*CELLS, source="O:163, O:105", formula="B times one step of one layer")
-def _one_cell(op: Op) -> Work:
-    return _step(op, op.attrs["input_size"]) * shape_in(op)[0]
+rule(*CELLS, source="O:163, O:105", formula="B times one step of one layer")(one_step(_step))
 
 
 @rule(

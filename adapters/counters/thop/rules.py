@@ -9,7 +9,7 @@ from __future__ import annotations
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..recurrent_rules import all_layers, thop_step
+from ..recurrent_rules import all_layers, one_step, thop_step
 from ..rule_parts import classes, elements_in, elements_out, two_or_four
 from ..rulebook import NotCounted, dims
 from .releases import BOOK as BOOK
@@ -220,16 +220,12 @@ def _leaky_relu(op: Op) -> Work:
     return Work(mul=elements_in(op))
 
 
-@rule(*classes("rnn", "RNNCell"), source="RN:15", formula="batch (H(I+H) + H [+ 2H])", versions=SINCE_RNN)
-@rule(*classes("rnn", "GRUCell"), source="RN:47", formula="batch (3H(I+H) + 7H [+ 6H])", versions=SINCE_RNN)
-@rule(
-    *classes("rnn", "LSTMCell"),
-    source="RN:78",
-    formula="batch (4H(I+H) + 8H [+ 8H])",
-    versions=SINCE_RNN,
-)
-def _one_cell(op: Op) -> Work:
-    return thop_step(op, op.attrs["input_size"]) * dims(op.inputs[0].shape)[0]
+for _kind, _source, _formula in (
+    ("LSTM", "RN:78", "batch (4H(I+H) + 8H [+ 8H])"),
+    ("GRU", "RN:47", "batch (3H(I+H) + 7H [+ 6H])"),
+    ("RNN", "RN:15", "batch (H(I+H) + H [+ 2H])"),
+):
+    rule(*classes("rnn", f"{_kind}Cell"), source=_source, formula=_formula, versions=SINCE_RNN)(one_step(thop_step))
 
 
 @rule(*classes("rnn", "RNN"), source="RN:87", formula="T B (H(I+H) + H [+ 2H])", versions=SINCE_RNN)
