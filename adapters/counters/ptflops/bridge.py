@@ -11,7 +11,7 @@ from ..call_bridge import Calls, bridge_calls
 from ..op_bridge import bridge_ops
 from ..rulebook import apply
 from . import AVERAGE
-from .rules import BOOK, NN, F
+from .rules import BOOK, NN, VISION, F
 
 KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
 """Names of functions that ptflops patches, and of ops that they are."""
@@ -39,7 +39,7 @@ def _division(sighting: Sighting, calls: View) -> Item:
     for call in calls.sightings:
         if call.entry:
             name = call.op.op
-            kind = "modules" if name.startswith(NN) else "functions" if name.startswith(F) else "products"
+            kind = "modules" if name.startswith((NN, VISION)) else "functions" if name.startswith(F) else "products"
             sums[kind] += sum(apply(BOOK.of(call.op, calls.versions), call.op, lambda op: "")[0]) * call.op.calls
     op = sighting.op._replace(attrs={**sighting.op.attrs, **sums})
     rule = BOOK.of(op, calls.versions)

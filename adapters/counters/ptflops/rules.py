@@ -17,7 +17,7 @@ from . import AVERAGE, COUNTERS
 FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 rule = BOOK.rule
-NN, F = "torch.nn.modules.", "torch.nn.functional."
+NN, F, VISION = "torch.nn.modules.", "torch.nn.functional.", "torchvision.ops."
 AXES = (1, 2, 3)
 
 
@@ -48,6 +48,16 @@ def _convolution(op: Op) -> Work:
     taps = prod(attrs["kernel_size"]) * attrs["in_channels"] * (attrs["out_channels"] // attrs["groups"])
     positions = prod((x if "Transpose" in op.op else out)[2:])
     return Work(mac=x[0] * positions * taps, add=x[0] * prod(out[1:]) if attrs["bias"] else 0)
+
+
+@rule(
+    f"{VISION}deform_conv.DeformConv2d",
+    source="O:95, O:60",
+    formula="as a Conv2d, + B K positions times 24, or 25 with a mask given by position: the sampling of one channel",
+)
+def _deformable_convolution(op: Op) -> Work:
+    samples = prod(op.attrs["kernel_size"]) * prod(_out(op)[2:]) * _x(op)[0]
+    return _convolution(op) + Work(mul=samples * (25 if len(op.inputs) == 3 else 24))
 
 
 @rule(f"{NN}linear.Linear", source="O:35", formula="rows (in out + out [bias])")
