@@ -63,20 +63,29 @@ def _deform_conv2d(op: Op) -> Work:
     "(deformable_col2im_kernel, deformable_col2im_coord_kernel)",
 )
 def _deform_conv2d_backward(op: Op) -> Work:
-    # g (B, Cout, *out), then as forward; all five gradients are always computed
+    # all five gradients are always computed: the record is of the call, or of the one that `part` names
+    part = op.attrs.get("part")
+    if part is None:
+        return _of_gradients(op, 5)
+    return _of_gradients(op, part + 1) - _of_gradients(op, part)
+
+
+def _of_gradients(op: Op, count: int) -> Work:
+    """Of the first ``count`` of the gradients of the picture, the weight, the offset, the mask and the bias, in this order."""
+    # g (B, Cout, *out), then as forward
     sizes, biases = _deformable(op, 1), shape(op)[1]
-    masked, columns = sizes.masked, sizes.columns
+    masked, columns, macs = sizes.masked, sizes.columns, sizes.products.mac
+    # the columns' gradient, of which those of the picture, the offset and the mask are made
     located = (ADD * 2 + weights(BILINEAR, 2)) * sizes.samples
-    sampled = (_SUM + MUL * masked) * columns
+    of_columns = located + Work(mac=macs, accumulators=columns if macs else 0)
     # of the picture: mask x weight once per sample; of an offset: mask x slope; each times the column's gradient, and added
     of_picture = MUL * (_NEIGHBOURS * masked * sizes.samples) + (MUL + ADD) * (_NEIGHBOURS * columns)
+    of_weight = (_SUM + MUL * masked) * columns + Work(mac=macs, accumulators=n_in(op, 2) if macs else 0)
     of_offset = (_SLOPE + MUL * masked + MUL + ADD) * (2 * columns)
     of_mask = (MUL + ADD) * (masked * columns)
-    # of the bias: a sum times ones
+    # a sum times ones
     of_bias = Work(add=max(n_in(op) - biases, 0), mul=biases)
-    macs = sizes.products.mac
-    products = Work(mac=2 * macs, accumulators=columns + n_in(op, 2) if macs else 0)
-    return located + sampled + of_picture + of_offset + of_mask + of_bias + products
+    return sum((of_columns + of_picture, of_weight, of_offset, of_mask, of_bias)[:count], Work())
 
 
 def _grid(op: Op, clipped: bool, shifted: bool) -> tuple[int, Work]:

@@ -210,6 +210,10 @@ def test_gradients_of_a_deformable_convolution(ops, channels, features, groups, 
     for mine, theirs in zip((of_x, of_weight, of_offset, of_mask, of_bias), expected, strict=True):
         np.testing.assert_allclose(values(mine), theirs, rtol=1e-7, atol=1e-9)
     assert work_of(op) == tally.work()
+    parts = [work_of(op._replace(attrs={**op.attrs, "part": part})) for part in range(5)]
+    assert sum(parts, ZERO) == tally.work()
+    products = of_weight.size * 2 * math.prod(loops.out)
+    assert [part.mac for part in parts] == [products, products, 0, 0, 0]
 
 
 def regions():

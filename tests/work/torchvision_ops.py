@@ -124,6 +124,31 @@ def _overlap(a: Any, b: Any) -> float:
     return float(common / ((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - common))
 
 
+def _shape_of_regions(x: Any, rois: Any, _scale: float, height: int, width: int, *_rest: Any) -> Any:
+    return x.new_empty(len(rois), x.shape[1], height, width)
+
+
+def _shape_of_deformed(x: Any, weight: Any, offset: Any, *_rest: Any) -> Any:
+    return x.new_empty(x.shape[0], weight.shape[0], *offset.shape[-2:])
+
+
+SHAPES = {"roi_align": _shape_of_regions, "deform_conv2d": _shape_of_deformed}
+"""What is registered for meta: nms has nothing there, for its result depends on values."""
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.given = inputs
+
+
+def _of_regions(ctx: Any, g: Any) -> Any:
+    x, rois, *pooled, ratio, aligned = ctx.given
+    return torch.ops.torchvision._roi_align_backward(g, rois, *pooled, *x.shape, ratio, aligned), *[None] * 6
+
+
+def _of_deformed(ctx: Any, g: Any) -> Any:
+    return *torch.ops.torchvision._deform_conv2d_backward(g, *ctx.given), *[None] * 9
+
+
 @contextmanager
 def declared() -> Iterator[Any]:
     """``torch.ops.torchvision`` with these operators, meanwhile."""
@@ -132,4 +157,8 @@ def declared() -> Iterator[Any]:
             name = schema.partition("(")[0]
             library.define(schema)
             library.impl(name, globals()[name], "CompositeExplicitAutograd")
+        for name, kernel in SHAPES.items():
+            library.impl(name, kernel, "Meta")
+        for name, backward in (("roi_align", _of_regions), ("deform_conv2d", _of_deformed)):
+            torch.library.register_autograd(f"torchvision::{name}", backward, setup_context=_keep, lib=library)
         yield torch.ops.torchvision
