@@ -12,6 +12,7 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause, State
+from reconcile.core.errors import UsageError
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.limits import NO_VALUES, reason_of  # noqa: E402
@@ -134,6 +135,30 @@ def test_a_model_that_needs_values_says_so_on_meta() -> None:
     )
     (trace,) = result.traces
     assert (trace.device, trace.totals["matmul"]) == ("cpu", 2 * (STEM + OFFSET + MASK + DEFORMED + HEAD))
+
+
+def widths_by_values() -> Any:
+    """As torchvision makes a RegNet: the widths of its layers come out of a tensor."""
+    first, second = torch.arange(3, 9, 3).tolist()
+    return nn.Linear(first, second, bias=False), torch.ones(5, first)
+
+
+def test_a_model_that_takes_values_to_make_still_runs_on_meta() -> None:
+    result = reconcile.run(torch=widths_by_values, device="meta").result
+    assert {ledger.counter: (ledger.state, ledger.reason) for ledger in result.ledgers} == dict.fromkeys(
+        ("thop", "fvcore", "flop_counter"), (State.EQUAL, "")
+    )
+    (trace,) = result.traces
+    assert (trace.device, trace.totals["matmul"]) == ("meta", 2 * 5 * 3 * 6)
+
+
+def not_at_all() -> Any:
+    raise ValueError(torch.arange(2).tolist())
+
+
+def test_a_factory_that_fails_everywhere_is_refused_for_what_it_raises_on_the_cpu() -> None:
+    with pytest.raises(UsageError, match=r"raised ValueError: \[0, 1\]"):
+        reconcile.run(torch=not_at_all, device="meta")
 
 
 NEEDS_VALUES = {
