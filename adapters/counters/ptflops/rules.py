@@ -42,6 +42,16 @@ def _convolution(op: Op) -> Work:
     return _convolved(op, products, "Transpose" in op.op, bool(attrs["bias"]))
 
 
+@rule(
+    "torchvision.ops.deform_conv.DeformConv2d",
+    source="O:95, O:60",
+    formula="as a Conv2d, + B K positions times 24, or 25 with a mask given by position: the sampling of one channel",
+)
+def _deformable_convolution(op: Op) -> Work:
+    samples = prod(op.attrs["kernel_size"]) * prod(shape_out(op)[2:]) * shape_in(op)[0]
+    return _convolution(op) + Work(mul=samples * (25 if len(op.inputs) == 3 else 24))
+
+
 @rule(*classes("linear", "Linear"), source="O:35", formula="rows (in out + out [bias])")
 def _linear(op: Op) -> Work:
     *rows, width = shape_in(op)
