@@ -88,7 +88,7 @@ def fit(runs: Runs) -> Fit:
     axes = nodes(variables)
     base = tuple(axis[0] for axis in axes)
     lines = [[(*base[:i], x, *base[i + 1 :]) for x in axis] for i, axis in enumerate(axes)]
-    on_lines = {at for line in lines for at in line}
+    on_lines = list(dict.fromkeys(at for line in lines for at in line))
     table = runs.at([*on_lines, *(held_out(variables, on_lines) if len(variables) == 1 else ())])
     most = [min(len(axis) - 1, NODES - 2) for axis in axes]
     lowest = [_highest_degree(table, axis, line) for axis, line in zip(axes, lines, strict=True)]

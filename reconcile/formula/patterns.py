@@ -19,8 +19,10 @@ CUTS = re.compile(r"stride|ksize|kernel|window|pad|ceil|dilation|output_size|sca
 
 
 def offsets(count: int) -> list[int]:
-    """The steps from a variable's first size at which a period shows, if it has ``count`` sizes."""
-    return sorted({k * period for period in PERIODS for k in range(TIMES) if k * period < count})
+    """The steps from a variable's first size at which a period shows, if it has ``count`` sizes: for each period the first
+    ones on a residue class, and the last."""
+    first = {k * m for m in PERIODS for k in range(TIMES) if k * m < count}
+    return sorted(first | {(count - 1) // m * m for m in PERIODS})
 
 
 def period(values: Mapping[int, int]) -> int | None:

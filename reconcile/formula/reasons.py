@@ -12,7 +12,10 @@ from .patterns import cuts, offsets, period
 from .polynomial import interpolate
 from .series import CAUSE
 from .table import Key, Table
-from .variables import Variable
+from .variables import NODES, Variable
+
+SHOWN = 5
+"""The layers that the reason of a total names."""
 
 
 class Reasons:
@@ -31,7 +34,8 @@ class Reasons:
         if without:
             return [("", without)]
         if key.layer is None and below:
-            return [("", f"it contains {', '.join(below)}")]
+            others = f" and {len(below) - SHOWN} others" if len(below) > SHOWN else ""
+            return [("", f"it is the sum of its layers, among them {', '.join(below[:SHOWN])}{others}")]
         if lacking:
             return [("", f"there is no count at {named(self.runs.variables, lacking[0])}")]
         return self._patterns(key) or [("", self._miss(key))]
@@ -77,9 +81,14 @@ class Reasons:
         names = [v.name for v in self.runs.variables]
         through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
         at = next(at for at, value in values.items() if through.at(at) != value)
+        few = [
+            f"; the sizes of {v.name} allow a degree of {len(axis) - 1}, so give more"
+            for v, axis in zip(self.runs.variables, self.done.axes, strict=True)
+            if len(axis) < NODES - 1
+        ]
         return (
-            f"the polynomial through the {len(self.done.fitted)} fitted points gives {_rational(through.at(at))} at "
-            f"{named(self.runs.variables, at)}, where it is {number(values[at])}"
+            f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
+            f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
 
     def _period(self, index: int, op: Key) -> int | None:

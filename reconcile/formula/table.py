@@ -56,12 +56,13 @@ class Table:
         return list(dict.fromkeys(layer for layers in named for layer in layers))
 
     def _value(self, key: Key, at: At) -> int | None:
+        """The count at a point. Where a total is known, a layer that it does not contain counts 0."""
         made = self._amounts[at].get(key.of)
-        without = 0 if key.of.startswith(CAUSE) and key.of.split(":", 2)[2] in self._closed[at] else None
         if made is None:
-            return without
+            return 0 if key.of.startswith(CAUSE) and key.of.split(":", 2)[2] in self._closed[at] else None
         if key.layer is None:
             return made.total
+        without = None if made.total is None else 0
         if key.op is None:
             return made.layers.get(key.layer, without)
         return made.ops.get((key.layer, key.op), without)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ FEWEST = 3
 """The values that a variable has at least: two for a line, and another that shows whether it is one."""
 NODES = 6
 """The values along each axis that say of which degree the counts are: up to 4, with another that shows whether they are."""
+DRAWS = 60
+"""The points that are drawn to find HELD_OUT new ones among them."""
+SMALL = 1000
+"""The most points of ranges that are small enough to try each of them."""
 HELD_OUT = 3
 """The points that no polynomial is fitted to, on which all are checked."""
 
@@ -143,10 +148,10 @@ def held_out(variables: Sequence[Variable], fitted: Collection[At]) -> list[At]:
     """
     chosen = dict.fromkeys([tuple(v.values[-1] for v in variables)])
     drawn = random.Random(0)
-    for _ in range(20 * HELD_OUT):
+    for _ in range(DRAWS):
         chosen[tuple(drawn.choice(v.values) for v in variables)] = None
-    for at in itertools.islice(itertools.product(*(reversed(v.values) for v in variables)), 1000):
-        chosen[at] = None
+    if math.prod(len(v.values) for v in variables) <= SMALL:
+        chosen |= dict.fromkeys(itertools.product(*(v.values for v in variables)))
     left = [at for at in chosen if at not in fitted][:HELD_OUT]
     if len(left) < HELD_OUT:
         ranges = ", ".join(f"{v.name}={brief(v.text)}" for v in variables)

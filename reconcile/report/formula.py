@@ -39,7 +39,7 @@ def text(formula: Formula, *, layers: bool = True) -> str:
         total = "no polynomial; see below" if counted.total is None else plain(counted.total)
         lines.append(f"  {name:<{wide}}  {total}")
         if layers:
-            lines += [f"    {layer or '(model)'}: {plain(found)}" for layer, found in counted.layers.items()]
+            lines += [f"    {layer}: {plain(found)}" for layer, found in counted.layers.items()]
     if formula.not_polynomial:
         lines += ["", f"  No polynomials for {_ranges(formula)}:", *_refused(formula.not_polynomial)]
     return "\n".join([*lines, "", f"  {checked(formula)}"]) + "\n"
@@ -64,8 +64,8 @@ def _refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
     for none in refused:
         together.setdefault((none.layer, none.op, none.reason), []).append(none.of)
     for (layer, op, reason), names in together.items():
-        where = f"{layer} ({op})" if op else layer
-        yield f"    {f'{where}, in ' if where else ''}{', '.join(dict.fromkeys(names))}: {reason}"
+        where = f"{layer} ({op})" if op else layer or "the total"
+        yield f"    {where}, in {', '.join(dict.fromkeys(names))}: {reason}"
 
 
 def _ranges(formula: Formula) -> str:
@@ -109,7 +109,7 @@ def _latex(formula: Formula) -> str:
 
 
 def _aligned(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
-    equations = [f"  \\text{{{_escaped(name or '(model)')}}} &= {_typeset(p)}" for name, p in rows]
+    equations = [f"  \\text{{{_escaped(name)}}} &= {_typeset(p)}" for name, p in rows]
     return [r"\begin{align*}", " \\\\\n".join(equations), r"\end{align*}"] if equations else []
 
 
