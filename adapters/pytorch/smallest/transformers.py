@@ -132,11 +132,14 @@ class Smallest:
         for inputs in itertools.islice(example.examples(model), example.MOST):
             if (error := self._error(model, inputs)) is None:
                 return inputs
+            repeated = _repeats(errors, error)
             errors.append(error)
             for fuller in itertools.islice(example.completed(model, inputs, error), example.MORE):
-                if (error := self._error(model, fuller)) is None:
+                if (further := self._error(model, fuller)) is None:
                     return fuller
-                errors.append(error)
+                errors.append(further.with_traceback(None) if _repeats(errors, further) else further)
+            if repeated:
+                error.with_traceback(None)
         return None
 
     def _mended(
@@ -181,6 +184,11 @@ class Smallest:
         except Exception as error:
             return error
         return None
+
+
+def _repeats(errors: list[Exception], error: Exception) -> bool:
+    """Whether an earlier error said the same: then nobody reads this one's traceback, which holds all activations."""
+    return any(type(earlier) is type(error) and str(earlier) == str(error) for earlier in errors)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -213,6 +214,24 @@ def test_where_nothing_fits_the_models_own_error_is_said() -> None:
         transformers.maker(Never)()
     with pytest.raises(ImportError, match="requires a library"):
         transformers.maker(Missing)()
+
+
+def test_errors_that_repeat_hold_no_activations() -> None:
+    """One per message, at most, while the next inputs are tried."""
+    held = weakref.WeakSet[torch.Tensor]()
+    most = 0
+
+    class Wide(Net):
+        def forward(self, pixel_values: Any = None) -> Any:
+            nonlocal most
+            activation = torch.ones(4)
+            held.add(activation)
+            most = max(most, len(held))
+            raise ValueError("not this one")
+
+    with pytest.raises(transformers.Unfit, match="not this one"):
+        transformers.maker(Wide)()
+    assert most == 2, "the first that said it, and the one that runs"
 
 
 def test_a_model_that_is_too_large_however_it_is_shrunk_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
