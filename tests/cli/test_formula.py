@@ -31,7 +31,7 @@ OWN = ("--torch", "net:make")
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--counter", "fhop"), "unknown counter 'fhop'. Did you mean"),
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--convention", "matmull"), "unknown convention 'matmull'"),
         (
-            ("--tf", "./saved", "--input", "B,4", "--at", "B=1..9"),
+            ("--tf", "net.h5", "--input", "B,4", "--at", "B=1..9"),
             "a model file has the sizes that it was saved with",
         ),
     ],
@@ -40,8 +40,7 @@ def test_wrong_inputs_are_one_sentence(
     words: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "saved").mkdir()
-    (tmp_path / "saved" / "saved_model.pb").touch()
+    (tmp_path / "net.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     done = CliRunner().invoke(cli, ["formula", "--out", "out", *words], prog_name="reconcile")
     assert done.exit_code == 2, done.output
     assert says in done.stderr
