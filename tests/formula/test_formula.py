@@ -123,6 +123,25 @@ def test_a_degree_that_no_axis_shows_is_raised_to() -> None:
     assert terms(counts, "trace@torch") == {(1, 2): 2, (0, 2): -2}
 
 
+class Rest(nn.Module):
+    """A layer for all rows but the first, which is not called if there is one row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 5, bias=False)
+        self.rest = nn.Linear(4, 4, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.first(torch.cat([x[:1], self.rest(x[1:])]) if len(x) > 1 else x)
+
+
+def test_a_layer_that_does_not_run_counts_0_where_all_is_known() -> None:
+    counts = found(Rest, "B,4", "B=1..12")
+    assert terms(counts, "trace@torch", "rest") == {(1,): 2 * 4 * 4, (0,): -2 * 4 * 4}
+    assert terms(counts, "flop_counter", "rest") == terms(counts, "trace@torch", "rest")
+    assert terms(counts, "trace@torch") == {(1,): 2 * 4 * 4 + 2 * 4 * 5, (0,): -2 * 4 * 4}
+
+
 def test_a_size_at_which_the_model_does_not_run_is_named() -> None:
     """A worker goes on to the next point, and leaves the reason where the trace would be."""
     taking_all = taking(lambda: nn.Conv2d(1, 1, 9), ["flop_counter"])
