@@ -134,6 +134,7 @@ def _index() -> Iterator[str]:
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
     yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
+    yield "- [Symbolic counts](formula.md): counts as exact polynomials of the sizes of a model (`reconcile formula`)."
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."
