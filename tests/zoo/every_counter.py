@@ -86,7 +86,7 @@ def _row(pair: str, place: str, collected: Collected, ledger: LedgerResult, resu
     ends = (ledger.counter, f"trace@{ledger.framework}")
     mine = [next((s for s in r.statements if (s.from_, s.to) == ends), None) for r in results]
     first = mine[list(BUILT_IN).index(MATMUL.name)]
-    if first is None:
+    if first is None or first.from_total is None:
         return Row(ledger.counter, pair, version, place, ledger.state.value, "", "", "", "", ledger.reason)
     again = [next(x for x in r.ledgers if x.counter == ledger.counter) for r in results]
     off = sum(
