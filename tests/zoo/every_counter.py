@@ -1,9 +1,9 @@
 """Every counter on every pair of the zoo at its own size: `make counters`, or some of its groups.
 
 A group is what runs together: the counters that live beside the frameworks, and each family that has an environment of its own.
-The recipes of tf.profiler build the model in another way, which Keras 3 cannot: `make matrix` runs them where they can. Rows are kept in ``reports/counters.csv`` as soon as a pair
-is done, and a pair that has all rows of a group is not run again: delete the file to begin anew. ``reports/counters.md`` is made
-from it.
+The recipes of tf.profiler build the model in another way, which Keras 3 cannot: `make matrix` runs them where they can. Rows are
+kept in ``reports/counters.csv`` as soon as a pair is done, and a pair that has all rows of a group is not run again: delete the
+file to begin anew. ``reports/counters.md`` is made from it.
 """
 
 from __future__ import annotations
