@@ -28,7 +28,8 @@ ABOUT = {
     "conventions": "What counts as a FLOP. Your own convention is a table of integer weights (`--convention-file`), such as "
     "[three published formulas for one convolution](naive_convolution.toml).",
     "counters": "What each counter counts, what it does not see, and its rules with their source lines. "
-    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly.",
+    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly, and "
+    "[a table](../../reports/counters.md) what became of each on every model of the zoo.",
 }
 
 NOT_COUNTERS = """
