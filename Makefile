@@ -49,6 +49,7 @@ LEGACY := \
 	adapters/pytorch/caches.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/compiled.py \
+	adapters/pytorch/decoding.py \
 	adapters/pytorch/exported.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
