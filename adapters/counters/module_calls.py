@@ -4,6 +4,7 @@
 Python 3.6, torch 1.x and later.
 """
 
+import inspect
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -66,6 +67,15 @@ def _is_mapped(tensor):
     return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
 
 
+def in_order(module, inputs, named):
+    # type: (torch.nn.Module, Tuple[Any, ...], Dict[str, Any]) -> Tuple[Any, ...]
+    """All arguments of a module's call in the order of its parameters; none if they do not fit them."""
+    try:
+        return tuple(inspect.signature(module.forward).bind(*inputs, **named).arguments.values())
+    except (TypeError, ValueError):
+        return ()
+
+
 class Calls(object):
     """Uses forward hooks to note the shapes with which every module is called."""
 
@@ -78,7 +88,13 @@ class Calls(object):
     def hook(self, module):
         # type: (torch.nn.Module) -> Any
         """Hook one module; returns what removes the hook."""
+        if "with_kwargs" in inspect.signature(torch.nn.Module.register_forward_hook).parameters:  # since PyTorch 2.0
+            return module.register_forward_hook(self._note_named, with_kwargs=True)
         return module.register_forward_hook(self._note)
+
+    def _note_named(self, module, inputs, named, outputs):
+        # type: (Any, Any, Dict[str, Any], Any) -> None
+        self._note(module, inputs or in_order(module, (), named), outputs)
 
     def _note(self, module, inputs, outputs):
         # type: (Any, Any, Any) -> None

@@ -19,7 +19,10 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 def own_work(op: Op) -> Work | None:
     """Work of one call of the module; None if its class is not one of PyTorch's known here, or if no formula gives the work."""
-    twin = _TWINS.get(op.op.rpartition(".")[2]) if op.op.startswith("torch.nn.") else None
+    known = op.inputs and op.op.startswith(
+        "torch.nn."
+    )  # before PyTorch 2.0 a hook sees no argument that was given by name
+    twin = _TWINS.get(op.op.rpartition(".")[2]) if known else None
     try:
         made = twin(op) if twin is not None else None
     except Exception as error:

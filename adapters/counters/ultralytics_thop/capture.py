@@ -5,7 +5,6 @@ in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and lat
 """
 
 import importlib
-import inspect
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -16,7 +15,7 @@ from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ..limits import counting
-from ..module_calls import Calls, module_ledger
+from ..module_calls import Calls, in_order, module_ledger
 from ..thop.capture import EXACT, LIMITS
 from . import COUNTERS, FUNCTIONS, GET_FLOPS, entry_of
 from .get_flops import multiplied, proxy_of
@@ -41,18 +40,9 @@ OPERANDS = {"multi_head_attention_forward": 3}
 class KeywordCalls(Calls):
     """Notes the arguments that a module was given by name, too."""
 
-    def hook(self, module):
-        # type: (torch.nn.Module) -> Any
-        return module.register_forward_hook(self._note_named, with_kwargs=True)
-
     def _note_named(self, module, inputs, named, outputs):
         # type: (Any, Any, Dict[str, Any], Any) -> None
-        if named:
-            try:
-                inputs = tuple(inspect.signature(module.forward).bind(*inputs, **named).arguments.values())
-            except (TypeError, ValueError):
-                inputs = ()
-        self._note(module, inputs, outputs)
+        self._note(module, in_order(module, inputs, named) if named else inputs, outputs)
 
 
 class Functions(object):
