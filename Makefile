@@ -95,7 +95,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients programs sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard docs pictures lock home-matrix clean
+.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients programs sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -169,6 +169,11 @@ gallery: $(VENV)/.installed
 # Every counter on every layer of the families, forward and in training. Only cells of which something changed run again.
 scorecard: $(VENV)/.installed
 	$(BIN)/python -m reconcile scorecard --out reports/scorecard --data model_zoo/scorecard.json
+
+# Every counter on every pair of the zoo, those with environments of their own and the recipes of tf.profiler as well: an hour, goes on
+# where it was interrupted, writes reports/counters.md. GROUP="calflops ..." runs some; delete reports/counters.csv to begin anew.
+counters: $(VENV)/.installed
+	$(BIN)/python -m tests.zoo.every_counter $(GROUP)
 
 # Every model of keras.applications in both frameworks: half an hour, goes on where it was interrupted.
 keras: $(VENV)/.installed

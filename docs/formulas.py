@@ -31,7 +31,7 @@ HELD = {
     "tf_gradients": ("gradients, gradient_elements", "loops"),
     "tf_layers": ("products, layers, tensorflow", "loops"),
     "tf_recurrent": ("recurrent", "loops of each cell"),
-    "torchvision": ("low_precision", "the convolution that it stands for"),
+    "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
 """Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
 

@@ -28,7 +28,8 @@ ABOUT = {
     "conventions": "What counts as a FLOP. Your own convention is a table of integer weights (`--convention-file`), such as "
     "[three published formulas for one convolution](naive_convolution.toml).",
     "counters": "What each counter counts, what it does not see, and its rules with their source lines. "
-    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly.",
+    "[The scorecard](../../reports/scorecard/README.md) shows which layers each of them counts exactly, and "
+    "[a table](../../reports/counters.md) what became of each on every model of the zoo.",
 }
 
 NOT_COUNTERS = """
@@ -134,6 +135,7 @@ def _index() -> Iterator[str]:
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
     yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
+    yield "- [Symbolic counts](formula.md): counts as exact polynomials of the sizes of a model (`reconcile formula`)."
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."

@@ -1,6 +1,21 @@
 """A folder per counter, and what several counters share. Python 3.6."""
 
+from typing import Any
+
+from ...core.counter import Counter
+
 ROOT = "(root)"
 """The entry of the model itself, whose path is empty."""
 SUM = "(sum)"
 """The entry of the part of a total that belongs to no module."""
+
+
+def torch_counter(name, module, unit, summary, blind, **more):
+    # type: (str, str, str, str, str, **Any) -> Counter
+    """A counter of PyTorch models that runs if it is asked for; its package has the name of its family.
+
+    ``more`` are fields with other values, or with values instead of their defaults.
+    """
+    family = name.partition("@")[0]
+    fields = {"framework": "torch", "package": family, "distribution": family, "versions_key": family, "default": False}
+    return Counter(name=name, module=module, unit=unit, summary=summary, blind=blind, **dict(fields, **more))

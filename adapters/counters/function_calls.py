@@ -5,18 +5,21 @@ active meanwhile: with one, PyTorch's functions call themselves again under thei
 Python 3.6, PyTorch 2.0 and later.
 """
 
+import sys
 from contextlib import contextmanager
 from inspect import Parameter
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from ...core.records import LIVE, Op, Sighting
+from ...core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
 from ..pytorch.call_records import RECURRENT
-from ..pytorch.model import ModulePath
+from ..pytorch.model import ModulePath, TorchModel, versions
 from ..pytorch.records import plain, tensor_record, tensors_in
 from ..pytorch.trace import FusedCalls, Recorder
-from .module_calls import settings
+from . import ROOT
+from .limits import Limit, counting
+from .module_calls import class_name, settings
 
 NO_ENTRY = ""
 """The entry of an op that ran under the counter: only the calls in which it ran feed one."""
@@ -105,6 +108,65 @@ class CallRecorder(Recorder):
         calls = [Sighting(op, self.entries[op.id], LIVE) for op in self.calls.values()]
         return calls + [Sighting(op, NO_ENTRY, LIVE) for op in self.ops.values()]
 
+    def of_paths(self, paths, owners, counts):
+        # type: (List[Tuple[str, torch.nn.Module]], Dict[Any, str], Dict[Any, int]) -> Tuple[List[Entry], List[Sighting]]
+        """An entry for each path at which a counter adds a module's count, and the sightings, those of further paths again.
+
+        ``owners`` has the path of each module in the trace, ``counts`` its count.
+        """
+        entries = [Entry(p or ROOT, owners[m], class_name(m), counts[m], 1) for p, m in paths if counts.get(m)]
+        sightings = self.sightings()
+        further = [(p, s.op) for p, m in paths if p != owners[m] for s in sightings if s.entry == (owners[m] or ROOT)]
+        again = [Sighting(op._replace(id="%s@%s" % (op.id, path)), path, ALIAS) for path, op in further]
+        return entries, sightings + again
+
+
+Run = Callable[[torch.nn.Module, Tuple[Any, ...]], Tuple[int, List[Entry], List[Sighting]]]
+"""Runs a counter on a module with the inputs; returns its total, its entries and what it met."""
+
+
+def ledger_of(counter, unit, model, packages, limits, run):
+    # type: (str, str, TorchModel, Dict[str, str], Tuple[Limit, ...], Run) -> Ledger
+    """The ledger of a counter that ``run`` runs on a fresh module. ``packages`` are the versions that select its rules."""
+    module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
+    with counting(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+        total, entries, sightings = run(module, inputs)
+    of_packages = dict(versions(module), **packages)
+    return Ledger(
+        counter, "torch", unit, model.device, of_packages, total, tuple(entries), tuple(sightings), {}, ()
+    )  # fmt: skip
+
+
+def spaces():
+    # type: () -> List[Any]
+    """Where counters patch functions."""
+    return [torch.nn.functional, torch, torch.Tensor] + ([sys.modules["einops"]] if "einops" in sys.modules else [])
+
+
+def public_name(function):
+    # type: (Any) -> str
+    """The name by which users call a function; '' if it has none."""
+    name = str(function.__name__)
+    for space in spaces():
+        if getattr(space, name, None) is function:
+            return "%s.%s" % ("torch.Tensor" if space is torch.Tensor else space.__name__, name)
+    return ""
+
+
+@contextmanager
+def replaced(owner, **values):
+    # type: (Any, **Any) -> Iterator[None]
+    """Within this a module or a class has other attributes."""
+    before = {name: getattr(owner, name) for name in values}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
 
 @contextmanager
 def fused(recorder):
@@ -131,13 +193,12 @@ def fused(recorder):
 
     for name in RECURRENT:
         setattr(library, name, recurrent(name))
-    functional.scaled_dot_product_attention = attend
     try:
-        yield
+        with replaced(functional, scaled_dot_product_attention=attend):
+            yield
     finally:
         for name in RECURRENT:
             delattr(library, name)
-        functional.scaled_dot_product_attention = attention
 
 
 def innermost(path, among):

@@ -6,20 +6,19 @@ Python 3.6, PyTorch 2.0 and later.
 """
 
 import inspect
-import sys
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 
-from ...core.records import ALIAS, Entry, Ledger, Sighting
+from ...core.records import Entry, Ledger, Sighting
 from ..pytorch import higher_order
-from ..pytorch.model import ModulePath, TorchModel, module_paths, versions
+from ..pytorch.model import ModulePath, TorchModel, module_paths
 from . import ROOT, SUM
-from .function_calls import CallRecorder, fused, innermost
-from .limits import Limit, counting
-from .module_calls import class_name
+from .function_calls import CallRecorder, fused, innermost, ledger_of, public_name, replaced, spaces
+from .limits import Limit
+from .module_calls import class_name, visits
 
 
 class Profiler(NamedTuple):
@@ -56,64 +55,33 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
 
     ``number`` is one of FLOPS and MACS; ``packages`` are the versions of the packages that select the rules.
     """
-    module = model.build(model.device)
-    inputs = list(model.example(model.device))
-    path = ModulePath(module)
-    recorder = CallRecorder(path)
-    counts = {}  # type: Dict[torch.nn.Module, int]
 
-    def smallest():
-        # type: () -> Any
-        return profiler.run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])
+    def run(module, inputs):
+        # type: (torch.nn.Module, Tuple[Any, ...]) -> Tuple[int, List[Entry], List[Sighting]]
+        path = ModulePath(module)
+        recorder = CallRecorder(path)
+        counts = {}  # type: Dict[torch.nn.Module, int]
+        watched = _watched(profiler, recorder, module, number, counts)
+        with torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
+            total = profiler.run(module, list(inputs))[number == MACS]
+        names = module_paths(module)
+        paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
+        entries, sightings = recorder.of_paths(paths, names, counts)
+        rest = total - sum(entry.value for entry in entries)
+        if rest:  # of no module that has a path: no rule covers it, so it is a residual
+            entries.append(Entry(SUM, "", SUM, rest, 1))
+        return total, entries, sightings
 
-    watched = _watched(profiler, recorder, module, number, counts)
-    with counting(limits, smallest), torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
-        total = profiler.run(module, inputs)[number == MACS]
-    names = module_paths(module)
-    paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
-    found = recorder.sightings()
-    for name, child in paths:
-        owner = names[child]
-        if counts.get(child):
-            entries.append(Entry(name or ROOT, owner, class_name(child), counts[child], 1))
-        if name != owner:
-            calls = [s.op._replace(id="%s@%s" % (s.op.id, name)) for s in found if s.entry == (owner or ROOT)]
-            sightings += [Sighting(op, name, ALIAS) for op in calls]
-    rest = total - sum(entry.value for entry in entries)
-    if rest:  # of no module that has a path: no rule covers it, so it is a residual
-        entries.append(Entry(SUM, "", SUM, rest, 1))
-    package_versions = dict(versions(module), **packages)
-    everything = tuple(found) + tuple(sightings)
-    return Ledger(
-        counter, "torch", unit, model.device, package_versions, total, tuple(entries), everything, {}, ()
-    )  # fmt: skip
-
-
-def visits(root):
-    # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
-    """Every path of every module, as one that adds up children of children meets them."""
-    visited = [("", root)]
-    for prefix, module in visited:  # which grows meanwhile
-        visited += [(prefix + "." + name if prefix else name, child) for name, child in module.named_children()]
-    return visited
-
-
-def _spaces():
-    # type: () -> List[Any]
-    return [torch.nn.functional, torch, torch.Tensor] + ([sys.modules["einops"]] if "einops" in sys.modules else [])
+    return ledger_of(counter, unit, model, packages, limits, run)
 
 
 def _name_of(function):
     # type: (Any) -> str
     """The public name of a function that is about to be patched."""
-    name = function.__name__
-    for space in _spaces():
-        if getattr(space, name, None) is function:
-            return "%s.%s" % ("torch.Tensor" if space is torch.Tensor else space.__name__, name)
+    attention = "torch.nn.functional.scaled_dot_product_attention"
     if function is torch.nn.functional.scaled_dot_product_attention:  # ours, which lets it through as one op
-        return "torch.nn.functional.scaled_dot_product_attention"
-    return str(name)
+        return attention
+    return public_name(function) or str(function.__name__)
 
 
 @contextmanager
@@ -150,15 +118,12 @@ def _watched(profiler, recorder, module, number, counts):
         counts.update((m, getattr(m, "__%s__" % number)) for m in module.modules())
         ending(pipeline)
 
-    profiler.module.wrapFunc = wrapped
-    setattr(profiler.pipeline, profiler.ending, ended)
     try:
-        with fused(recorder):
+        pipeline = replaced(profiler.pipeline, **{profiler.ending: ended})
+        with replaced(profiler.module, wrapFunc=wrapped), pipeline, fused(recorder):
             yield
     finally:
-        profiler.module.wrapFunc = wrap
-        setattr(profiler.pipeline, profiler.ending, ending)
-        for space in _spaces():
+        for space in spaces():
             for name, value in list(vars(space).items()):
                 if type(value) is FunctionType and value in originals:
                     setattr(space, name, originals[value])

@@ -15,6 +15,20 @@ from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
 Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
 """A limit of a counter: what its error's text or the files that the error passed through contain, and the reason."""
 
+NO_VALUES = Limit(
+    (
+        "cannot be called on meta tensors",  # item, and a branch on a tensor
+        "Cannot copy out of meta tensor",
+        "convert meta device type tensor to numpy",
+        "as a correct data-independent implementation does not exist",  # nonzero, and an index by a mask
+        "to run this operator with Meta tensors, but there was no",  # the dispatcher, of one without a kernel
+        "repeat_interleave a meta tensor",
+        "operator has a data-dependent output shape",  # a library's operator, such as torchvision's nms
+    ),
+    "tensors on meta have no values, and this model needs values: make it and run it on the CPU (--device cpu)",
+)
+"""Of every counter: the device is the user's choice, or the model is larger than the memory."""
+
 OF_MACHINE = (FactoryError, CannotCount, ImportError, MemoryError, OSError)
 """Errors that say nothing about what the counter can count."""
 
@@ -48,9 +62,10 @@ def counting(limits, works):
 
 def reason_of(error, limits):
     # type: (BaseException, Tuple[Limit, ...]) -> str
-    """The reason of the first limit that has left its mark on this error; '' if none has."""
+    """The reason of the first limit, of the counter's or of all, that has left its mark on this error; '' if none has."""
     marked = "\n".join([str(error)] + _files(error))
-    return next((limit.reason for limit in limits if any(mark in marked for mark in limit.marks)), "")
+    every = limits + (NO_VALUES,)
+    return next((limit.reason for limit in every if any(mark in marked for mark in limit.marks)), "")
 
 
 def _files(error):

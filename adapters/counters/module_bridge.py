@@ -26,7 +26,6 @@ class Hooks:
     ``name`` is the counter's name in sentences.  ``book`` has a rule for every class that it hooks, by the class's full name,
     or a pattern that matches the records of the modules that it hooks.
     ``hides`` says whether it looks at no module below a hooked one, but for ``containers``.
-    ``inherited`` says whether it also hooks the subclasses of a class that it knows.
     ``without_copies`` is the reason why it leaves out a module that it has met and whose ``copies`` are 0.
     ``why_not`` gives the cause and the reason why it counts nothing of a module without a rule, for a counter that does not go by
     a list of classes.
@@ -36,15 +35,8 @@ class Hooks:
     book: RuleBook
     hides: bool = True
     containers: tuple[str, ...] = CONTAINERS
-    inherited: bool = False
     without_copies: str = "it does not add the count of this module"
     why_not: Callable[[Op], tuple[Cause, str]] | None = None
-
-    def rule(self, module: Op, view: View) -> Rule | None:
-        """The rule for a module: its own or, if the counter hooks subclasses, that of the first base that has one."""
-        classes = [module.op, *(module.attrs["bases"] if self.inherited else ())]
-        records = (module._replace(op=name) for name in classes)
-        return next((rule for op in records if (rule := self.book.of(op, view.versions)) is not None), None)
 
 
 def bridge_modules(view: View, trace: Trace, hooks: Hooks) -> Bridge:
@@ -64,7 +56,7 @@ class _Modules:
         hooked = {
             path
             for path, op in classes.items()
-            if op.op not in self.hooks.containers and self.hooks.rule(op, self.view) is not None
+            if op.op not in self.hooks.containers and self.hooks.book.of(op, self.view.versions) is not None
         }
         inside: dict[str, list[Op]] = {}
         items: list[Item] = []
@@ -128,7 +120,7 @@ class _Modules:
         rule: Rule | None = None
         counted, missed = ZERO, None
         for sighting in sightings:
-            rule = self.hooks.rule(sighting.op, self.view)
+            rule = self.hooks.book.of(sighting.op, self.view.versions)
             part, missed = apply(rule, sighting.op, lambda op: f"{self.hooks.name} has no hook for {op.op}")
             counted = counted + part * sighting.op.calls
         ran, unknown = _sum(ops)

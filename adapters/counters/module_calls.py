@@ -29,6 +29,20 @@ def class_name(module):
     return full_name(type(module))
 
 
+def visits(root, enters=lambda module: True):
+    # type: (torch.nn.Module, Callable[[torch.nn.Module], bool]) -> List[Tuple[str, torch.nn.Module]]
+    """Every path at which a walk over children meets a module: it looks below the root, and below a module that it ``enters``."""
+    visited, stack = [("", root)], [("", root)]
+    while stack:
+        prefix, module = stack.pop()
+        for name, child in module.named_children():
+            path = prefix + "." + name if prefix else name
+            visited.append((path, child))
+            if enters(child):
+                stack.append((path, child))
+    return visited
+
+
 def settings(module):
     # type: (torch.nn.Module) -> Dict[str, Any]
     """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""

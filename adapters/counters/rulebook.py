@@ -57,7 +57,8 @@ class RuleBook:
     ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
     ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
     an op whose library taught it to the counter. ``base`` has the rules of the counter that this one runs, for ops of which it
-    has none of its own.
+    has none of its own. ``inherited`` says whether the counter takes a module of another class for one of the nearest base that
+    it knows: the bases are in the module's record.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class RuleBook:
         place: Callable[[Version], Version] = lambda v: v,
         of_library: Callable[[Op], Rule | None] | None = None,
         base: RuleBook | None = None,
+        inherited: bool = False,
     ) -> None:
         self.name = name
         self.package = package
@@ -75,6 +77,7 @@ class RuleBook:
         self.files = dict(files)
         self.of_library = of_library
         self.base = base
+        self.inherited = inherited
         self._rules: dict[str, list[Rule]] = {}
         self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
 
@@ -151,7 +154,13 @@ class RuleBook:
             ) from error
 
     def of(self, op: Op, versions: Mapping[str, str]) -> Rule | None:
-        """The rule for this record: the counter's own for this op, the one that the op's library taught it, or a pattern's."""
+        """The rule for this record: that of its op or, if the counter goes by bases, of the first of its bases that has one."""
+        bases = op.attrs.get("bases", ()) if self.inherited else ()
+        records = (op, *(op._replace(op=name) for name in bases))
+        return next((rule for record in records if (rule := self._of_one(record, versions)) is not None), None)
+
+    def _of_one(self, op: Op, versions: Mapping[str, str]) -> Rule | None:
+        """The counter's own rule for this op, the one that the op's library taught it, or a pattern's."""
         own = self.find(op.op, versions)
         if own is None and self.of_library is not None:
             own = self.of_library(op)

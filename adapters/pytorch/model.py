@@ -220,8 +220,13 @@ class TorchModel(object):
             from . import meta_kernels
 
             meta_kernels.register()
-            with torch.device("meta"):
-                module = self.pair.build_torch(self.params)
+            try:
+                with torch.device("meta"):
+                    module = self.pair.build_torch(self.params)
+            except Exception:
+                if self.device != "meta":
+                    raise
+                return self._made_on("cpu")  # it takes values to make it; ``build`` moves it
             if self.memory_need is not None and self.memory_need.weights is None:
                 self.memory_need.weights = memory.weight_of(module)
             return module

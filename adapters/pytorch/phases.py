@@ -4,7 +4,7 @@
   number).
 * It is a ``weight-gradient`` where its result flows into nothing but gradients of parameters, or of what was computed
   from parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
-* One call that gives several gradients (``output_mask``) is one record per gradient; ``part`` says which.
+* One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
 * A gradient added to another one belongs to where both arrive.
 """
 
@@ -20,6 +20,9 @@ from .higher_order import is_higher_order
 from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
+
+ALL_AT_ONCE = ("torchvision._deform_conv2d_backward",)
+"""Operators that have no mask and always compute the gradient of each tensor that went in."""
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 
@@ -221,7 +224,8 @@ class TrainingRecorder(Recorder):
 
     def _settle(self, node, pending, goals, default):
         # type: (int, Pending, List[int], int) -> None
-        op, mask = pending.op, pending.op.attrs.get("output_mask")
+        op = pending.op
+        mask = [True] * len(pending.outputs) if op.op in ALL_AT_ONCE else op.attrs.get("output_mask")
         if not mask or len(mask) != len(pending.outputs):
             whole = 0
             for goal in goals:

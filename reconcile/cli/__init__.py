@@ -25,6 +25,7 @@ COMMANDS = {
         "Judge every counter on every layer of the zoo's families.",
     ),
     "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
+    "formula": ("reconcile.cli.formula:formula", "Find the counts of a model as polynomials of its sizes."),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
     "explain": (
         "reconcile.cli.explain:explain",

@@ -41,9 +41,10 @@ BASELINES = Path("reports/baselines")
 """Where baselines lie, seen from the repository that keeps them."""
 
 
-def _formats(
+def chosen_formats(
     _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = TABLES
 ) -> tuple[str, ...]:
+    """The names in a list such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``."""
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     wrong = [part for part in chosen if part not in allowed]
     if wrong or not chosen:
@@ -52,7 +53,7 @@ def _formats(
 
 
 def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    chosen = _formats(ctx, param, value, FORMATS + PICTURES)
+    chosen = chosen_formats(ctx, param, value, FORMATS + PICTURES)
     if set(PICTURES) & set(chosen):
         from ..report.pictures import require
 
@@ -168,7 +169,7 @@ FACE: dict[str, dict[str, Any]] = {
         "metavar": "LIST",
         "default": ",".join(TABLES),
         "show_default": True,
-        "callback": _formats,
+        "callback": chosen_formats,
         "help": "Which files.",
     },
     "device": {"help": "Where the counters run their model."},

@@ -14,6 +14,22 @@ TRACE = "trace"
 """The task whose outcome is a trace; any other is the name of a counter, whose outcome is a ledger."""
 
 
+POINT = "~"
+
+
+def at_point(task, index):
+    # type: (str, int) -> str
+    """The name of a task at the point of that index of a request; at the first one it is the task's own."""
+    return task + POINT + str(index) if index else task
+
+
+def point_of(task):
+    # type: (str) -> Tuple[str, int]
+    """The task that :func:`at_point` named, and the index of the point."""
+    name, _, index = task.partition(POINT)
+    return name, int(index or 0)
+
+
 NONE = {}  # type: Dict[str, Any]  # the default of fields; nobody writes to it
 
 
@@ -57,6 +73,9 @@ class WorkerRequest(NamedTuple):
     ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
     step ('' for a call).  ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
     before anything else, and ``died`` says how the previous process, which traced on meta, ended.
+
+    ``points`` are other sizes of the model, each as overrides of the pair's parameters and the inputs of ``model``: with them,
+    a task is named by :func:`at_point`.
     """
 
     framework: Framework
@@ -76,6 +95,7 @@ class WorkerRequest(NamedTuple):
     lacking: str = ""
     trial: bool = False
     died: str = ""
+    points: Tuple[Tuple[Dict[str, str], Tuple[Tuple[str, Tuple[int, ...], str], ...]], ...] = ()
 
     @property
     def file(self):

@@ -65,6 +65,14 @@ class RunRequest:
         seconds(self.timeout)
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One size of a model among several: the overrides of a pair's parameters, or the inputs of a user's own model."""
+
+    overrides: Mapping[str, str]
+    inputs: tuple[Input, ...] = ()
+
+
 class Kind(Enum):
     """The kind of value that an option takes."""
 

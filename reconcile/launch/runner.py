@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..core.causes import State
 from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
-from ..core.protocol import TRACE, WorkerRequest
+from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
 from ..core.registry import brought, frameworks, known_counters, title
 from ..core.results import RunResult
@@ -24,10 +25,10 @@ from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import pair as pairs
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
-from . import user_models, zipapp
+from . import user_models, written, zipapp
 from .interpreters import Interpreter
 from .lend import lend
-from .request import RunRequest
+from .request import Point, RunRequest
 from .supervisor import Event, Supervisor
 from .written import Outcome
 
@@ -59,6 +60,45 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
         meta, outcomes = _collect(request, models, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
+
+
+def run_at(
+    request: RunRequest,
+    points: Sequence[Point],
+    progress: Callable[[Event], None] = lambda _event: None,
+    *,
+    counting: bool = True,
+) -> list[tuple[Collected, RunResult]]:
+    """Run a model at several points, in one worker per framework, and reconcile the results of each.
+
+    Without ``counting`` only the traces are taken. Raises UsageError as ``run`` does.
+    """
+    conventions = conventions_of(request)
+    convention = choose(request.convention, conventions)
+    load()
+    with scoped():
+        load_formulas(request.formulas, request.timeout)
+        collected = _collect_at(request, points, progress, counting)
+        return [(point, settle(point, convention, conventions, request.mapping)) for point in collected]
+
+
+def _collect_at(
+    request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
+) -> list[Collected]:
+    counters = _counters(request)
+    models = _models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
+    with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
+        meta, outcomes = _collect(request, models, counters, Path(folder), progress, points, counting)
+    collected = []
+    for index, described in enumerate(written.points(meta, len(points))):
+        at = {
+            name: {task: done[at_point(task, index)] for task in (TRACE, *counters) if at_point(task, index) in done}
+            for name, done in outcomes.items()
+        }
+        traces, ledgers = _records(meta, counters if counting else (), at, request)
+        there = {**meta, **described, "training": request.training}
+        collected.append(Collected(there, tuple(traces), tuple(ledgers)))
+    return collected
 
 
 def conventions_of(request: RunRequest) -> dict[str, Convention]:
@@ -136,6 +176,8 @@ def _collect(
     counters: tuple[str, ...],
     folder: Path,
     progress: Callable[[Event], None],
+    points: Sequence[Point] = (),
+    counting: bool = True,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = {}
@@ -149,9 +191,10 @@ def _collect(
         if not own_counters and (counted or framework.name not in request.factories):
             continue  # no counter of this framework was asked for
         seeing = [c for c in own_counters if not (request.training and known_counters()[c].blind)]
+        tasks = [*([TRACE] if request.trace else []), *(seeing if counting else [])]
         body = WorkerRequest(
             framework=framework,
-            tasks=(TRACE, *seeing) if request.trace else tuple(seeing),
+            tasks=tuple(at_point(task, index) for index in range(len(points) or 1) for task in tasks),
             out="",
             counters=counters_of_request(seeing),
             known=packages,
@@ -161,6 +204,7 @@ def _collect(
             recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
             training=request.training,
             lacking=lacking(framework, request),
+            points=tuple((dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs)) for p in points),
             **models[framework.name],
         )
         supervisors[framework.name] = Supervisor(

@@ -44,6 +44,14 @@ def meta(folder: Path) -> dict[str, Any] | None:
     return data
 
 
+def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """The description of a model at each of ``count`` points. Raises UsageError."""
+    tables = meta.get("points")
+    if not isinstance(tables, list) or len(tables) != count or not all(isinstance(table, dict) for table in tables):
+        raise _damaged("meta.json", "points")
+    return [_check("meta.json", table, {"params": dict, "inputs": list, "layers": list}) for table in tables]
+
+
 def refusal(folder: Path) -> dict[str, Any] | None:
     """Why the user's own code cannot be used: ``error`` and whether it ``declined``; None if it can. Raises UsageError."""
     data = _table(folder, "refused.json")

@@ -37,7 +37,7 @@ def _known(mode: int, padding: int, axes: int) -> None:
         raise UnknownWork(f"sampling with mode {mode} and padding {padding} over {axes} axes")
 
 
-def _weights(mode: int, axes: int) -> Work:
+def weights(mode: int, axes: int) -> Work:
     """Of one place, with its distances: floor, distances and products of them; or of a cubic one the coefficients."""
     if mode == NEAREST:
         return SPECIAL * axes
@@ -55,7 +55,7 @@ def grid_sample(places: int, channels: int, axes: int, mode: int, padding: int, 
         BILINEAR: MUL * (1 << axes) + ADD * ((1 << axes) - 1),
         BICUBIC: MUL * 20 + ADD * 15,
     }[mode]
-    of_place = _coordinate(padding, align, mode == BICUBIC) * axes + _weights(mode, axes)
+    of_place = _coordinate(padding, align, mode == BICUBIC) * axes + weights(mode, axes)
     return of_place * places + each * (places * channels)
 
 
@@ -70,7 +70,7 @@ def grid_sample_gradient(
         return Work()
     cubic = mode == BICUBIC
     neighbours = {NEAREST: 1, BILINEAR: 1 << axes, BICUBIC: 16}[mode]
-    work = (_coordinate(padding, align, cubic) * axes + _weights(mode, axes)) * places
+    work = (_coordinate(padding, align, cubic) * axes + weights(mode, axes)) * places
     if mask[0]:
         each = ADD if mode == NEAREST else ADD + MUL * (2 if cubic else 1)
         work += each * (neighbours * places * channels)

@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import os
 from collections.abc import Mapping
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
 from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import FactoryError
@@ -39,8 +39,8 @@ class FactoryPair(pairs.Pair):
         self.adapter = adapter
         self.where = model.factory
         self.known = request.known
-        inputs = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in model.inputs]
-        self.given_inputs = inputs or None  # type: Optional[List[pairs.Input]]
+        self.given_inputs = None  # type: Optional[List[pairs.Input]]
+        self.give(model.inputs)
         self.named = model.arguments
         self.code = UserCode(os.getcwd())
         self.paths = request.paths
@@ -73,6 +73,11 @@ class FactoryPair(pairs.Pair):
         if importlib.util.find_spec(package) is None:
             raise FactoryError(lacking)
         return self._call(lambda: importlib.import_module(package), "importing %s" % package)
+
+    def give(self, inputs):
+        # type: (Sequence[Tuple[str, Tuple[int, ...], str]]) -> None
+        """Call the models that are made from now on with these inputs."""
+        self.given_inputs = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in inputs] or None
 
     def arguments(self, p):
         # type: (Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]

@@ -19,7 +19,7 @@ from typing import Any, Dict, List
 from ..adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
 from ..core.framework import absolute, adapter_of
 from ..core.message import first_line
-from ..core.protocol import TRACE, WorkerRequest, from_text
+from ..core.protocol import TRACE, WorkerRequest, from_text, point_of
 from ..core.records import to_json
 from ..model_zoo import pair as pairs
 from . import factory, import_path, introspect, process_guard, user_code
@@ -47,6 +47,7 @@ class Worker(object):
         self.adapter = None  # type: Any
         self.capture = None  # type: Any
         self.done = 0
+        self.point = 0
 
     def event(self, task, phase):
         # type: (str, str) -> None
@@ -83,7 +84,7 @@ class Worker(object):
             self._adapter().before_import()
             self._prepare(meta["params"])
             for task in self.request.tasks:
-                self._task(task, meta["params"])
+                self._task(task, self._params_at(point_of(task)[1], meta))
         except FactoryError as error:
             self._refuse(str(error), isinstance(error, user_code.Declined))
         return 0
@@ -95,6 +96,17 @@ class Worker(object):
         if self.request.trial:
             call, called_with = self._capture().plain_call(pairs.Params(params))
             self.pair.tried(call, lambda: called_with)
+
+    def _params_at(self, point, meta):
+        # type: (int, Dict[str, Any]) -> Dict[str, Any]
+        """The parameters at the point of that index, at which the model and its capture are made from now on."""
+        if not self.request.points:
+            return meta["params"]
+        if self.request.model is not None:
+            self.pair.give(self.request.points[point][1])
+        if point != self.point:
+            self.point, self.capture = point, None
+        return meta["points"][point]["params"]
 
     def _adapter(self):
         # type: () -> Any
@@ -118,11 +130,12 @@ class Worker(object):
     def take(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
         """The trace or ledger of one task. Raises whatever building and running the model raises."""
-        if task == TRACE:
+        name = point_of(task)[0]
+        if name == TRACE:
             return self._capture().trace(pairs.Params(params))
-        module, package = self.request.counters[task]
+        module, package = self.request.counters[name]
         counter = importlib.import_module(absolute(module) + ".capture")
-        ledger = self._capture().ledger(lambda model: counter.capture(task, model), pairs.Params(params))
+        ledger = self._capture().ledger(lambda model: counter.capture(name, model), pairs.Params(params))
         lent = (import_path.LENT,) if import_path.is_lent(package) else ()
         return ledger._replace(notes=ledger.notes + lent)
 
@@ -148,7 +161,7 @@ class Worker(object):
 
     def _taken(self, task, params):
         # type: (str, Dict[str, Any]) -> Any
-        if task == TRACE:
+        if point_of(task)[0] == TRACE:
             with self.pair.impatiently(self._refuse):
                 return self.take(task, params)
         return self.take(task, params)
@@ -176,15 +189,17 @@ class Worker(object):
         model = self.request.model
         if model is not None:
             self.pair = self._user_pair()
-            return dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(model.frameworks))
+            meta = dict(EMPTY, name=self.pair.name, params=self.pair.params, frameworks=list(model.frameworks))
+            meta["points"] = [{"params": self.pair.params, "inputs": [], "layers": []} for _ in self.request.points]
+            return meta
         path = self.request.pair
         if self.request.paths:
             import_path.welcome(getcwd(), self.request.paths, "", self.request.known)
         try:
             self.pair = pairs.load_pair(path)
             pairs.check_names(self.pair, self.request.known)
-            params = pairs.resolve(self.pair, self.request.overrides)
-            layers = tuple(self.pair.layers_for(pairs.Params(params)))
+            described = self._described(self.request.overrides)
+            points = [self._described(overrides) for overrides, _ in self.request.points]
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -192,16 +207,26 @@ class Worker(object):
             return {
                 "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
             }
+        return dict(
+            described,
+            name=self.pair.name,
+            notes=list(self.pair.notes),
+            published=[list(p) for p in self.pair.published],
+            doc=introspect.documentation(self.pair.module),
+            source=pairs.source_hash(path),
+            frameworks=self._sides(),
+            points=points,
+        )
+
+    def _described(self, overrides):
+        # type: (Dict[str, str]) -> Dict[str, Any]
+        """The pair's parameters, inputs and layers with these overrides."""
+        params = pairs.resolve(self.pair, overrides)
+        layers = tuple(self.pair.layers_for(pairs.Params(params)))
         return {
-            "name": self.pair.name,
             "params": params,
             "inputs": _inputs(self.pair, params),
             "layers": [layer.to_list() for layer in layers],
-            "notes": list(self.pair.notes),
-            "published": [list(p) for p in self.pair.published],
-            "doc": introspect.documentation(self.pair.module),
-            "source": pairs.source_hash(path),
-            "frameworks": self._sides(),
         }
 
     def _sides(self):

@@ -53,8 +53,8 @@ def test_explain_of_nothing_known_names_the_nearest(stub: Stub) -> None:
 
 
 def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:
-    result = stub.call("rnu")
-    assert (result.exit_code, result.stderr) == (2, "Error: unknown command 'rnu'. Did you mean run?\n")
+    result = stub.call("runn")
+    assert (result.exit_code, result.stderr) == (2, "Error: unknown command 'runn'. Did you mean run?\n")
 
 
 @pytest.mark.parametrize("args", [("--help",), ("-h",), ("run", "-h"), ("list", "-h"), ("explain", "--help")])

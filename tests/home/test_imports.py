@@ -136,6 +136,7 @@ FLOORS = (
     "engine",
     "verdict",
     "launch",
+    "formula",
     "drift",
     "decode",
     "pages",
@@ -239,7 +240,7 @@ def test_the_engine_imports_no_counter() -> None:
     assert [(m, i) for m, i in taken if i not in shared] == []
 
 
-@pytest.mark.parametrize("name", ["engine", "verdict", "drift", "decode"])
+@pytest.mark.parametrize("name", ["engine", "formula", "verdict", "drift", "decode"])
 def test_what_computes_knows_no_report(name: str) -> None:
     modules = [m for m in MODULES if part(f"{m}.") == name]
     assert modules
@@ -271,7 +272,7 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert [(m, name) for m in ENGINE + ADAPTERS for name in sorted(models) if name in words(m)] == []
 
 
-FACES = {"verdict", "drift", "decode", "pages", "zoo", "report", "sweep", "cli", "api", "pytest_plugin"}
+FACES = {"formula", "verdict", "drift", "decode", "pages", "zoo", "report", "sweep", "cli", "api", "pytest_plugin"}
 
 
 def test_no_face_knows_a_framework_by_its_name() -> None:

@@ -1,4 +1,4 @@
-"""Products in low precision and torchvision's operators: their multiply-adds are those of the product that they stand for."""
+"""Products in low precision: their multiply-adds are those of the product that they stand for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.core.work import SINGLE  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, known_part, work_of  # noqa: E402
+from reconcile.work import ZERO, Work, known_part, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
@@ -53,28 +53,3 @@ def test_a_dynamically_quantised_layer():
     assert op.op == "quantized.linear_dynamic"
     part = known_part(op)
     assert (part.work, part.unknown) == (product(3, 8, 4), frozenset(SINGLE))
-
-
-@RELAXED
-@given(batch=SMALL, channels=SMALL, features=SMALL, size=st.integers(3, 6), groups=st.integers(1, 2))
-def test_a_deformable_convolution_has_the_products_of_a_plain_one(batch, channels, features, size, groups):
-    x = torch.zeros(batch, channels * groups, size, size)
-    weight = torch.zeros(features * groups, channels, 3, 3)
-    plain = record(torch.nn.functional.conv2d, x, weight, groups=groups)[-1]
-    out = size - 2
-    offset, bias = (batch, 18, out, out), (features * groups,)
-    inputs = [x, weight, offset, (batch, 9, out, out), bias]
-    part = known_part(make("torchvision.deform_conv2d", inputs, [plain.outputs[0]], n_weight_grps=groups))
-    assert (part.work, part.unknown) == (work_of(plain), frozenset(SINGLE))
-    back = known_part(make("torchvision._deform_conv2d_backward", [plain.outputs[0], *inputs], [x, weight]))
-    columns = batch * channels * groups * 9 * out * out  # each a dot product over the features of its group
-    assert back.work == Work(mac=2 * part.work.mac, accumulators=columns + weight.numel())
-    assert columns * features == part.work.mac
-
-
-def test_boxes_have_no_products():
-    for name in ("nms", "roi_align", "_roi_align_backward", "ps_roi_pool"):
-        op = make(f"torchvision.{name}", [(5, 4), (5,)], [Tensor((3,), "int64")])
-        assert (known_part(op).work, known_part(op).unknown) == (ZERO, frozenset(SINGLE))
-        with pytest.raises(UnknownWork, match="the boxes say"):
-            work_of(op)

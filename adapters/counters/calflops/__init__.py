@@ -1,9 +1,8 @@
 """calflops: functions of PyTorch that it patches while a model runs. Python 3.6."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP, MAC
+from .. import torch_counter
 
-FORWARD_ONLY = "runs the forward pass only, and multiplies it for a training step"
 REQUIREMENTS = (
     "calflops==0.3.2",
     "accelerate==1.15.0",
@@ -15,25 +14,19 @@ REQUIREMENTS = (
 )
 """calflops, and what it imports and does not declare."""
 
-
-def _counter(name, unit, summary):
-    # type: (str, str, str) -> Counter
-    return Counter(
-        name=name,
-        module=__name__,
-        framework="torch",
-        unit=unit,
-        package="calflops",
-        distribution="calflops",
-        versions_key="calflops",
-        summary=summary,
-        default=False,
-        blind=FORWARD_ONLY,
-        requirements=REQUIREMENTS,
-    )
-
-
+_FLOPS = torch_counter(
+    "calflops",
+    __name__,
+    FLOP,
+    "calflops' FLOPs: functions that it patches, and hooks of recurrent modules",
+    "runs the forward pass only, and multiplies it for a training step",
+    requirements=REQUIREMENTS,
+)
 COUNTERS = (
-    _counter("calflops", FLOP, "calflops' FLOPs: functions that it patches, and hooks of recurrent modules"),
-    _counter("calflops@macs", MAC, "calflops' MACs: the same functions, without recurrent modules and einsum"),
+    _FLOPS,
+    _FLOPS._replace(
+        name="calflops@macs",
+        unit=MAC,
+        summary="calflops' MACs: the same functions, without recurrent modules and einsum",
+    ),
 )

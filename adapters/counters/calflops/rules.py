@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from ..functional_rules import (
-    RESIZING,
-    SHARED,
-    TRANSPOSED,
-    Formula,
-    as_large_as_input,
-    elementwise,
-    fill,
-    from_the_left,
-    resized,
-    transposed_twice_grouped,
-)
+from ..functional_rules import as_large_as_input, elementwise, from_the_left, resized, transposed_twice_grouped
+from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill
 from ..rulebook import RuleBook
 from . import COUNTERS
 

@@ -1,9 +1,8 @@
 """DeepSpeed's flops profiler: functions of PyTorch that it patches while a model runs. Python 3.6."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP, MAC
+from .. import torch_counter
 
-FORWARD_ONLY = "runs the forward pass only, and takes twice that for the backward pass"
 REQUIREMENTS = (
     "deepspeed==0.19.8",
     "einops==0.8.2",
@@ -19,28 +18,21 @@ REQUIREMENTS = (
 )
 """DeepSpeed, and those of its requirements that its profiler imports."""
 
-
-def _counter(name, unit, summary):
-    # type: (str, str, str) -> Counter
-    return Counter(
-        name=name,
-        module=__name__,
-        framework="torch",
-        unit=unit,
-        package="deepspeed",
-        distribution="deepspeed",
-        versions_key="deepspeed",
-        summary=summary,
-        default=False,
-        blind=FORWARD_ONLY,
-        title="DeepSpeed's flops profiler" + (", MACs" if unit == MAC else ""),
-        requirements=REQUIREMENTS,
-    )
-
-
+_FLOPS = torch_counter(
+    "deepspeed",
+    __name__,
+    FLOP,
+    "DeepSpeed's flops profiler: functions that it patches, and hooks of recurrent modules",
+    "runs the forward pass only, and takes twice that for the backward pass",
+    title="DeepSpeed's flops profiler",
+    requirements=REQUIREMENTS,
+)
 COUNTERS = (
-    _counter(
-        "deepspeed", FLOP, "DeepSpeed's flops profiler: functions that it patches, and hooks of recurrent modules"
+    _FLOPS,
+    _FLOPS._replace(
+        name="deepspeed@macs",
+        unit=MAC,
+        summary="its MACs: the same functions, without recurrent modules and einsum",
+        title="DeepSpeed's flops profiler, MACs",
     ),
-    _counter("deepspeed@macs", MAC, "its MACs: the same functions, without recurrent modules and einsum"),
 )

@@ -1,14 +1,11 @@
-"""From a deepspeed ledger to the PyTorch trace."""
+"""From a deepspeed ledger to the PyTorch trace: items for every call of a patched function, and for every op outside them."""
 
 from __future__ import annotations
 
-from ....core.records import Trace
-from ..bridge import Bridge, View
+from functools import partial
+
 from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import why_not
+from ..functional_table import why_not
 from .rules import BOOK
 
-
-def bridge(view: View, trace: Trace) -> Bridge:
-    """Items for every call of a patched function, and for every op outside them."""
-    return bridge_calls(view, trace, Calls("deepspeed", BOOK, lambda op: why_not("deepspeed", op)))
+bridge = partial(bridge_calls, calls=Calls("deepspeed", BOOK, partial(why_not, "deepspeed")))

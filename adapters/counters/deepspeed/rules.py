@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from ..functional_rules import (
-    RESIZING,
-    SHARED,
-    TRANSPOSED,
-    Formula,
-    attention,
-    broadcast,
-    einsum,
-    elementwise,
-    fill,
-    matmul,
-    resized,
-    scaled_up,
-    transposed,
-)
+from ..functional_rules import attention, broadcast, einsum, elementwise, matmul, resized, scaled_up, transposed
+from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill
 from ..rulebook import RuleBook
 from . import COUNTERS
 

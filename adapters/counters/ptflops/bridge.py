@@ -11,10 +11,12 @@ from ..call_bridge import Calls, bridge_calls
 from ..op_bridge import bridge_ops
 from ..rulebook import apply
 from . import AVERAGE
-from .rules import BOOK, NN, F
+from .rules import BOOK
 
 KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
 """Names of functions that ptflops patches, and of ops that they are."""
+FUNCTIONS = {"torch.nn.functional": "functions", "torch": "products", "torch.Tensor": "products"}
+"""Where the functions are whose counts it adds without dividing them."""
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -38,8 +40,7 @@ def _division(sighting: Sighting, calls: View) -> Item:
     sums = {"modules": 0, "functions": 0, "products": 0}
     for call in calls.sightings:
         if call.entry:
-            name = call.op.op
-            kind = "modules" if name.startswith(NN) else "functions" if name.startswith(F) else "products"
+            kind = FUNCTIONS.get(call.op.op.rpartition(".")[0], "modules")
             sums[kind] += sum(apply(BOOK.of(call.op, calls.versions), call.op, lambda op: "")[0]) * call.op.calls
     op = sighting.op._replace(attrs={**sighting.op.attrs, **sums})
     rule = BOOK.of(op, calls.versions)

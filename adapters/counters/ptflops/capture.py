@@ -8,23 +8,24 @@ import importlib
 import inspect
 import os
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
+from functools import partial
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 
-from ....core.records import ALIAS, MAC, Entry, Ledger, Op, Sighting
+from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.call_records import op_name
-from ...pytorch.model import ModulePath, TorchModel, module_paths, versions
+from ...pytorch.model import ModulePath, TorchModel, module_paths
 from ...pytorch.records import tensor_record, tensors_in
 from ...pytorch.trace import Recorder
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..function_calls import CallRecorder, fused
-from ..limits import Limit, counting
-from ..module_calls import class_name
+from ..function_calls import CallRecorder, fused, ledger_of, public_name, replaced
+from ..limits import Limit
+from ..module_calls import class_name, visits
 from . import AVERAGE
 
 Taken = Tuple[int, List[Entry], List[Sighting]]
@@ -40,6 +41,7 @@ LIMITS = (
     ),
 )
 """Models that ptflops cannot count."""
+FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
 
 
 def capture(counter, model):
@@ -49,24 +51,8 @@ def capture(counter, model):
 
     backend = counter.partition("@")[2]
     engine = importlib.import_module("ptflops.%s_engine" % backend)
-    module = model.build(model.device)
-    inputs = tuple(model.example(model.device))
-    with counting(LIMITS, lambda: complexity(backend, engine, torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
-        total, entries, sightings = (_aten if backend == "aten" else _pytorch)(engine, module, inputs)
-    numbers = dict(versions(module), ptflops=version_of("ptflops", ptflops))
-    return Ledger(counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), {}, ())
-
-
-@contextmanager
-def replaced(module, **values):
-    # type: (Any, **Any) -> Iterator[None]
-    """Within this a module has other attributes."""
-    before = {name: getattr(module, name) for name in values}
-    vars(module).update(values)
-    try:
-        yield
-    finally:
-        vars(module).update(before)
+    run = partial(_aten if backend == "aten" else _pytorch, engine)
+    return ledger_of(counter, MAC, model, {"ptflops": version_of("ptflops", ptflops)}, LIMITS, run)
 
 
 def complexity(backend, engine, module, inputs):
@@ -99,7 +85,9 @@ def _pytorch(engine, module, inputs):
     divisors = []  # type: List[Op]
     path = ModulePath(module)
     recorder = CallRecorder(path)
-    visited = visits(module, engine.is_supported_instance)
+    supported = engine.is_supported_instance
+    walked = [("", module)] if supported(module) else visits(module, lambda m: not supported(m))
+    visited = [(at, m) for at, m in walked if supported(m)]  # nothing below one of these (accumulate_flops)
     for child in dict.fromkeys(child for _, child in visited):
         biased = getattr(child, "in_proj_bias", None) is not None
         recorder.watch(child, class_name(child), paths[child] or ROOT, {"in_proj_bias": biased})
@@ -113,13 +101,10 @@ def _pytorch(engine, module, inputs):
             signature, counted = inspect.signature(self.handler), len(self.collector)
             if "input" not in signature.parameters:
                 signature = inspect.signature(self.op)
-            call = super(Watched, self).__call__
-            result = recorder.call(call, key[1], "%s|%s" % key, signature, args, kwds, {})
+            result = recorder.call(super(Watched, self).__call__, key[1], "%s|%s" % key, signature, args, kwds, {})
             amount = self.collector[counted]
             if amount != int(amount):
-                raise BeyondCounter(
-                    "it counts %s of an operation for a call of %s, which no rule covers" % (amount, key[1])
-                )
+                raise BeyondCounter(FRACTION % (amount, key[1]))
             functions[key] = functions.get(key, 0) + int(amount)
             return result
 
@@ -138,37 +123,17 @@ def _pytorch(engine, module, inputs):
     module.register_forward_hook(divides)
     with path, recorder, fused(recorder), replaced(engine, torch_function_wrapper=Watched, stop_flops_count=stopped):
         total = complexity("pytorch", engine, module, inputs)
-    entries = [Entry(p or ROOT, paths[m], class_name(m), counts[m], 1) for p, m in visited if counts[m]]
+    entries, sightings = recorder.of_paths(visited, paths, counts)
     entries += [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in functions.items() if value]
     divided = total - sum(entry.value for entry in entries)
     entries += [Entry(AVERAGE, "", AVERAGE, divided, 1)] if divided else []
-    calls = recorder.sightings()
-    again = [(p, s.op) for p, m in visited if p != paths[m] for s in calls if s.entry == (paths[m] or ROOT)]
-    calls += [Sighting(op._replace(id="%s@%s" % (op.id, p)), p, ALIAS) for p, op in again]
-    return total, entries, calls + [Sighting(op, AVERAGE) for op in divisors]
+    return total, entries, sightings + [Sighting(op, AVERAGE) for op in divisors]
 
 
 def names_of(functions):
     # type: (List[Any]) -> Dict[Any, str]
-    """The public names of functions."""
-    names = {}  # type: Dict[Any, str]
-    for space, prefix in (
-        (torch.Tensor, "torch.Tensor."),
-        (torch, "torch."),
-        (torch.nn.functional, "torch.nn.functional."),
-    ):
-        names.update((f, prefix + f.__name__) for f in functions if getattr(space, f.__name__, None) == f)
-    return names
-
-
-def visits(root, supported):
-    # type: (torch.nn.Module, Callable[[torch.nn.Module], bool]) -> List[Tuple[str, torch.nn.Module]]
-    """Every path at which ptflops adds a module's count: it looks at no module below one that it knows (accumulate_flops)."""
-    reached = [("", root)]
-    for path, module in reached:  # grows meanwhile
-        if not supported(module):
-            reached += [(path + "." + name if path else name, child) for name, child in module.named_children()]
-    return [(path, module) for path, module in reached if supported(module)]
+    """The public names of functions that have one."""
+    return {function: name for function in functions for name in [public_name(function)] if name}
 
 
 def _aten(engine, module, inputs):

@@ -1,20 +1,9 @@
 """thop.profile: hooks on modules of known classes. Python 3.6."""
 
-from ....core.counter import Counter
 from ....core.records import MAC
+from .. import torch_counter
 
+SUMMARY = "thop.profile: hooks on modules of known classes"
 COUNTERS = (
-    Counter(
-        name="thop",
-        module=__name__,
-        framework="torch",
-        unit=MAC,
-        package="thop",
-        distribution="thop",
-        versions_key="thop",
-        summary="thop.profile: hooks on modules of known classes",
-        default=True,
-        blind="sees the forward pass only",
-        title="thop.profile",
-    ),
+    torch_counter("thop", __name__, MAC, SUMMARY, "sees the forward pass only", default=True, title="thop.profile"),
 )

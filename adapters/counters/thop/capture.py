@@ -3,6 +3,7 @@
 thop patches nothing, but leaves buffers on the modules, so it gets its own module.  Python 3.6, torch 1.x and later.
 """
 
+from collections import Counter
 from typing import Any, Dict, List, Tuple
 
 import torch
@@ -14,7 +15,7 @@ from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY
 from .. import SUM
 from ..limits import Limit, counting
-from ..module_calls import Calls, class_name
+from ..module_calls import Calls, class_name, visits
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
 COUNTER = "thop"
@@ -36,37 +37,10 @@ EXACT = 1 << 53
 """From here on, float64 does not hold every whole number."""
 
 
-def visits(root, hooked):
-    # type: (torch.nn.Module, Any) -> List[Tuple[str, torch.nn.Module]]
-    """The paths at which thop's dfs_count (profile.py:209) adds a module's own count: it stops below a hooked one."""
-    visited = [("", root)]
-    stack = [("", root)]
-    while stack:
-        prefix, module = stack.pop()
-        for name, child in module.named_children():
-            path = prefix + "." + name if prefix else name
-            visited.append((path, child))
-            if not hooked(child) or isinstance(child, CONTAINERS):
-                stack.append((path, child))
-    return visited
-
-
 def leaves(root):
     # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
     """The modules that thop adds up before 0.0.31.post2004101309, each once, and the others, which it does not hook."""
     return list(root.named_modules())
-
-
-def hook_counts(root):
-    # type: (torch.nn.Module) -> Dict[Any, int]
-    """How often ``model.apply`` reaches each module, and so how many hooks thop puts on it."""
-    counts = {}  # type: Dict[Any, int]
-    stack = [root]
-    while stack:
-        module = stack.pop()
-        counts[module] = counts.get(module, 0) + 1
-        stack.extend(module.children())
-    return counts
 
 
 def flatten(layers, prefix, values):
@@ -94,7 +68,7 @@ def capture(counter, model):
         )
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
-    hooks = hook_counts(module)
+    hooks = Counter(m for _, m in visits(module))  # model.apply reaches it so often, and thop puts as many hooks on it
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
     with counting(LIMITS, lambda: None):
         calls = Calls(module)
@@ -104,8 +78,12 @@ def capture(counter, model):
         # type: (torch.nn.Module) -> bool
         return type(m) in table.register_hooks
 
+    def entered(m):
+        # type: (torch.nn.Module) -> bool
+        return not hooked(m) or isinstance(m, CONTAINERS)  # as dfs_count does (profile.py:209)
+
     walking = walks(thop.profile)
-    visited = visits(module, hooked) if walking else leaves(module)
+    visited = visits(module, entered) if walking else leaves(module)
     root_counts = not walking or date_of(number) >= ROOT
     with counting(LIMITS, lambda: thop.profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), verbose=False)):
         if "ret_layer_info" in inspect.signature(thop.profile).parameters:

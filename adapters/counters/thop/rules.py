@@ -6,152 +6,99 @@ P = thop/profile.py, H = thop/vision/basic_hooks.py, C = thop/vision/calc_func.p
 
 from __future__ import annotations
 
-from packaging.version import Version
-
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rulebook import NotCounted, RuleBook, dims, size
-from . import COUNTERS
+from ..recurrent_rules import all_layers, one_step, thop_step
+from ..rule_parts import classes, elements_in, elements_out, two_or_four
+from ..rulebook import NotCounted, dims
+from .releases import BOOK as BOOK
+from .releases import (
+    FIRST,
+    FLOPS,
+    MACS,
+    MORE_NORMS,
+    NEW,
+    OLD,
+    OLD_SINCE_2001,
+    OLD_SINCE_RNN,
+    SINCE_MORE_NORMS,
+    SINCE_RNN,
+)
 from .rounding import float32_sum
 
-UNDATED = ((Version("0.1.1"), "2207130030"), (Version("0.1"), "2206102148"))
-"""The dates of the first releases of a number, for a number without a date; before 0.1, the order starts with it."""
-
-
-def by_date(version: Version) -> Version:
-    """The place of a release in the order in which thop's releases came out: 0.0.4 and 0.0.5 came after most of 0.0.31.
-
-    Its date follows its number (``0.0.31.post2005241907``), up to the minute or, once, the day.
-    """
-    date = "" if version.post is None else str(version.post)
-    if len(date) in (6, 10):
-        return Version(date.ljust(10, "9"))
-    return Version(next((first for release, first in UNDATED if version >= release), "0"))
-
-
-BOOK = RuleBook(
-    COUNTERS[0].family,
-    COUNTERS[0].versions_key,
-    {
-        "P": "thop/profile.py",
-        "H": "thop/vision/basic_hooks.py",
-        "C": "thop/vision/calc_func.py",
-        "RN": "thop/rnn_hooks.py",
-        "OLD": "thop/vision/basic_hooks.py (0.0.31; count_hooks.py before)",
-        "COUNTER": "thop/vision/counter.py (0.0.5.post2206100352)",
-        "OLDEST": "thop/count_hooks.py (0.0.31.post2001170342)",
-        "FIRST": "thop/count_hooks.py (0.0.31.post1909230639)",
-        "SUM": "thop/profile.py (0.0.31.post2001170342)",
-    },
-    place=by_date,
-)
 rule = BOOK.rule
-
-# Every release on the index was read, from 0.0.23.post1908061459 on: the hooks of those before set a module's count and do
-# not add to it. Ranges are by date (by_date): 0.0.5.post2206102148 and 0.1.0.post2206102148 are the same files.
-FLOPS = "<0.0.31.post2004070130"  # Linear in FLOPs, norms by 4 until January 2020, float32
-MACS = ">=0.0.31.post2004070130"
-FIRST = "<0.0.31.post2001170342"
-SINCE_RNN = ">=0.0.31.post2005241907"
-OLD = "<0.1"
-OLD_SINCE_2001 = ">=0.0.31.post2001170342,<0.1"
-OLD_SINCE_RNN = ">=0.0.31.post2005241907,<0.1"
-MORE_NORMS = ">=0.0.5.post2206100352,<0.1"
-SINCE_MORE_NORMS = ">=0.0.5.post2206100352"
-NEW = ">=0.1"
-
-NN = "torch.nn.modules."
-
-
-def _names(space: str, *classes: str) -> tuple[str, ...]:
-    return tuple(f"{NN}{space}.{name}" for name in classes)
-
-
-def _n(op: Op) -> int:
-    return size(op.inputs[0].shape)
-
-
-def _o(op: Op) -> int:
-    return size(op.outputs[0].shape)
-
 
 _CONV = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 
 
-@rule(*_names("conv", *_CONV), source="H:22, C:28", formula="O (in_channels // groups) K, bias ignored", versions=NEW)
+@rule(*classes("conv", *_CONV), source="H:22, C:28", formula="O (in_channels // groups) K, bias ignored", versions=NEW)
 def _conv(op: Op) -> Work:
     channels = dims(op.inputs[0].shape)[1]
-    return Work(mac=_o(op) * (channels // op.attrs["groups"]) * prod(op.attrs["weight"][2:]))
+    return Work(mac=elements_out(op) * (channels // op.attrs["groups"]) * prod(op.attrs["weight"][2:]))
 
 
-@rule(*_names("conv", *_CONV), source="OLD:22", formula="O (in_channels // groups K + 1 for a bias)", versions=OLD)
+@rule(*classes("conv", *_CONV), source="OLD:22", formula="O (in_channels // groups K + 1 for a bias)", versions=OLD)
 def _conv_with_bias(op: Op) -> Work:
     kernel = prod(op.attrs["weight"][2:])
-    o = _o(op)
+    o = elements_out(op)
     macs = o * (op.attrs["in_channels"] // op.attrs["groups"]) * kernel
     return Work(mac=macs, add=0 if op.attrs["bias"] is None else o)
 
 
 _NORMS = (
-    *_names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"),
-    *_names("instancenorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
-    *_names("normalization", "LayerNorm"),
+    *classes("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"),
+    *classes("instancenorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
+    *classes("normalization", "LayerNorm"),
 )
 
 
-@rule(*_NORMS, source="H:60, C:43", formula="2N, 4N if affine", versions=NEW)
-def _norm(op: Op) -> Work:
-    n = _n(op)
-    affine = op.attrs.get("affine", False) or op.attrs.get("elementwise_affine", False)
-    return Work(add=2 * n, mul=2 * n) if affine else Work(add=n, mul=n)
-
-
-_BATCH_NORMS = _names("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+rule(*_NORMS, source="H:60, C:43", formula="2N, 4N if affine", versions=NEW)(two_or_four)
+_BATCH_NORMS = classes("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
 
 
 @rule(*_BATCH_NORMS, source="OLD:48", formula="2N", versions=OLD_SINCE_2001)
-@rule(*_names("batchnorm", "SyncBatchNorm"), source="OLD:48", formula="2N", versions=OLD_SINCE_RNN)
+@rule(*classes("batchnorm", "SyncBatchNorm"), source="OLD:48", formula="2N", versions=OLD_SINCE_RNN)
 @rule(*_NORMS[4:], source="COUNTER:17", formula="2N", versions=MORE_NORMS)
 def _norm_without_its_affine(op: Op) -> Work:
-    n = _n(op)
-    return Work(add=n, mul=n)
+    return Work(add=1, mul=1) * elements_in(op)
 
 
 @rule(*_BATCH_NORMS, source="FIRST:39", formula="4N", versions=FIRST)
 def _norm_as_four(op: Op) -> Work:
-    n = _n(op)
-    return Work(add=2 * n, mul=2 * n)
+    return Work(add=2, mul=2) * elements_in(op)
 
 
-@rule(*_names("activation", "PReLU"), source="H:82", formula="N", versions=SINCE_MORE_NORMS)
+@rule(*classes("activation", "PReLU"), source="H:82", formula="N", versions=SINCE_MORE_NORMS)
 def _prelu(op: Op) -> Work:
-    return Work(mul=_n(op))
+    return Work(mul=elements_in(op))
 
 
-@rule(*_names("activation", "Softmax"), source="H:98, C:57", formula="rows (3 features - 1)", versions=SINCE_MORE_NORMS)
+@rule(
+    *classes("activation", "Softmax"), source="H:98, C:57", formula="rows (3 features - 1)", versions=SINCE_MORE_NORMS
+)
 def _softmax(op: Op) -> Work:
-    n, features = _n(op), dims(op.inputs[0].shape)[op.attrs["dim"]]
+    n, features = elements_in(op), dims(op.inputs[0].shape)[op.attrs["dim"]]
     rows = n // features
     return Work(special=rows * features, add=rows * (features - 1), div=rows * features)
 
 
-_AVERAGES = _names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d")
+_AVERAGES = classes("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d")
 
 
 @rule(*_AVERAGES, source="H:106, C:65", formula="O", versions=">=0.0.31.post2001170342")
 def _avg_pool(op: Op) -> Work:
-    return Work(div=_o(op))
+    return Work(div=elements_out(op))
 
 
 @rule(*_AVERAGES, source="FIRST:69", formula="O (prod(kernel_size as it was given) + 1)", versions=FIRST)
 def _avg_pool_of_its_windows(op: Op) -> Work:
     """A kernel size given as one number is taken once, whatever the number of axes."""
-    window, o = op.attrs["kernel_size"], _o(op)
+    window, o = op.attrs["kernel_size"], elements_out(op)
     return Work(add=o * (prod(window) if isinstance(window, (list, tuple)) else window), div=o)
 
 
-_ADAPTIVE = _names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")
+_ADAPTIVE = classes("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")
 
 
 @rule(
@@ -164,7 +111,7 @@ def _adaptive_pool(op: Op) -> Work:
     window = 1.0  # thop divides in float64 and truncates the product; so does this
     for before, after in zip(dims(op.inputs[0].shape)[2:], dims(op.outputs[0].shape)[2:], strict=False):
         window *= before / after
-    o = _o(op)
+    o = elements_out(op)
     return Work(add=int((window + 1) * o) - o, div=o)
 
 
@@ -176,12 +123,12 @@ def _adaptive_pool(op: Op) -> Work:
 )
 def _adaptive_pool_of_whole_windows(op: Op) -> Work:
     spatial, pooled = dims(op.inputs[0].shape)[2:], dims(op.outputs[0].shape)[2:]
-    o = _o(op)
+    o = elements_out(op)
     return Work(add=o * prod([size // out for size, out in zip(spatial, pooled, strict=False)]), div=o)
 
 
 _UPSAMPLE = {"nearest": 1, "linear": 5, "bilinear": 11, "bicubic": 224 + 35}
-_UPSAMPLINGS = _names("upsampling", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d")
+_UPSAMPLINGS = classes("upsampling", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d")
 
 
 @rule(
@@ -194,7 +141,7 @@ def _upsample(op: Op) -> Work:
     mode = op.attrs["mode"]
     if mode not in _UPSAMPLE:
         raise NotCounted(Cause.OP_NOT_COUNTED, f"thop takes upsampling mode {mode} as zero")
-    return Work(mul=_UPSAMPLE[mode] * _o(op))
+    return Work(mul=_UPSAMPLE[mode] * elements_out(op))
 
 
 @rule(
@@ -216,21 +163,21 @@ def _upsample_but_nearest(op: Op) -> Work:
     versions=">=0.0.30.post1908281655,<0.0.31.post1910280903",
 )
 def _upsample_with_13(op: Op) -> Work:
-    return Work(mul=13 * _o(op)) if op.attrs["mode"] == "bilinear" else _upsample_but_nearest(op)
+    return Work(mul=13 * elements_out(op)) if op.attrs["mode"] == "bilinear" else _upsample_but_nearest(op)
 
 
 @rule(
-    *_names("linear", "Linear"),
+    *classes("linear", "Linear"),
     source="H:140",
     formula="in_features O, bias ignored",
     versions=MACS,
 )
 def _linear(op: Op) -> Work:
-    return Work(mac=op.attrs["in_features"] * _o(op))
+    return Work(mac=op.attrs["in_features"] * elements_out(op))
 
 
 @rule(
-    *_names("linear", "Linear"),
+    *classes("linear", "Linear"),
     source="OLDEST:127",
     formula="O (in_features + in_features - 1 + bias)",
     versions=">=0.0.31.post1910280903,<0.0.31.post2004070130",
@@ -238,72 +185,52 @@ def _linear(op: Op) -> Work:
 def _linear_in_flops(op: Op) -> Work:
     """Multiplies and adds counted apart, in a total of MACs."""
     width = op.attrs["in_features"]
-    return Work(mac=_o(op) * (2 * width - (1 if op.attrs["bias"] is None else 0)))
+    return Work(mac=elements_out(op) * (2 * width - (1 if op.attrs["bias"] is None else 0)))
 
 
 @rule(
-    *_names("linear", "Linear"),
+    *classes("linear", "Linear"),
     source="FIRST:123",
     formula="O (in_features + in_features - 1), bias ignored",
     versions="<0.0.31.post1910280903",
 )
 def _linear_in_flops_without_bias(op: Op) -> Work:
-    return Work(mac=_o(op) * (2 * int(op.attrs["in_features"]) - 1))
+    return Work(mac=elements_out(op) * (2 * int(op.attrs["in_features"]) - 1))
 
 
 _ZERO_OPS = (
-    *_names("activation", "ReLU", "ReLU6"),
-    *_names("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
-    *_names("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
-    *_names("dropout", "Dropout"),
+    *classes("activation", "ReLU", "ReLU6"),
+    *classes("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
+    *classes("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
+    *classes("dropout", "Dropout"),
 )
 
 
 @rule(*_ZERO_OPS, source="P:21", formula="0")
-@rule(*_names("padding", "ZeroPad2d"), source="P:21", formula="0", versions=MACS)
-@rule(*_names("container", "Sequential"), source="P:21", formula="0", versions=">=0.0.4.post2109101452")
-@rule(*_names("pixelshuffle", "PixelShuffle"), source="P:21", formula="0", versions=">=0.1.1.post2207130030")
-@rule(*_names("activation", "LeakyReLU"), source="H:90, C:47", formula="0", versions=NEW)
+@rule(*classes("padding", "ZeroPad2d"), source="P:21", formula="0", versions=MACS)
+@rule(*classes("container", "Sequential"), source="P:21", formula="0", versions=">=0.0.4.post2109101452")
+@rule(*classes("pixelshuffle", "PixelShuffle"), source="P:21", formula="0", versions=">=0.1.1.post2207130030")
+@rule(*classes("activation", "LeakyReLU"), source="H:90, C:47", formula="0", versions=NEW)
 def _zero(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"thop's hook for {op.op} counts 0")
 
 
-@rule(*_names("activation", "LeakyReLU"), source="OLD:59", formula="N", versions=OLD)
+@rule(*classes("activation", "LeakyReLU"), source="OLD:59", formula="N", versions=OLD)
 def _leaky_relu(op: Op) -> Work:
-    return Work(mul=_n(op))
+    return Work(mul=elements_in(op))
 
 
-def _cell(op: Op, inputs: int) -> Work:
-    """One step of one cell (RN:6, RN:24, RN:56); H = hidden_size, I = its inputs, three gates' worth for a GRU.
-
-    RNN: H(I+H) + H [+ 2H bias]; GRU: 3H(I+H) + 3H + r*h: H + state: 3H [+ 6H]; LSTM: 4H(I+H) + 4H + c: 3H + h: H [+ 8H].
-    """
-    hidden: int = op.attrs["hidden_size"]
-    bias = bool(op.attrs["bias"])
-    kind = op.op.rpartition(".")[2].removesuffix("Cell")
-    gates, extra_add, extra_mul = {"RNN": (1, 0, 0), "GRU": (3, 1, 3), "LSTM": (4, 1, 3)}[kind]
-    return Work(
-        mac=gates * hidden * (inputs + hidden),
-        add=gates * hidden * (3 if bias else 1) + extra_add * hidden,
-        mul=extra_mul * hidden,
-    )
+for _kind, _source, _formula in (
+    ("LSTM", "RN:78", "batch (4H(I+H) + 8H [+ 8H])"),
+    ("GRU", "RN:47", "batch (3H(I+H) + 7H [+ 6H])"),
+    ("RNN", "RN:15", "batch (H(I+H) + H [+ 2H])"),
+):
+    rule(*classes("rnn", f"{_kind}Cell"), source=_source, formula=_formula, versions=SINCE_RNN)(one_step(thop_step))
 
 
-@rule(*_names("rnn", "RNNCell"), source="RN:15", formula="batch (H(I+H) + H [+ 2H])", versions=SINCE_RNN)
-@rule(*_names("rnn", "GRUCell"), source="RN:47", formula="batch (3H(I+H) + 7H [+ 6H])", versions=SINCE_RNN)
-@rule(
-    *_names("rnn", "LSTMCell"),
-    source="RN:78",
-    formula="batch (4H(I+H) + 8H [+ 8H])",
-    versions=SINCE_RNN,
-)
-def _one_cell(op: Op) -> Work:
-    return _cell(op, op.attrs["input_size"]) * dims(op.inputs[0].shape)[0]
-
-
-@rule(*_names("rnn", "RNN"), source="RN:87", formula="T B (H(I+H) + H [+ 2H])", versions=SINCE_RNN)
-@rule(*_names("rnn", "GRU"), source="RN:124", formula="T B (3H(I+H) + 7H [+ 6H])", versions=SINCE_RNN)
-@rule(*_names("rnn", "LSTM"), source="RN:161", formula="T B (4H(I+H) + 8H [+ 8H])", versions=SINCE_RNN)
+@rule(*classes("rnn", "RNN"), source="RN:87", formula="T B (H(I+H) + H [+ 2H])", versions=SINCE_RNN)
+@rule(*classes("rnn", "GRU"), source="RN:124", formula="T B (3H(I+H) + 7H [+ 6H])", versions=SINCE_RNN)
+@rule(*classes("rnn", "LSTM"), source="RN:161", formula="T B (4H(I+H) + 8H [+ 8H])", versions=SINCE_RNN)
 def _recurrent(op: Op) -> Work:
     shape = dims(op.inputs[0].shape)
     if op.attrs["packed_batch"]:
@@ -312,11 +239,7 @@ def _recurrent(op: Op) -> Work:
         batch, steps = shape[0], shape[1]
     else:
         batch, steps = shape[1], shape[0]
-    directions = 2 if op.attrs["bidirectional"] else 1
-    work = _cell(op, op.attrs["input_size"]) * directions
-    for _ in range(op.attrs["num_layers"] - 1):
-        work = work + _cell(op, op.attrs["hidden_size"] * directions) * directions
-    return work * (steps * batch)
+    return all_layers(op, thop_step, op.attrs["hidden_size"]) * (steps * batch)
 
 
 FLOAT32 = "thop.float32"

@@ -1,10 +1,11 @@
-"""From a torchinfo ledger to the PyTorch trace: any module without children that has a weight or a bias."""
+"""From a torchinfo ledger to the PyTorch trace: one item per module with a rule; ops that ran elsewhere one by one."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.causes import Cause
-from ....core.records import Op, Trace
-from ..bridge import Bridge, View
+from ....core.records import Op
 from ..module_bridge import Hooks, bridge_modules
 from .rules import BOOK
 
@@ -18,9 +19,4 @@ def why_not(module: Op) -> tuple[Cause, str]:
     return Cause.OP_NOT_COUNTED, f"torchinfo counts the parameters of {module.op}: {only}"
 
 
-HOOKS = Hooks("torchinfo", BOOK, hides=False, containers=(), why_not=why_not)
-
-
-def bridge(view: View, trace: Trace) -> Bridge:
-    """One item per module with a rule; ops that ran elsewhere are booked one by one."""
-    return bridge_modules(view, trace, HOOKS)
+bridge = partial(bridge_modules, hooks=Hooks("torchinfo", BOOK, hides=False, containers=(), why_not=why_not))

@@ -1,5 +1,6 @@
 """Ledger of torchinfo.summary: the mult-adds of every module without children. Python 3.6 syntax, torch 1.x and later."""
 
+from collections import Counter
 from typing import Any, Dict, Tuple
 
 import torch
@@ -20,10 +21,9 @@ def run(module, inputs):
         statistics = torchinfo.summary(module, input_data=inputs, verbose=0)
     except RuntimeError as error:
         raise error.__cause__ or error from None
-    paths, values = module_paths(module), {}  # type: Any, Dict[str, int]
+    paths, values = module_paths(module), Counter()  # type: Any, Dict[str, int]
     for layer in statistics.summary_list:
-        if layer.is_leaf_layer:
-            values[paths[layer.module]] = values.get(paths[layer.module], 0) + int(layer.macs)
+        values[paths[layer.module]] += int(layer.macs) if layer.is_leaf_layer else 0
     return int(statistics.total_mult_adds), values
 
 
@@ -32,13 +32,9 @@ def read(module):
     """Whether it counts the module, and each parameter as it reads it: name, elements that no mask leaves out, rank."""
     from torchinfo.layer_info import LayerInfo
 
-    parameters = [
-        [name, count, parameter.dim()]
-        for full, parameter in module.named_parameters()
-        for count, name in [LayerInfo.get_param_count(module, full, parameter)]
-    ]
+    named = ((p.dim(), LayerInfo.get_param_count(module, name, p)) for name, p in module.named_parameters())
     leaf = not any(module.children()) and not isinstance(module, torch.jit.ScriptModule)
-    return {"leaf": leaf, "parameters": parameters}
+    return {"leaf": leaf, "parameters": [[name, count, rank] for rank, (count, name) in named]}
 
 
 def capture(counter, model):

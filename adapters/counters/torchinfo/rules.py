@@ -10,63 +10,44 @@ from __future__ import annotations
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import ZERO, Work, prod
-from ..rulebook import NotCounted, RuleBook, dims
+from ..rule_parts import shape_out
+from ..rulebook import NotCounted, RuleBook
 from . import COUNTERS
 
-BOOK = RuleBook(
-    COUNTERS[0].family,
-    COUNTERS[0].versions_key,
-    {"L": "torchinfo/layer_info.py", "S": "torchinfo/model_statistics.py"},
-)
+FILES = {"L": "torchinfo/layer_info.py", "S": "torchinfo/model_statistics.py"}
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 
 
-def counted(op: Op) -> bool:
+def _counted(op: Op) -> bool:
     """Whether it counts a module: one without children, with a parameter in whose name is weight or bias."""
     return bool(op.attrs["leaf"]) and any("weight" in name or "bias" in name for name, _, _ in op.attrs["parameters"])
 
 
-def _is_convolution(op: Op) -> bool:
-    return counted(op) and "Conv" in _class(op)
-
-
-def _class(op: Op) -> str:
-    return op.op.rpartition(".")[2]
-
-
-@BOOK.pattern(
-    "any class with Conv in its name",
-    _is_convolution,
-    source="L:238, S:33",
-    formula="(weight + bias) times the output's size without its second dimension",
-)
-def _convolution(op: Op) -> Work:
-    out = _output(op)
-    return _parameters(op, prod(out[:1] + out[2:]))
+def _is(word: str, op: Op) -> bool:
+    return word in op.op.rpartition(".")[2]
 
 
 @BOOK.pattern(
     "any other class with a weight or a bias",
-    counted,
+    _counted,
     source="L:242, L:245, S:33",
     formula="(weight + bias) times the output's first dimension; of other names with weight or bias in them, its first two",
 )
-def _other(op: Op) -> Work:
-    return _parameters(op, _output(op)[0] if _output(op) else 0)
-
-
-def _output(op: Op) -> tuple[int, ...]:
+@BOOK.pattern(
+    "any class with Conv in its name",
+    lambda op: _counted(op) and _is("Conv", op),
+    source="L:238, S:33",
+    formula="(weight + bias) times the output's size without its second dimension",
+)
+def _parameters(op: Op) -> Work:
     if not op.outputs:
         raise NotCounted(Cause.SHAPE_UNKNOWN, "torchinfo knows the size of no output of this module")
-    return dims(op.outputs[0].shape)
-
-
-def _parameters(op: Op, positions: int) -> Work:
-    work, others = ZERO, prod(_output(op)[:2])
+    out, work = shape_out(op), ZERO
+    positions = prod(out[:1] + out[2:]) if _is("Conv", op) else out[0] if out else 0
     for name, elements, rank in op.attrs["parameters"]:
-        times = positions if name in ("weight", "bias") else others
+        times = elements * (positions if name in ("weight", "bias") else prod(out[:2]))
         if "bias" in name:
-            work = work + Work(add=elements * times)
+            work = work + Work(add=times)
         elif "weight" in name:
-            product = rank < 2 or "Norm" in _class(op)
-            work = work + (Work(mul=elements * times) if product else Work(mac=elements * times))
+            work = work + (Work(mul=times) if rank < 2 or _is("Norm", op) else Work(mac=times))
     return work

@@ -12,16 +12,10 @@ from collections.abc import Sequence
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rulebook import NotCounted, Rule, RuleBook, dims, size
+from ..recurrent_rules import all_layers, state_of, thop_step
+from ..rule_parts import NN, classes, elements_in, elements_out, two_or_four
+from ..rulebook import NotCounted, RuleBook, dims
 from . import COUNTERS
-
-NN = "torch.nn.modules."
-
-
-def _of_base(op: Op) -> Rule | None:
-    """The rule of the nearest base of the module's class that has one: P:222 takes the classes in their order."""
-    return next((rule for name in op.attrs.get("bases", ()) if (rule := BOOK.find(name, {})) is not None), None)
-
 
 BOOK = RuleBook(
     COUNTERS[0].family,
@@ -32,26 +26,14 @@ BOOK = RuleBook(
         "P": "thop/profile.py",
         "RN": "thop/rnn_hooks.py",
     },
-    of_library=_of_base,
+    inherited=True,  # P:222 takes the classes of a module in their order
 )
 rule = BOOK.rule
 
 
-def _names(space: str, *classes: str) -> tuple[str, ...]:
-    return tuple(f"{NN}{space}.{name}" for name in classes)
-
-
-def _n(op: Op) -> int:
-    return size(op.inputs[0].shape)
-
-
-def _o(op: Op) -> int:
-    return size(op.outputs[0].shape)
-
-
-@rule(*_names("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:27", formula="O (in_channels // groups) K")
+@rule(*classes("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:27", formula="O (in_channels // groups) K")
 @rule(
-    *_names("conv", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
+    *classes("conv", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
     source="B:54, C:27",
     formula="N (out_channels // groups) K",
 )
@@ -63,28 +45,24 @@ def _conv(op: Op) -> Work:
     return Work(mac=prod(target) * (source[-1 - len(kernel)] // op.attrs["groups"]) * prod(kernel))
 
 
-@rule(
-    *_names("batchnorm", "_NormBase"),
-    *_names("normalization", "LayerNorm", "GroupNorm", "RMSNorm"),
+rule(
+    *classes("batchnorm", "_NormBase"),
+    *classes("normalization", "LayerNorm", "GroupNorm", "RMSNorm"),
     source="B:68, C:37",
     formula="2N, 4N if affine",
-)
-def _norm(op: Op) -> Work:
-    n = _n(op)
-    affine = op.attrs.get("affine", False) or op.attrs.get("elementwise_affine", False)
-    return Work(add=2 * n, mul=2 * n) if affine else Work(add=n, mul=n)
+)(two_or_four)
 
 
-@rule(*_names("activation", "PReLU"), source="B:90", formula="N")
+@rule(*classes("activation", "PReLU"), source="B:90", formula="N")
 def _prelu(op: Op) -> Work:
-    return Work(mul=_n(op))
+    return Work(mul=elements_in(op))
 
 
 def _softmax_of(rows: int, features: int) -> Work:
     return Work(special=rows * features, add=rows * max(features - 1, 0), div=rows * features)
 
 
-@rule(*_names("activation", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"), source="B:98, C:42",
+@rule(*classes("activation", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"), source="B:98, C:42",
       formula="rows (3 features - 1); Softmin N more, LogSoftmax rows more")  # fmt: skip
 def _softmax(op: Op) -> Work:
     shape, classes = dims(op.inputs[0].shape), (op.op, *op.attrs.get("bases", ()))
@@ -105,7 +83,9 @@ def _each(value: int | Sequence[int], axes: int) -> list[int]:
     return [value] * axes if isinstance(value, int) else list(value)
 
 
-@rule(*_names("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="B:118", formula="inputs in all windows, and O")
+@rule(
+    *classes("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="B:118", formula="inputs in all windows, and O"
+)
 def _avg_pool(op: Op) -> Work:
     """Each window adds its elements, with the padding if it is included, and divides once."""
     classes = (op.op, *op.attrs.get("bases", ()))
@@ -122,7 +102,7 @@ def _avg_pool(op: Op) -> Work:
 
 
 @rule(
-    *_names("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
+    *classes("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
     source="B:133",
     formula="inputs in all windows, and O",
 )
@@ -131,14 +111,14 @@ def _adaptive_pool(op: Op) -> Work:
     adds = 1
     for length, count in zip(dims(op.inputs[0].shape), dims(op.outputs[0].shape), strict=True):
         adds *= sum((length * (j + 1) + count - 1) // count - length * j // count for j in range(count))
-    return Work(add=adds, div=_o(op))
+    return Work(add=adds, div=elements_out(op))
 
 
 _UPSAMPLE = {"linear": 5, "bilinear": 11, "bicubic": 259, "trilinear": 31}
 
 
 @rule(
-    *_names("upsampling", "Upsample"),
+    *classes("upsampling", "Upsample"),
     source="B:152",
     formula="linear 5 O, bilinear 11 O, trilinear 31 O, bicubic 259 O, nearest 0",
 )
@@ -146,17 +126,17 @@ def _upsample(op: Op) -> Work:
     mode = op.attrs["mode"]
     if mode not in _UPSAMPLE:
         raise NotCounted(Cause.OP_NOT_COUNTED, f"ultralytics-thop takes upsampling mode {mode} as zero")
-    return Work(mul=_UPSAMPLE[mode] * _o(op))
+    return Work(mul=_UPSAMPLE[mode] * elements_out(op))
 
 
-@rule(*_names("linear", "Linear"), source="B:169, C:51", formula="in_features O, bias ignored")
+@rule(*classes("linear", "Linear"), source="B:169, C:51", formula="in_features O, bias ignored")
 def _linear(op: Op) -> Work:
-    return Work(mac=op.attrs["in_features"] * _o(op))
+    return Work(mac=op.attrs["in_features"] * elements_out(op))
 
 
-@rule(*_names("linear", "Bilinear"), source="B:179, C:51", formula="(in1_features + 1) in2_features O, bias ignored")
+@rule(*classes("linear", "Bilinear"), source="B:179, C:51", formula="(in1_features + 1) in2_features O, bias ignored")
 def _bilinear(op: Op) -> Work:
-    return Work(mac=(op.attrs["in1_features"] + 1) * op.attrs["in2_features"] * _o(op))
+    return Work(mac=(op.attrs["in1_features"] + 1) * op.attrs["in2_features"] * elements_out(op))
 
 
 def _attention(op: Op, batch_first: bool, kdim: int, vdim: int) -> Work:
@@ -175,83 +155,59 @@ def _attention(op: Op, batch_first: bool, kdim: int, vdim: int) -> Work:
 _ATTENTION = "B (2 T E^2 + S E (K + V) + 2 T S' E), and softmax of B heads T rows"
 
 
-@rule(*_names("activation", "MultiheadAttention"), source="B:184", formula=_ATTENTION)
+@rule(*classes("activation", "MultiheadAttention"), source="B:184", formula=_ATTENTION)
 def _multihead(op: Op) -> Work:
     return _attention(op, bool(op.attrs["batch_first"]), op.attrs["kdim"], op.attrs["vdim"])
 
 
 _ZERO = (
-    *_names("padding", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd", "_CircularPadNd"),
-    *_names("dropout", "_DropoutNd"),
-    *_names("activation", "ReLU", "ReLU6", "LeakyReLU"),
-    *_names("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
-    *_names("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
-    *_names("pooling", "FractionalMaxPool2d", "FractionalMaxPool3d", "_MaxUnpoolNd"),
-    *_names("linear", "Identity"),
-    *_names("flatten", "Flatten", "Unflatten"),
-    *_names("fold", "Unfold"),
-    *_names("pixelshuffle", "PixelShuffle", "PixelUnshuffle"),
-    *_names("channelshuffle", "ChannelShuffle"),
+    *classes("padding", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd", "_CircularPadNd"),
+    *classes("dropout", "_DropoutNd"),
+    *classes("activation", "ReLU", "ReLU6", "LeakyReLU"),
+    *classes("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
+    *classes("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
+    *classes("pooling", "FractionalMaxPool2d", "FractionalMaxPool3d", "_MaxUnpoolNd"),
+    *classes("linear", "Identity"),
+    *classes("flatten", "Flatten", "Unflatten"),
+    *classes("fold", "Unfold"),
+    *classes("pixelshuffle", "PixelShuffle", "PixelUnshuffle"),
+    *classes("channelshuffle", "ChannelShuffle"),
 )
 
 
 @rule(*_ZERO, source="P:42", formula="0")
-@rule(*_names("sparse", "Embedding"), source="B:26", formula="0")
+@rule(*classes("sparse", "Embedding"), source="B:26", formula="0")
 def _zero(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"ultralytics-thop's rule for {op.op} counts 0")
 
 
-def _kind(op: Op) -> str:
-    """RNN, GRU or LSTM: of the class, or of the base that the rule is for."""
-    names = (name.rpartition(".")[2].removesuffix("Cell") for name in (op.op, *op.attrs.get("bases", ())))
-    return next(name for name in names if name in ("RNN", "GRU", "LSTM"))
-
-
-def _cell(op: Op, inputs: int, projected: int = 0) -> Work:
-    """One step; H = hidden_size, I = its inputs, P = the width of its state, which is H if nothing is projected.
-
-    RNN: H(I+H) + H [+ 2H bias]; GRU: 3H(I+H) + 3H + r*h: H + state: 3H [+ 6H]; LSTM: 4H(I+P) + 4H + c: 3H + h: H [+ 8H] [+ H P].
-    """
-    hidden: int = op.attrs["hidden_size"]
-    gates, add, mul = {"RNN": (1, 0, 0), "GRU": (3, 1, 3), "LSTM": (4, 1, 3)}[_kind(op)]
-    return Work(
-        mac=gates * hidden * (inputs + (projected or hidden)) + hidden * projected,
-        add=gates * hidden * (3 if op.attrs["bias"] else 1) + add * hidden,
-        mul=mul * hidden,
-    )
-
-
-@rule(*_names("rnn", "RNNCell"), source="RN:24", formula="batch (H(I+H) + H [+ 2H])")
-@rule(*_names("rnn", "GRUCell"), source="RN:58", formula="batch (3H(I+H) + 7H [+ 6H])")
-@rule(*_names("rnn", "LSTMCell"), source="RN:92", formula="batch (4H(I+H) + 8H [+ 8H])")
+@rule(*classes("rnn", "RNNCell"), source="RN:24", formula="batch (H(I+H) + H [+ 2H])")
+@rule(*classes("rnn", "GRUCell"), source="RN:58", formula="batch (3H(I+H) + 7H [+ 6H])")
+@rule(*classes("rnn", "LSTMCell"), source="RN:92", formula="batch (4H(I+H) + 8H [+ 8H])")
 def _one_cell(op: Op) -> Work:
     shape = dims(op.inputs[0].shape)
-    return _cell(op, op.attrs["input_size"]) * (shape[0] if len(shape) == 2 else 1)
+    return thop_step(op, op.attrs["input_size"]) * (shape[0] if len(shape) == 2 else 1)
 
 
-@rule(*_names("rnn", "RNN"), source="RN:102", formula="steps (H(I+H) + H [+ 2H])")
-@rule(*_names("rnn", "GRU"), source="RN:128", formula="steps (3H(I+H) + 7H [+ 6H])")
-@rule(*_names("rnn", "LSTM"), source="RN:154", formula="steps (4H(I+P) + 8H [+ 8H] [+ H P])")
+@rule(*classes("rnn", "RNN"), source="RN:102", formula="steps (H(I+H) + H [+ 2H])")
+@rule(*classes("rnn", "GRU"), source="RN:128", formula="steps (3H(I+H) + 7H [+ 6H])")
+@rule(*classes("rnn", "LSTM"), source="RN:154", formula="steps (4H(I+P) + 8H [+ 8H] [+ H P])")
 def _recurrent(op: Op) -> Work:
     """Steps of all sequences: B T, or the rows of a packed sequence."""
     shape = dims(op.inputs[0].shape)
-    directions = 2 if op.attrs["bidirectional"] else 1
     projected = op.attrs.get("proj_size", 0)
-    state = projected or op.attrs["hidden_size"]
-    work = _cell(op, op.attrs["input_size"], projected) * directions
-    work = work + _cell(op, state * directions, projected) * (directions * (op.attrs["num_layers"] - 1))
-    return work * prod(shape[:-1])
+    return all_layers(op, lambda op, width: thop_step(op, width, projected), state_of(op)) * prod(shape[:-1])
 
 
 @rule("torch.matmul", "torch.bmm", "torch.linear", source="P:133", formula="O times the last axis of the first operand")
 def _product(op: Op) -> Work:
-    return Work(mac=_o(op) * dims(op.inputs[0].shape)[-1])
+    return Work(mac=elements_out(op) * dims(op.inputs[0].shape)[-1])
 
 
 @rule("torch.scaled_dot_product_attention", source="P:138", formula="B heads T S (D_query + D_value)")
 def _sdpa(op: Op) -> Work:
     query, key, value = (dims(tensor.shape) for tensor in op.inputs[:3])
-    return Work(mac=_o(op) // value[-1] * key[-2] * (query[-1] + value[-1]))
+    return Work(mac=elements_out(op) // value[-1] * key[-2] * (query[-1] + value[-1]))
 
 
 @rule(

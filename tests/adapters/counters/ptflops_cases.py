@@ -45,6 +45,14 @@ def layers() -> Iterator[Case]:
     # One sample without a batch: its 6 channels are the batch, and (8, 7)[2:] are no positions.
     lone = {"in_channels": 6, "out_channels": 8, "groups": 1, "kernel_size": [3], "bias": None}
     yield case(f"{NN}conv.Conv1d", [(6, 9)], (8, 7), Work(mac=6 * 6 * 8 * 3), **lone)
+    # 2 x 2 taps of 6 channels to 8 at 4 x 5 places of 2 pictures; O:97 adds 20 + 4 at each tap, of one channel, 1 for a mask.
+    given = {"in_channels": 6, "out_channels": 8, "groups": 2, "kernel_size": [2, 2]}
+    picture, offset, mask, out = (2, 6, 5, 6), (2, 8, 4, 5), (2, 4, 4, 5), (2, 8, 4, 5)
+    products, samples = 2 * 20 * 4 * 6 * 4, 2 * 20 * 4
+    name = "torchvision.ops.deform_conv.DeformConv2d"
+    yield case(name, [picture, offset], out, Work(mac=products, mul=24 * samples), **given, bias=None)
+    masked = Work(mac=products, mul=25 * samples, add=prod(out))
+    yield case(name, [picture, offset, mask], out, masked, **given, bias=[8])
     yield case(f"{NN}linear.Linear", [X], (2, 6, 4), Work(mac=12 * 5 * 4, add=12 * 4), bias=[4])
     yield case(f"{NN}linear.Linear", [(5,)], (4,), Work(mac=5 * 4), bias=None)
     yield case(f"{NN}normalization.GroupNorm", [X], X, Work(mul=N, add=N), affine=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reconcile.adapters.counters.bridge import View
+from reconcile.adapters.counters.module_bridge import Hooks, bridge_modules
 from reconcile.adapters.counters.rulebook import RuleBook
-from reconcile.core.records import Op
+from reconcile.core.records import Op, Sighting, Trace
 from reconcile.work import Work
 
 MAC = Work(mac=1)
@@ -68,3 +70,17 @@ def test_a_second_pattern_of_the_same_name_and_versions_is_refused() -> None:
     rules = book()
     with pytest.raises(ValueError, match="toy already has a rule for modules with parameters"):
         rules.pattern("modules with parameters", lambda op: True, source="F:4", formula="4")(lambda op: MAC)
+
+
+@pytest.mark.parametrize("inherited", [True, False])
+def test_the_rule_of_a_base_explains_what_the_bridge_books_by_it(inherited: bool) -> None:
+    """An item of two calls: whatever rule the bridge takes, the book finds it again from the evidence alone."""
+    rules = RuleBook("toy", "toy", {"F": "toy.py"}, inherited=inherited)
+    rules.pattern("classes with Conv", lambda op: "Conv" in op.op, source="F:2", formula="2")(lambda op: MAC * 2)
+    module = op("their.Stem", bases=["their.Layer", "own.Conv2d", "own.Module"])._replace(calls=2)
+    view = View("toy", "torch", "MAC", {"toy": "1"}, (Sighting(module, "m"),), ())
+    trace = Trace("torch", {}, "cpu", (), (), (), (), ())
+    items = bridge_modules(view, trace, Hooks("toy", rules)).items
+    assert [item.counted for item in items] == ([MAC * 4] if inherited else [])
+    again = [(rules.of(seen, view.versions), seen.calls) for item in items for seen in item.sightings]
+    assert [rule.compute(module) * calls for rule, calls in again if rule] == [item.counted for item in items]

@@ -41,7 +41,10 @@ def counted(op: Op) -> int | None:
         given = [*inputs, *rest] if name == "convolution" else inputs
         return int(ATEN.ATEN_OPS_MAPPING[getattr(torch.ops.aten, name)](given, (out,)))
     if space.startswith("torch.nn.modules"):
-        return of_module(getattr(importlib.import_module(space), name), op, inputs, out)
+        kind = getattr(importlib.import_module(space), name)
+        return of_module(OPS.MODULES_MAPPING[kind], kind, op, inputs, out)
+    if name == "DeformConv2d":  # torchvision is not needed
+        return of_module(OPS.deformable_conv_flops_counter_hook, nn.Conv2d, op, inputs, out)
     spaces = {"torch.nn.functional": F, "torch": torch, "torch.Tensor": torch.Tensor}
     if space not in spaces:
         return None
@@ -51,8 +54,8 @@ def counted(op: Op) -> int | None:
     return int(handler(*inputs, **settings))
 
 
-def of_module(kind: Any, op: Op, inputs: list[Any], out: Any) -> int:
-    """The hook, called with a module that has the weights of its settings and nothing else."""
+def of_module(hook: Any, kind: Any, op: Op, inputs: list[Any], out: Any) -> int:
+    """The hook of a class, called with a module that has the weights of its settings and nothing else."""
     settings = dict(op.attrs, __flops__=0)
     for name in ("bias",):
         if isinstance(settings.get(name), list):
@@ -65,7 +68,6 @@ def of_module(kind: Any, op: Op, inputs: list[Any], out: Any) -> int:
     module = type(kind.__name__, (kind,) if "hidden_size" in settings else (SimpleNamespace,), {})
     made = module.__new__(module)
     vars(made).update(settings)
-    hook = OPS.MODULES_MAPPING[kind]
     hook(made, tuple(inputs), [out[0]] if kind is nn.Upsample else out)
     return int(made.__flops__)
 

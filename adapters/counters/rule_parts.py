@@ -1,0 +1,61 @@
+"""Parts of the rules of several counters of PyTorch's modules and functions: names, sizes, and counts per element."""
+
+from __future__ import annotations
+
+from ...core.records import Op
+from ...work import Work
+from .rulebook import Compute, dims, size
+
+NN, F = "torch.nn.modules.", "torch.nn.functional."
+AXES = (1, 2, 3)
+
+
+def classes(space: str, *names: str) -> tuple[str, ...]:
+    """Full names of classes of one module of torch.nn."""
+    return tuple(f"{NN}{space}.{name}" for name in names)
+
+
+def functional(*names: str) -> tuple[str, ...]:
+    """Full names of functions of torch.nn.functional."""
+    return tuple(F + name for name in names)
+
+
+def of_torch(*names: str) -> tuple[str, ...]:
+    """Full names of functions that torch and its tensors have."""
+    return tuple(f"{space}.{name}" for name in names for space in ("torch", "torch.Tensor"))
+
+
+def shape_in(op: Op, at: int = 0) -> tuple[int, ...]:
+    """The shape of an input."""
+    return dims(op.inputs[at].shape)
+
+
+def shape_out(op: Op) -> tuple[int, ...]:
+    """The shape of the first output."""
+    return dims(op.outputs[0].shape)
+
+
+def elements_in(op: Op) -> int:
+    """Elements of the first input."""
+    return size(op.inputs[0].shape)
+
+
+def elements_out(op: Op) -> int:
+    """Elements of the first output."""
+    return size(op.outputs[0].shape)
+
+
+def per_input(**counts: int) -> Compute:
+    """So many operations for each element of the first input."""
+    return lambda op: Work(**counts) * elements_in(op)
+
+
+def per_output(**counts: int) -> Compute:
+    """So many operations for each element of the first output."""
+    return lambda op: Work(**counts) * elements_out(op)
+
+
+def two_or_four(op: Op) -> Work:
+    """A norm: two operations for each element of the input, and two more if it has weights."""
+    affine = op.attrs.get("affine", False) or op.attrs.get("elementwise_affine", False)
+    return (Work(add=2, mul=2) if affine else Work(add=1, mul=1)) * elements_in(op)

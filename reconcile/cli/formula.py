@@ -1,0 +1,100 @@
+"""``reconcile formula``: the counts of a model as polynomials of its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import chosen_formats, declared, models, options
+from .streams import say
+
+if TYPE_CHECKING:
+    from ..core.results import RunResult
+    from ..engine.settle import Collected
+    from ..launch.request import Point
+    from ..launch.supervisor import Event
+
+FORMATS = ("json", "txt", "tex", "py")
+
+
+@click.command()
+@options(
+    "model", models,
+    declared("input", metavar="[NAME=]SHAPE[:DTYPE]",
+             help="Input of your own model, with names for the sizes that vary, such as ids=B,T:int64. Repeatable."),
+    declared("set", help="Override a pair's parameter, by a number or by the name of a size that varies. Repeatable."),
+)  # fmt: skip
+@click.option(
+    "--at", "ranges", multiple=True, metavar="NAME=LO..HI[/STEP]",
+    help="The sizes that a name stands for; also a list, such as T=16,32,64,128,256. Repeatable.",
+)  # fmt: skip
+@options("convention", "convention-file", "counter", "pass", "optimizer", "out")
+@options(
+    declared("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
+             help="Which files; tex is LaTeX, and py a Python module."),
+    "device", "timeout", "formulas", "quiet", "verbose",
+)  # fmt: skip
+@click.pass_context
+def formula(
+    ctx: click.Context,
+    /,
+    inputs: tuple[str, ...],
+    overrides: dict[str, str],
+    ranges: tuple[str, ...],
+    out: Path,
+    formats: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Find the counts of a model as polynomials of its sizes.
+
+    Name the sizes that vary in --input or --set, and say with --at what each stands for. The model runs at few of these
+    points, and exact interpolation finds the polynomials of the work that ran, of every counter, of every cause, and of each of
+    their layers. Every polynomial is checked at points that it was not fitted to, at least three. A count that misses
+    one of them is named with the reason: a stride, a window or a pad makes none.
+
+    \b
+    reconcile formula --torch package.module:function --input ids=B,T:int64 --at B=1..3 --at T=16..96
+    reconcile formula --model gru_demo --set frames=T --at T=10..40
+
+    \b
+    Exit codes: 0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 2 bad usage or input, 3 a
+    counter failed, 4 a defect of reconcile itself.
+    """
+    from ..core import atomic
+    from ..core.errors import UsageError
+    from ..core.protocol import point_of
+    from ..formula.formula import formula as found
+    from ..formula.variables import Template, read_variables
+    from ..launch import runner, user_models
+    from ..launch.request import models_of, run_request
+    from ..report import formula as report
+    from .progress import progress
+
+    user_models.one_model(asked["model"], models_of(asked), overrides, inputs)
+    request = run_request(**asked)
+    if request.files:
+        raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
+    template = Template(read_variables(ranges), inputs, overrides)
+    atomic.prepare(out)
+    with progress(quiet=quiet, verbose=verbose) as tell:
+
+        def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, RunResult]]:
+            def telling(event: Event) -> None:
+                task, index = point_of(event.task)
+                tell(replace(event, task=f"{task}, {index + 1} of {len(points)}" if task else ""))
+
+            return runner.run_at(request, points, telling, counting=counting)
+
+        result = found(template, take)
+    files = atomic.write(out, report.stem(result), report.render(result, formats))
+    say(report.text(result, layers=verbose), nl=False)
+    if not quiet:
+        say(f"\n  {', '.join(map(str, files))}")
+    ctx.exit(result.exit_code)

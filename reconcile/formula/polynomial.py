@@ -1,0 +1,90 @@
+"""Polynomials with exact rational coefficients, and their interpolation on a lower set (Newton's divided differences).
+
+A lower set is a set of exponents that contains, with (a, b), every (a', b') with a' <= a and b' <= b. On the points whose
+coordinates are the nodes that these exponents number, exactly one polynomial with these exponents takes given values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+Powers = tuple[int, ...]
+"""An exponent per variable."""
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """A sum of ``terms`` (powers -> coefficient, none of them 0) in ``variables``."""
+
+    variables: tuple[str, ...]
+    terms: Mapping[Powers, Fraction]
+
+    def at(self, values: Sequence[int]) -> Fraction:
+        """The value at this point."""
+        return sum(
+            (c * math.prod(x**p for x, p in zip(values, powers, strict=True)) for powers, c in self.terms.items()),
+            Fraction(0),
+        )
+
+    @cached_property
+    def ordered(self) -> tuple[tuple[Powers, Fraction], ...]:
+        """The terms, those of the highest total degree first, and among these the first variable's highest power."""
+        return tuple(sorted(self.terms.items(), key=lambda term: (-sum(term[0]), [-power for power in term[0]])))
+
+    @property
+    def denominator(self) -> int:
+        """The least common denominator of the coefficients."""
+        return math.lcm(*(c.denominator for c in self.terms.values()))
+
+
+def box(degrees: Sequence[int]) -> list[Powers]:
+    """The exponents up to these degrees, in lexicographic order: a lower set."""
+    return list(itertools.product(*(range(degree + 1) for degree in degrees)))
+
+
+def interpolate(variables: Sequence[str], nodes: Sequence[Sequence[int]], values: Mapping[Powers, int]) -> Polynomial:
+    """The polynomial with the exponents of ``values``, a lower set, that takes each value at the point that its exponents number:
+    the value of (1, 2) is that at nodes[0][1], nodes[1][2]."""
+    differences = {powers: Fraction(value) for powers, value in values.items()}
+    for axis in range(len(variables)):
+        differences = _divided(differences, axis, nodes[axis])
+    terms: dict[Powers, Fraction] = {}
+    for powers, coefficient in differences.items():
+        if coefficient:
+            for expanded, factor in _expanded(powers, nodes).items():
+                terms[expanded] = terms.get(expanded, Fraction(0)) + coefficient * factor
+    return Polynomial(tuple(variables), {powers: c for powers, c in terms.items() if c})
+
+
+def degree(nodes: Sequence[int], values: Sequence[int]) -> int:
+    """The degree of the polynomial of one variable through these values."""
+    line = interpolate(("x",), (nodes,), {(k,): value for k, value in enumerate(values)})
+    return max((power for (power,) in line.terms), default=0)
+
+
+def _divided(values: Mapping[Powers, Fraction], axis: int, nodes: Sequence[int]) -> dict[Powers, Fraction]:
+    """Newton's divided differences along one axis."""
+    differences = dict(values)
+    for order in range(1, 1 + max(powers[axis] for powers in values)):
+        for powers in sorted(differences, key=lambda p: -p[axis]):
+            k = powers[axis]
+            if k >= order:
+                below = (*powers[:axis], k - 1, *powers[axis + 1 :])
+                differences[powers] = (differences[powers] - differences[below]) / (nodes[k] - nodes[k - order])
+    return differences
+
+
+def _expanded(powers: Powers, nodes: Sequence[Sequence[int]]) -> dict[Powers, int]:
+    """The product over the variables of (x - node 0) ... (x - node k - 1), as powers -> integer."""
+    terms: dict[Powers, int] = {(): 1}
+    for power, axis in zip(powers, nodes, strict=True):
+        factor = [1]  # coefficients of 1, x, x^2, ...
+        for node in axis[:power]:
+            factor = [a - node * b for a, b in zip([0, *factor], [*factor, 0], strict=True)]
+        terms = {(*p, k): c * f for p, c in terms.items() for k, f in enumerate(factor) if f}
+    return terms

@@ -1,0 +1,126 @@
+"""Why a count is no polynomial: it repeats a pattern, it misses a point, or there is no count at some point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from ..core.registry import frameworks, known_counters
+from ..core.text import number
+from .fit import Fit, Runs, known, named, polynomial
+from .patterns import cuts, offsets, period
+from .polynomial import interpolate
+from .series import CAUSE
+from .table import Key, Table
+from .variables import NODES, Variable
+
+SHOWN = 5
+"""The layers that the reason of a total names."""
+
+
+class Reasons:
+    """The reasons for the counts of one model. Where a layer is no polynomial, it runs the model along the axes once more."""
+
+    def __init__(self, runs: Runs, done: Fit, layers: Sequence[Key]) -> None:
+        self.runs = runs
+        self.done = done
+        self.layers = layers
+
+    def of(self, key: Key) -> Iterable[tuple[str, str]]:
+        """The ops of a count that are no polynomials ('' for all of them), each with the reason."""
+        without = self.done.table.reason(key.of) if key.layer is None else ""
+        lacking = [at for at, value in self.done.table.values(key).items() if value is None]
+        below = [layer.layer for layer in self.layers if layer.of == key.of and layer.layer]
+        if without:
+            return [("", without)]
+        if key.layer is None and below:
+            others = f" and {len(below) - SHOWN} others" if len(below) > SHOWN else ""
+            return [("", f"it is the sum of its layers, among them {', '.join(below[:SHOWN])}{others}")]
+        if lacking:
+            return [("", f"there is no count at {named(self.runs.variables, lacking[0])}")]
+        return self._patterns(key) or [("", self._miss(key))]
+
+    def _patterns(self, key: Key) -> list[tuple[str, str]]:
+        """The ops of a layer that repeat a pattern along some axis: those of its trace, which every counter counts."""
+        if key.layer is None:
+            return []
+        found = []
+        layer = Key(_trace(key.of), key.layer)
+        for op in self.done.table.ops(layer):
+            if known(self.done.table, op) is None or self._fits(op):
+                continue
+            for index, variable in enumerate(self.runs.variables):
+                repeats = self._period(index, op)
+                if repeats is not None:
+                    found.append((op.op or "", self._repeats(variable, repeats, op)))
+        return found
+
+    def _fits(self, key: Key) -> bool:
+        done = self.done
+        return polynomial(self.runs.variables, done.axes, done.fitted, done.table, key) is not None
+
+    def _repeats(self, variable: Variable, repeats: int, op: Key) -> str:
+        """The sentence for a count that repeats a pattern, with the sizes at which it does not."""
+        first = next(iter(self.runs.by_point.values()))
+        ids = {row.id for trace in first[1].traces for row in trace.rows if (row.layer, row.op) == (op.layer, op.op)}
+        windows = cuts(first[0], ids)
+        sizes = ", ".join(str(size) for size in variable.values[: 3 * repeats : repeats])
+        gives = f"{variable.name}={sizes}, ..."
+        if isinstance(variable.values, range):
+            low, high = variable.text.partition("/")[0].split("..")
+            gives = f"{variable.name}={low.strip()}..{high.strip()}/{repeats * variable.values.step}"
+        return (
+            f"it repeats a pattern every {repeats} sizes of {variable.name}{f' ({windows})' if windows else ''}; at "
+            f"{variable.name} = {sizes}, ... it lies on one polynomial: give --at {gives}"
+        )
+
+    def _miss(self, key: Key) -> str:
+        """The sentence for a count that is not where the polynomial through the fitted points is."""
+        values = known(self.done.table, key)
+        assert values is not None
+        names = [v.name for v in self.runs.variables]
+        through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
+        at = next(at for at, value in values.items() if through.at(at) != value)
+        few = [
+            f"; the sizes of {v.name} allow a degree of {len(axis) - 1}, so give more"
+            for v, axis in zip(self.runs.variables, self.done.axes, strict=True)
+            if len(axis) < NODES - 1
+        ]
+        return (
+            f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
+            f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
+        )
+
+    def _period(self, index: int, op: Key) -> int | None:
+        table = self._axes[index]
+        values = {table_at: value for table_at, value in table.values(op).items() if value is not None}
+        steps = {self.runs.variables[index].values.index(at[index]): value for at, value in values.items()}
+        return period(steps) if len(values) == len(table.points) else None
+
+    @cached_property
+    def _axes(self) -> list[Table]:
+        """The traces of the model along each axis, at the sizes at which a period shows."""
+        base = tuple(v.values[0] for v in self.runs.variables)
+        lines = [
+            [(*base[:i], v.values[step], *base[i + 1 :]) for step in offsets(len(v.values))]
+            for i, v in enumerate(self.runs.variables)
+        ]
+        points = list(dict.fromkeys(at for line in lines for at in line))
+        runs = dict(zip(points, self.runs.run(points, counting=False), strict=True))
+        return [Table({at: runs[at][1] for at in line}) for line in lines]
+
+
+def _trace(of: str) -> str:
+    """The trace of a counter or of a cause; a trace is its own."""
+    name = of.split(":", 2)[2] if of.startswith(CAUSE) else of
+    counter = known_counters().get(name)
+    return frameworks()[counter.framework].trace if counter is not None else name
+
+
+def _rational(value: object) -> str:
+    from fractions import Fraction
+
+    exact = Fraction(str(value))
+    return (
+        number(exact.numerator) if exact.denominator == 1 else f"{number(exact.numerator)}/{number(exact.denominator)}"
+    )
