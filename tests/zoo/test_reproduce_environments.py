@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 BUGS = {
     # (counter, case): (reported, ran, the sentence or the line of source that the program names)
     ("mmengine", "family_convolution:conv2d_same"): (0, 2 * 4 * 9 * 8 * 4 * 9, "aten._convolution_mode"),
-}
+    ("ultralytics-thop", "family_recurrent:lstm"): (
+        2 * 5 * (4 * 3 * (4 + 3) + 8 * 3 + 8 * 3), 2 * 5 * 4 * 3 * (4 + 3), "thop/rnn_hooks.py:154",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("counter", "case"), BUGS)
