@@ -49,6 +49,7 @@ LEGACY := \
 	adapters/pytorch/caches.py \
 	adapters/pytorch/call_adapter.py \
 	adapters/pytorch/compiled.py \
+	adapters/pytorch/decoding.py \
 	adapters/pytorch/exported.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
@@ -170,8 +171,8 @@ gallery: $(VENV)/.installed
 scorecard: $(VENV)/.installed
 	$(BIN)/python -m reconcile scorecard --out reports/scorecard --data model_zoo/scorecard.json
 
-# Every counter on every pair of the zoo, those with environments of their own and the recipes of tf.profiler as well: an hour, goes on
-# where it was interrupted, writes reports/counters.md. GROUP="calflops ..." runs some; delete reports/counters.csv to begin anew.
+# Every counter on every pair of the zoo, those with environments of their own as well: half an hour, goes on where it was
+# interrupted, writes reports/counters.md. GROUP="calflops ..." runs some; delete reports/counters.csv to begin anew.
 counters: $(VENV)/.installed
 	$(BIN)/python -m tests.zoo.every_counter $(GROUP)
 

@@ -146,14 +146,13 @@ class Run:
         """
         from .core import atomic
         from .core.errors import unknown
-        from .core.records import TRAINING
         from .report import reports
 
         for format_ in formats:
             if format_ not in reports.FORMATS:
                 raise unknown("format", format_, reports.FORMATS)
         atomic.prepare(Path(folder))
-        stem = name or reports.stem(self.result.model, training=self.result.pass_ == TRAINING)
+        stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
         return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))
 
     def __str__(self) -> str:
@@ -192,6 +191,7 @@ def run(
     mapping: str | Path | None = None,
     pass_: str = "forward",
     optimizer: str | None = None,
+    context: int | None = None,
     **models: Any,
 ) -> Run:
     """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
@@ -204,6 +204,9 @@ def run(
 
     ``pass_="training"`` counts a training step with ``optimizer`` (``"sgd"``, unless ``"adam"`` is given): forward in train
     mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer.
+
+    ``pass_="prefill"`` counts a PyTorch language model's call that fills its cache with the prompt, and ``pass_="decode"`` with
+    ``context=N`` one more token of each sequence, on a cache that holds N tokens.
 
     ``isolated=True`` runs in worker processes, one per framework, and this process imports neither. It takes functions and
     classes of modules, or their names (``"net:make"``), or model files (``"net.pt2"``); names are always run so. ``timeout``
@@ -249,6 +252,7 @@ def run(
         "mapping": mapping,
         "pass_": pass_,
         "optimizer": optimizer,
+        "context": context,
     }
     tell = progress or (lambda _event: None)
     if apart:
@@ -279,4 +283,7 @@ def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Cal
     from .launch import runner
     from .launch.in_process import collect_live
 
-    return runner.run(request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training))
+    runner.check_cached(request, models)
+    return runner.run(
+        request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context)
+    )

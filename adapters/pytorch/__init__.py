@@ -16,6 +16,7 @@ FRAMEWORK = Framework(
     beside=("setuptools",),
     files=(("exported_program", "a torch.export archive"), ("torchscript", "a TorchScript archive")),
     trains=True,
+    decodes=True,
     retraced=True,
     backend="torch",
     libraries=(

@@ -137,6 +137,10 @@ class Capture(adapter.Capture):
                 taken = trace(model, self.request.died)
             if model.compiled or eager.called:
                 taken = taken._replace(notes=taken.notes + (compiled.NOTE,))
+            if model.context is not None:
+                from . import decoding
+
+                taken = taken._replace(notes=taken.notes + (decoding.note(model.context),))
             return adapter.noted(taken, self.pair, model.called_with)
 
     def ledger(self, take, params):
@@ -156,6 +160,7 @@ class Capture(adapter.Capture):
         from . import model as models
 
         plain = models.TorchModel(self.pair, params, memory_need=self._memory_need())
+        plain.context = self.request.context
         with adapter.fitting(self.pair):
             module = plain.build("cpu")
         return lambda: models.call(module, plain.example("cpu")), plain.called_with()
@@ -166,6 +171,7 @@ class Capture(adapter.Capture):
 
         model = models.TorchModel(self.pair, params, self.request.device, self._memory_need())
         model.training = self.request.training
+        model.context = self.request.context
         return model
 
     def _memory_need(self):

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 import torch
 
 from ..shared import keras_model, nested
+from . import decoding
 
 
 def is_leaf(value):
@@ -36,7 +37,13 @@ class CallAdapter(object):
 
     def _before(self, _module, tensors, named):
         # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
-        return (tensors, named) if self.inside else nested.filled(self.arguments, is_leaf, tensors)
+        return (tensors, named) if self.inside else self._filled(tensors)
+
+    def _filled(self, tensors):
+        # type: (Tuple[Any, ...]) -> nested.Arguments
+        """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
+        positional, named = nested.filled(self.arguments, is_leaf, tensors)
+        return positional, {name: decoding.unshared(value) for name, value in named.items()}
 
     def _after(self, _module, _inputs, outputs):
         # type: (Any, Any, Any) -> Any
@@ -47,7 +54,7 @@ class CallAdapter(object):
         if self.inside:  # a model that calls itself knows how
             return self.forward(*given, **named)
         if not self.hooked_before:
-            given, named = nested.filled(self.arguments, is_leaf, given)
+            given, named = self._filled(given)
         self.inside = True
         try:
             outputs = self.forward(*given, **named)

@@ -11,7 +11,7 @@ from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
 from ..shared.refusal import OutOfMemory
-from . import caches, compiled, exported, memory
+from . import caches, compiled, decoding, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 
 
@@ -172,6 +172,7 @@ class TorchModel(object):
         self.weightless = False
         self.compiled = False  # whether torch.compile has compiled it or a part of it
         self.training = ""  # the optimiser's name, where a training step is asked for
+        self.context = None  # type: Optional[int]  # tokens in the cache before the call, where a cache is asked for
         self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     def build(self, device):
@@ -192,6 +193,10 @@ class TorchModel(object):
             module = module.to(device)
         module.eval()
         self.arguments = self.pair.arguments(self.params)
+        if self.context is not None:
+            self.arguments = decoding.arguments(
+                module, self.arguments, self.context, lambda arguments: self._filled(arguments, device)
+            )
         if self.pair.user_model:
             (KerasCallAdapter if keras_model.keras_of(module, "Layer") else CallAdapter)(module, self.arguments)
         if unbuilt(module):
@@ -258,10 +263,17 @@ class TorchModel(object):
         device = "meta" if self.weightless else device
         return [_tensor(leaf, device) for leaf in nested.leaves(self.arguments, is_leaf)]
 
+    def _filled(self, arguments, device):
+        # type: (nested.Arguments, str) -> nested.Arguments
+        """These arguments with a tensor for every leaf, as ``example`` makes them."""
+        device = "meta" if self.weightless else device
+        return nested.changed(arguments, is_leaf, lambda leaf: _tensor(leaf, device))
+
     def called_with(self):
         # type: () -> str
         """What the module built last is called with, in a line."""
-        return nested.described(self.arguments, is_leaf, _tell)
+        arguments = decoding.worded(self.arguments, self.context) if self.context else self.arguments
+        return nested.described(arguments, is_leaf, _tell)
 
 
 def forget_compiled():

@@ -151,7 +151,8 @@ FACE: dict[str, dict[str, Any]] = {
         "shell_complete": _complete(_ends),
         "help": "Where the statement arrives.  [default: thop]",
     },
-    "pass": {"help": "What to count: a call of the model, or a training step."},
+    "pass": {"help": "What to count: a call of the model, a training step, or a language model's call with a cache."},
+    "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
     "optimizer": {"help": "Of the training step.  [default: sgd]"},
     "environment": {
         "metavar": "NAME",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @options(
     "model", models, "input", "signature", "trust-file", "mapping", "write-mapping", "set",
-    "convention", "convention-file", "counter", "from", "to", "pass", "optimizer",
+    "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
     "environment", "environments", "with", "python",
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
@@ -54,7 +54,9 @@ def run(
     a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
 
     With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
-    to inputs and weights, the step of PyTorch's or Keras' optimiser.
+    to inputs and weights, the step of PyTorch's or Keras' optimiser. With --pass prefill a PyTorch language model reads
+    the prompt and fills its cache; with --pass decode --context N it reads one more token of each sequence, and its
+    cache holds N tokens.
     """
     from ..align.mapping import check, written
     from ..core import atomic
@@ -91,7 +93,7 @@ def run(
     if taken:
         result = replace(result, published=claims(request.model, taken[0], folders_of(request.model)))
     statement = choose(result, wanted)
-    stem = reports.stem(result.model, training=bool(request.training))
+    stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
         formats = reports.with_pictures(out, stem, formats)
     texts = reports.render(result, formats, statement, again(ctx))

@@ -29,10 +29,10 @@ class Framework(NamedTuple):
     (versions, requirements).  ``files`` are the kinds of model files that it reads, each with its title.
 
     ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
-    training step is traced, ``aligned`` whether an author named its layers.  ``retraced`` says whether a trace whose process
-    died is taken again, in another way, and ``lends`` whether a trace that one version takes can be compared with the counters
-    of another: in TensorFlow it cannot, because each release of Keras names its nodes differently.  ``backend`` is its name in
-    Keras 3, '' for none.
+    training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
+    its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way, and ``lends`` whether a
+    trace that one version takes can be compared with the counters of another: in TensorFlow it cannot, because each release of
+    Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
@@ -58,6 +58,7 @@ class Framework(NamedTuple):
     files: Tuple[Tuple[str, str], ...] = ()
     factories: bool = True
     trains: bool = False
+    decodes: bool = False
     aligned: bool = True
     retraced: bool = False
     lends: bool = True

@@ -43,6 +43,10 @@ OPTIMIZER = "optimizer"
 
 TRAINING = "training"
 """The pass that has all of these phases."""
+PREFILL = "prefill"
+"""The pass of a language model that reads the prompt and fills its cache."""
+DECODE = "decode"
+"""The pass of a language model that reads one more token of each sequence, with a cache; its context follows the word."""
 
 PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER)
 """The phases in the order of reports."""

@@ -13,8 +13,9 @@ from ..align.automatic import alignment
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.records import CALLED_WITH, FORWARD, LOSS, PHASES, TRAINING, Layer, Ledger, Trace
+from ..core.records import CALLED_WITH, DECODE, FORWARD, LOSS, PHASES, PREFILL, TRAINING, Layer, Ledger, Trace
 from ..core.results import LedgerResult, Match, RunResult
+from ..core.text import number
 from .reconcile import Books, Missing, reconcile
 
 
@@ -68,7 +69,7 @@ def _settled(
     books = reconcile(collected.traces, collected.ledgers, align, convention, conventions)
     return RunResult(
         model=meta["name"],
-        pass_="+".join(_phases(collected.traces)),
+        pass_=_cached(meta.get("context")) or "+".join(_phases(collected.traces)),
         convention=convention,
         params=meta["params"],
         environment=_environment(collected),
@@ -101,6 +102,13 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     if LOSS in ran:
         return (TRAINING,)
     return tuple(phase for phase in PHASES if phase in ran) or (FORWARD,)
+
+
+def _cached(context: int | None) -> str:
+    """A call with a cache, as a pass; '' for a call without one."""
+    if context is None:
+        return ""
+    return f"{DECODE} with a cache of {number(context)} token{'s' if context > 1 else ''}" if context else PREFILL
 
 
 def exit_code(books: Books) -> int:

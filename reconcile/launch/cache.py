@@ -48,6 +48,7 @@ def path_of(request: RunRequest, environment: Environment) -> Path | None:
         "counters": list(request.counters),
         "device": request.device,
         "training": request.training,
+        "context": request.context,
     }
     name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     return cache_root().parent / "ledgers" / f"{name}.json"

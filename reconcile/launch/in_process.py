@@ -67,7 +67,13 @@ class Live(FactoryPair):
 
 
 def _request(
-    framework: Framework, model: Any, inputs: Any, counters: Sequence[str], device: str, training: str
+    framework: Framework,
+    model: Any,
+    inputs: Any,
+    counters: Sequence[str],
+    device: str,
+    training: str,
+    context: int | None,
 ) -> WorkerRequest:
     name = getattr(model, "__name__", None) or type(model).__name__
     specs = [inputs] if isinstance(inputs, str) else inputs
@@ -87,6 +93,7 @@ def _request(
         ),
         device=device,
         training=training,
+        context=context,
     )
 
 
@@ -97,8 +104,10 @@ def collect_live(
     device: str,
     progress: Callable[[Event], None],
     training: str = "",
+    context: int | None = None,
 ) -> Collected:
-    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call.
+    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call, and
+    ``context`` the number of tokens in the cache before the call, None for a call without a cache.
 
     Raises UsageError for a model or inputs that cannot be used.
     """
@@ -108,7 +117,7 @@ def collect_live(
     names = {}
     for framework in (record for name, record in frameworks().items() if name in models):
         own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
-        request = _request(framework, models[framework.name], inputs, own_counters, device, training)
+        request = _request(framework, models[framework.name], inputs, own_counters, device, training, context)
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
         names[framework.name] = pair.where
@@ -130,6 +139,7 @@ def collect_live(
         "params": names,
         "frameworks": list(names),
         "training": training,
+        "context": context,
     }
     return Collected(meta, tuple(traces), tuple(ledgers))
 

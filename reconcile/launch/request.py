@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import UsageError, unknown
+from ..core.errors import UsageError, brief, unknown
 from ..core.numbers import seconds
 from ..core.protocol import ModelFile
 from ..core.registry import frameworks, known_counters
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..model_zoo.pair import Input
 
 PASSES = ("forward", "training")
+CACHED = ("prefill", "decode")
+"""The passes of a language model with a cache."""
 OPTIMIZERS = ("sgd", "adam")
 ALL = "all"
 """The value of ``--counter`` that names every counter."""
@@ -35,8 +37,9 @@ class RunRequest:
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories; ``formulas`` are Python files that register work formulas. ``python`` is the interpreter to run
     in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
-    optimiser of a training step, '' for a call of the model. Without ``trace`` the ledgers are compared with a trace from
-    another run; ``every_convention`` reconciles under the other conventions as well.
+    optimiser of a training step, '' for a call of the model. ``context`` is the number of tokens in a language model's cache
+    before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
+    ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
     """
 
     model: str = ""
@@ -52,6 +55,7 @@ class RunRequest:
     user_python: str = ""
     trace: bool = True
     training: str = ""
+    context: int | None = None
     factories: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, ModelFile] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
@@ -127,6 +131,14 @@ def _texts(settings: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in settings.items()}
 
 
+def _context(given: Any) -> int:
+    """The number of tokens in the cache. Raises UsageError for anything but a positive whole number of nine digits or fewer."""
+    text = str(given)
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise UsageError(f"the context is a number of tokens, such as 128, not {brief(text)}.")
+    return int(text)
+
+
 def _paths(names: Any) -> tuple[Path, ...]:
     return tuple(map(Path, names))
 
@@ -148,7 +160,8 @@ OPTIONS = {
         Option("counter", "counters", "counters", tuple, repeated=True),
         Option("from", "from_"),
         Option("to", "to"),
-        Option("pass", "pass_", "training", default=PASSES[0], choices=PASSES, baseline=True),
+        Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
+        Option("context", "context", "context", _context, baseline=True),
         Option("optimizer", "optimizer", "training", choices=OPTIMIZERS, baseline=True),
         Option("environment", "environment", default="current", baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
@@ -200,8 +213,8 @@ def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def training(pass_: str, optimizer: str | None) -> str:
     """The optimiser of a training step, '' for a call of the model. Raises UsageError for unknown names."""
-    if pass_ not in PASSES:
-        raise unknown("pass", pass_, PASSES)
+    if pass_ not in (*PASSES, *CACHED):
+        raise unknown("pass", pass_, (*PASSES, *CACHED))
     if optimizer is not None and optimizer not in OPTIMIZERS:
         raise unknown("optimizer", optimizer, OPTIMIZERS)
     if optimizer and pass_ != "training":
@@ -209,6 +222,17 @@ def training(pass_: str, optimizer: str | None) -> str:
             'an optimizer applies only to a training step: add --pass training (pass_="training" in Python).'
         )
     return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
+
+
+def context(pass_: str, tokens: int | None) -> int | None:
+    """The tokens in the cache before the call; None for a pass without a cache. Raises UsageError if they do not fit the pass."""
+    if tokens is not None and pass_ != "decode":
+        raise UsageError('a context applies only to a decoding step: add --pass decode (pass_="decode" in Python).')
+    if tokens is None and pass_ == "decode":
+        raise UsageError(
+            "a decoding step needs the number of tokens in its cache: add --context 128, say (context=128 in Python)."
+        )
+    return 0 if pass_ == "prefill" else tokens
 
 
 def run_request(**options: Any) -> RunRequest:
@@ -227,6 +251,7 @@ def run_request(**options: Any) -> RunRequest:
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
     if ALL in values.get("counters", ()):
         values["counters"] = every_counter(models)
+    values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
     return RunRequest(**values, factories=models, files=files, training=optimizer)
 
 

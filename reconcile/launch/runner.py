@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +59,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
         meta, outcomes = _collect(request, models, counters, Path(folder), progress)
     traces, ledgers = _records(meta, counters, outcomes, request)
-    return Collected({**meta, "training": request.training}, tuple(traces), tuple(ledgers))
+    return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
 
 
 def run_at(
@@ -123,6 +123,7 @@ def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
 
 def _counters(request: RunRequest) -> tuple[str, ...]:
     counters = _counters_of(request)
+    check_cached(request)
     if not request.training:
         return counters
     untrained = next((title(name) for name in request.factories if not frameworks()[name].trains), "")
@@ -138,6 +139,18 @@ def _counters(request: RunRequest) -> tuple[str, ...]:
     if request.files:
         raise UsageError("--pass training needs a model that code makes (MODULE:FUNCTION), not a model file.")
     return counters
+
+
+def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
+    """Raise UsageError if a call with a cache was asked for and these models, or the request's own, have none."""
+    if request.context is None:
+        return
+    models = tuple(models or request.factories)
+    if request.files or not models or any(not frameworks()[name].decodes for name in models):
+        able = ", ".join(f"--{record.name} MODULE:FUNCTION" for record in frameworks().values() if record.decodes)
+        raise UsageError(
+            f"--pass prefill and --pass decode need a language model that code makes, and only that: {able}."
+        )
 
 
 def _counters_of(request: RunRequest) -> tuple[str, ...]:
@@ -203,6 +216,7 @@ def _collect(
             device=request.device,
             recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
             training=request.training,
+            context=request.context,
             lacking=lacking(framework, request),
             points=tuple((dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs)) for p in points),
             **models[framework.name],

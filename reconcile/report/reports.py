@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..core.atomic import safe
-from ..core.records import TRAINING
+from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import RunResult, Statement
 from . import foot
 
@@ -54,9 +54,13 @@ def lying(folder: Path, stem: str) -> tuple[str, ...]:
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 
-def stem(model: str, *, training: bool) -> str:
-    """The beginning of the names of a run's files; a training step does not replace the reports of a call."""
-    return f"{model}-training" if training else model
+def stem(model: str, *, training: bool = False, pass_: str = "") -> str:
+    """The beginning of the names of a run's files; another pass does not replace the reports of a call."""
+    if pass_.startswith(DECODE + " "):
+        return f"{model}-{DECODE}-{''.join(filter(str.isdecimal, pass_))}"
+    if pass_ == PREFILL:
+        return f"{model}-{PREFILL}"
+    return f"{model}-training" if training or pass_ == TRAINING else model
 
 
 def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,9 +88,7 @@ def _markdown(result: RunResult, statement: Statement | None, command: str, draw
     from .markdown import to_markdown
     from .pictures import embedded
 
-    return to_markdown(
-        result, statement, command, embedded(safe(stem(result.model, training=result.pass_ == TRAINING)), drawn)
-    )
+    return to_markdown(result, statement, command, embedded(safe(stem(result.model, pass_=result.pass_)), drawn))
 
 
 def _csv(result: RunResult) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.conventions import Convention
-from ..core.records import MAC, TRAINING
+from ..core.records import DECODE, MAC, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, si, signed
@@ -53,10 +53,19 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
 
 def counted_work(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
     """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
-    counted = "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
+    counted = _pass(phases)
     text = f"{counted} of {subject} in {together([title(f) for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
+
+
+def _pass(phases: str) -> str:
+    """``training step``, ``forward pass``, ``decoding step with a cache of 128 tokens``."""
+    if phases == PREFILL:
+        return "prefill (a call that fills the cache with the prompt)"
+    if phases.startswith(DECODE + " "):
+        return f"decoding step{phases.removeprefix(DECODE)}"
+    return "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
 
 
 def by(convention: Convention) -> str:

@@ -10,10 +10,11 @@ from reconcile.formula.formula import Formula, formula
 from reconcile.formula.variables import Template, read_variables
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
+from reconcile.model_zoo.pair import zoo_names
 
 
-def of_pair(model: str, *ranges: str, **overrides: str) -> Formula:
-    request = RunRequest(model=model)
+def of_pair(model: str, *ranges: str, counters: tuple[str, ...] = (), **overrides: str) -> Formula:
+    request = RunRequest(model=model, counters=counters)
     template = Template(read_variables(ranges), (), overrides)
     return formula(template, lambda points, counting: runner.run_at(request, points, counting=counting))
 
@@ -57,3 +58,14 @@ def test_the_units_of_a_pair_are_a_variable() -> None:
     counts = of_pair("gru_demo", "H=8..40", units="H")
     assert counts.polynomials["trace@torch"].layers["gru"].terms == {(2,): 2 * 97 * 3, (1,): 2 * 97 * 3 * 127 * 32}
     assert counts.polynomials["trace@tf"].layers["dense"].terms == {(1,): 2 * 97 * 256}
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("family", [name for name in zoo_names() if name.startswith("family_")])
+def test_what_a_family_counts_is_proportional_to_its_batch(family: str) -> None:
+    """No sample of a batch shares work with another: whatever is counted, it has the power 1 of the batch and no other."""
+    counts = of_pair(family, "B=1..5", counters=("flop_counter",), batch="B")
+    totals = {name: counted.total for name, counted in counts.polynomials.items()}
+    assert "trace@torch" in totals
+    assert {name: total for name, total in totals.items() if total is None or set(total.terms) - {(1,)}} == {}
+    assert counts.not_polynomial == ()

@@ -1,9 +1,9 @@
 """Every counter on every pair of the zoo at its own size: `make counters`, or some of its groups.
 
-A group is what runs together: the counters that live beside the frameworks, each recipe of tf.profiler, which builds the model
-in its own way, and each family that has an environment of its own. Rows are kept in ``reports/counters.csv`` as soon as a pair
-is done, and a pair that has all rows of a group is not run again: delete the file to begin anew. ``reports/counters.md`` is made
-from it.
+A group is what runs together: the counters that live beside the frameworks, and each family that has an environment of its own.
+The recipes of tf.profiler build the model in another way, which Keras 3 cannot: `make matrix` runs them where they can. Rows are
+kept in ``reports/counters.csv`` as soon as a pair is done, and a pair that has all rows of a group is not run again: delete the
+file to begin anew. ``reports/counters.md`` is made from it.
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ class Row:
 def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
     """What runs together: the environment and its counters, by the group's name."""
     found = {"beside": (environments.CURRENT, every_counter())}
-    for name, counter in known_counters().items():
-        if counter.recipe:
-            found[name] = (environments.CURRENT, (name,))
     for name, place in environments.load().items():
         if not place.unasked:
             found[name] = (name, place.counters)
