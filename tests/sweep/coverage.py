@@ -25,12 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from reconcile.core import atomic, table
+from reconcile.core.errors import UsageError
 from reconcile.launch import exits
 from reconcile.launch.in_process import collect_live
 from reconcile.sweep import cell, cells, engine, listing, page, store
 
 LONGEST = 300
 """Seconds that one model may take."""
+AGAIN = 1
+"""Seconds after which a model that went on is ended again."""
 MEMORY = 9 << 30
 """Bytes that a model's process may hold, so that it ends no other."""
 
@@ -53,9 +56,28 @@ def named(where: str) -> Any:
     return getattr(importlib.import_module(library), name)
 
 
-def late(*_: object) -> None:
-    """Whoever is running now is not done in time."""
-    raise TimeoutError(f"it takes longer than {LONGEST} s")
+class Late(BaseException):
+    """A cell is not done in time. It is no Exception: a search for inputs takes those for a model's own and goes on."""
+
+
+def in_time(task: Callable[[], Any]) -> Any:
+    """What a task returns. Raises UsageError if it takes longer than LONGEST.
+
+    The time limit is said again and again: a library may swallow whatever is raised while it imports a module.
+    """
+
+    def late(*_: object) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST, AGAIN)
+    try:
+        return task()
+    except Late:
+        raise UsageError(f"it takes longer than {LONGEST:g} s.") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def in_child(task: Callable[[str], str], argument: str) -> tuple[str, str]:
@@ -88,18 +110,15 @@ def here(text: str) -> str:
     request = json.loads(text)
     factories = request["cell"]["factories"]
     began = time.monotonic()
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(LONGEST)
     try:
         with tempfile.TemporaryDirectory() as folder:
             models = {framework: named(where) for framework, where in factories.items()}
             answer = cell.answer(
                 request,
                 Path(folder),
-                lambda r, tell: collect_live(models, None, r.counters, r.device, tell, r.training),
+                lambda r, tell: in_time(lambda: collect_live(models, None, r.counters, r.device, tell, r.training)),
             )
     finally:
-        signal.alarm(0)
         gc.collect()  # models refer to themselves
     answer["cost"] = {"wall_s": round(time.monotonic() - began, 1)}
     return json.dumps(answer)
@@ -116,8 +135,11 @@ def independent(where: str) -> str:
     from reconcile.core.registry import frameworks
     from tests.sweep.dispatch_count import count
 
-    model, _, inputs = adapter_of(frameworks()["torch"]).maker(named(where))()
-    return str(2 * count(model, inputs))
+    def counted() -> int:
+        model, _, inputs = adapter_of(frameworks()["torch"]).maker(named(where))()
+        return 2 * count(model, inputs)
+
+    return str(in_time(counted))
 
 
 def written(out: Path, command: str, finished: Sequence[engine.Finished], listed: int) -> None:

@@ -51,6 +51,7 @@ STEPS = (
     Step(64),
     Step(32, filled=("in_channels",)),
     Step(32, filled=tuple(OPEN)),
+    Step(32, filled=tuple(name for name in OPEN if name != "cross_attention_dim")),
     Step(32, layers=2, divisor=8),
     Step(0, layers=2),
     Step(0, heads=False),

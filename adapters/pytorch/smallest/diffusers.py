@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,6 +48,8 @@ class Smallest(transformers.Smallest):
 
     left = MOST
     """Forms that may still be tried."""
+    given = stated = 0
+    """Dimensions of the main input that was tried last, and those that an error asked for."""
 
     def build(self, configuration: Mapping[str, Any]) -> Any:
         """A model with these arguments."""
@@ -59,19 +60,26 @@ class Smallest(transformers.Smallest):
             error = self._error(model, inputs)
             if error is None:
                 return inputs
-            errors.append(error)
+            self.stated = fitted.stated(str(error), self.given) or self.stated
+            errors.append(error.with_traceback(None))  # which nobody reads, and which would hold all activations
         return None
 
     def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
         """A configuration is not changed for what an error says: inputs are."""
 
     def _examples(self, model: Any) -> Iterator[dict[str, Any]]:
-        """Inputs of every form that could be meant, each with the sizes that the model's layers take."""
+        """Inputs of every form that could be meant, each with the sizes that the model's layers take.
+
+        Those with as many dimensions as an error has asked for come first; of the others, fewer are tried then.
+        """
         configuration = dict(model.config)
-        forms = fitted.forms(configuration, inspect.signature(model.forward).parameters)
-        for form in itertools.islice(forms, min(TRIED, self.left)):
+        forms = list(fitted.forms(configuration, inspect.signature(model.forward).parameters))
+        dimensions = list(map(fitted.dimensions, forms))
+        for _ in range(min(len(forms), TRIED // 2 if self.stated else TRIED, self.left)):
+            at = dimensions.index(self.stated) if self.stated in dimensions else 0
+            self.given = dimensions.pop(at)
             self.left -= 1
-            yield fitted.fit(model, form, configuration)
+            yield fitted.fit(model, forms.pop(at), configuration)
 
     def note(self, configuration: Mapping[str, Any]) -> str:
         """What the configuration is."""

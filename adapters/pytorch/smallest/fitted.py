@@ -58,6 +58,13 @@ BESIDE = (
     re.compile(r"tensor a \((?P<got>\d+)\) must match the size of tensor b \((?P<want>\d+)\)"),
 )
 """What it says where two tensors do not fit together."""
+DIMENSIONS = (
+    re.compile(r"not enough values to unpack \(expected (?P<want>\d+), got (?P<got>\d+)\)"),
+    re.compile(r"too many values to unpack \(expected (?P<want>\d+)"),
+    re.compile(r"or (?P<want>\d+)D \(batched\) input to conv"),
+    re.compile(r"input\.dim\(\) = (?P<got>\d+) is not equal to len\(dims\) = (?P<want>\d+)"),
+)
+"""What it says where an input has another number of dimensions."""
 WHOLE, EACH, NUMBERED, FLAT = "whole", "each", "numbered", "flat"
 """Sizes that are 1 where points in time are whole numbers, where every frame has one, where masks are numbers, and where
 positions are those of one text."""
@@ -80,7 +87,22 @@ def forms(configuration: Mapping[str, Any], parameters: Mapping[str, inspect.Par
     for names, shape in itertools.product(
         dict.fromkeys((tuple(usual), tuple(required))), _layouts(configuration, parameters)
     ):
-        yield {name: _maker(name, shape, configuration) for name in names}
+        yield {name: _annotated(parameters[name], _maker(name, shape, configuration)) for name in names}
+
+
+def dimensions(form: Form) -> int:
+    """How many dimensions the main input of a form has; 0 if it has none."""
+    value = next((make({}) for name, make in form.items() if name in MAIN), None)
+    return value.dim() if isinstance(value, torch.Tensor) else 0
+
+
+def stated(message: str, given: int) -> int:
+    """How many dimensions an error asks for, of an input that has ``given`` ones; 0 if it does not say."""
+    for pattern in DIMENSIONS:
+        match = pattern.search(message)
+        if match is not None and int(match.groupdict().get("got") or given) == given:
+            return int(match["want"])
+    return 0
 
 
 def fit(model: Any, form: Form, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +173,7 @@ def _added(message: str, form: Form, parameters: Mapping[str, Any], configuratio
         named = [name for name in left if MORE.search(name)]
     if named:
         main = next((make for given, make in form.items() if given in MAIN), next(iter(form.values()), _moment))
-        form[named[0]] = _maker(named[0], main, configuration)
+        form[named[0]] = _annotated(parameters[named[0]], _maker(named[0], main, configuration))
     return bool(named)
 
 
@@ -168,6 +190,7 @@ def _layouts(configuration: Mapping[str, Any], parameters: Mapping[str, Any]) ->
     sequence, frames = made(1, SIDE * SIDE, None), made(1, FRAMES, None, side, side)
     sounds = [made(1, None, STEPS), made(1, None, 4096)]
     rest = [made(1, None), made(FRAMES, None, side, side), made(1, None, 1, side, side), made(1, None, 9, 64, 64)]
+    rest += [made(1, 1, 4096), made(1, FRAMES, side, side, None)]
     patch = configuration.get("patch_size")
     flat = {"img_ids", "img_shapes", "width", "position_ids"} & set(parameters)
     if flat or (patch is None and "hidden_states" in parameters):
@@ -231,6 +254,17 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
     return lambda sizes: rand(1, _text(sizes, name), _size(sizes, name))
 
 
+def _annotated(parameter: inspect.Parameter, make: Maker) -> Maker:
+    """The value of a parameter whose annotation takes no tensor but a number, a choice, or a list of tensors."""
+    annotation = parameter.annotation
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if parameter.name not in (*MAIN, *NAMED) and text in NUMBERS:
+        return lambda _sizes: NUMBERS[text]
+    if parameter.name not in (*MAIN, *NAMED) and LIST.match(text):
+        return lambda sizes: [make(sizes)]
+    return make
+
+
 def _text(sizes: Sizes, name: str) -> int:
     """Tokens of a text: several inputs are about the same one."""
     other = re.search(r"(_t5|_1|_2|audio|lyric)", name)
@@ -261,3 +295,6 @@ NAMED: Mapping[str, Maker] = {
     "conditioning_scale": lambda _sizes: 1.0,
 }
 """Values of parameters that are no tensors."""
+NUMBERS: Mapping[str, Any] = {"int": 1, "float": 1.0, "bool": False}
+LIST = re.compile(r"(typing\.)?list\[torch\.\w*tensor\]$", re.IGNORECASE)
+"""Annotations of parameters that are no tensors."""

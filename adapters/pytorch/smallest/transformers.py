@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 from collections.abc import Iterator
@@ -108,7 +109,8 @@ class Smallest:
                     return rung, mends, inputs
                 of_rung, tries = of_try, tries + 1
                 mends = self._mended(of_try, rung, named, mends)
-            errors += [error.with_traceback(None) for error in of_rung[:1]]  # which would hold its models
+                _release(of_try)
+            errors += of_rung[:1]
         raise _telling(errors)
 
     def _fitting(
@@ -184,6 +186,21 @@ class Smallest:
         except Exception as error:
             return error
         return None
+
+
+def _release(errors: list[Exception]) -> None:
+    """Give back the model that was tried and everything that it computed.
+
+    The functions that an error passed through hold their values, and each holds the function that called it: the search, which
+    holds the error. Only a collection ends such a circle, and Python starts none because tensors are large.
+    """
+    rest: list[BaseException | None] = [*errors]
+    while rest:
+        error = rest.pop()
+        if error is not None:
+            rest += [error.__cause__, error.__context__]
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+    gc.collect()
 
 
 def _repeats(errors: list[Exception], error: Exception) -> bool:

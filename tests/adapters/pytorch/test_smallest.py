@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -232,6 +233,36 @@ def test_errors_that_repeat_hold_no_activations() -> None:
     with pytest.raises(transformers.Unfit, match="not this one"):
         transformers.maker(Wide)()
     assert most == 2, "the first that said it, and the one that runs"
+
+
+def test_a_configuration_that_failed_holds_no_model_while_the_next_is_tried() -> None:
+    """Not by what its errors say, by the errors that those were raised from, or by a circle of its own."""
+    held = weakref.WeakSet[torch.nn.Module]()
+    most = calls = 0
+
+    class Circular(Net):
+        def __init__(self, configuration: Any) -> None:
+            nonlocal most
+            super().__init__(configuration)
+            held.add(self)
+            vars(self)["me"] = self
+            most = max(most, len({id(model) for model in held if not next(model.parameters()).is_meta}))
+
+        def forward(self, input_ids: Any = None) -> Any:
+            nonlocal calls
+            calls += 1
+            try:
+                raise KeyError(calls)
+            except KeyError as error:
+                raise ValueError(f"not this one, the {calls}th") from error
+
+    gc.disable()
+    try:
+        with pytest.raises(transformers.Unfit, match="not this one"):
+            transformers.maker(Circular)()
+    finally:
+        gc.enable()
+    assert most == 1, "the one that is tried"
 
 
 def test_a_model_that_is_too_large_however_it_is_shrunk_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,53 @@ def test_a_label_is_given_where_the_code_asks_for_it_and_time_is_whole_where_it_
     assert "mask" not in values
 
 
+def test_as_many_dimensions_as_an_error_asks_for_are_tried_first() -> None:
+    """A class like Net's, of videos: an image is the first form that is tried, and a video the second."""
+    tried: list[int] = []
+
+    class Video(Net):
+        def forward(self, hidden_states: Any) -> Any:
+            tried.append(hidden_states.dim())
+            _batch, _channels, frames, _height, _width = hidden_states.shape
+            if frames != 9:
+                raise ValueError("too few frames")
+            return hidden_states
+
+    _, _, inputs = diffusers.Smallest(Video)()
+    assert tried[0] == 4
+    assert [dimensions for dimensions in tried[2:] if dimensions != 5] == []
+    assert inputs["hidden_states"].shape[:3] == (1, CHANNELS, 9)
+
+
+@pytest.mark.parametrize(
+    ("message", "given", "wanted"),
+    [
+        ("not enough values to unpack (expected 5, got 4)", 4, 5),
+        ("not enough values to unpack (expected 4, got 3)", 5, 0),
+        ("too many values to unpack (expected 3)", 4, 3),
+        ("Expected 2D (unbatched) or 3D (batched) input to conv1d, but got input of size: [1, 2, 32, 32]", 4, 3),
+        ("i.e. input.dim() = 3 is not equal to len(dims) = 4", 3, 4),
+        ("mat1 and mat2 shapes cannot be multiplied (4x5 and 3x2)", 2, 0),
+    ],
+)
+def test_an_error_states_how_many_dimensions_the_input_that_was_given_should_have(
+    message: str, given: int, wanted: int
+) -> None:
+    assert fitted.stated(message, given) == wanted
+
+
+def test_what_an_annotation_takes_is_given() -> None:
+    def forward(
+        hidden_states: Any, scale: int, share: float, chosen: bool, cond: list[torch.Tensor], t: torch.Tensor
+    ) -> None: ...
+
+    form = next(fitted.forms({}, inspect.signature(forward).parameters))
+    values = {name: make({}) for name, make in form.items()}
+    assert [values[name] for name in ("scale", "share", "chosen")] == [1, 1.0, False]
+    assert [type(item) for item in values["cond"]] == [torch.Tensor]
+    assert isinstance(values["t"], torch.Tensor)
+
+
 def test_classes_that_keep_their_arguments_are_listed() -> None:
     """Neither the base, nor a wrapper of other models, nor a function."""
     assert diffusers.names() == ["Net"]
