@@ -8,12 +8,13 @@ from pathlib import Path
 
 from . import toml
 from .errors import UsageError, short
-from .work import COMPONENTS, Work
+from .work import COMPONENTS, MASKED, Work
 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """FLOPs = sum of weight x component. ``accumulators`` is negative where the first add of a dot product is saved."""
+    """FLOPs = sum of weight x component. ``accumulators`` is negative where the first add of a dot product is saved;
+    ``masked`` is negative where the products are left out that a causal mask discards."""
 
     name: str
     mac: int = 0
@@ -24,6 +25,12 @@ class Convention:
     cmp: int = 0
     special: int = 0
     meaning: str = ""
+    masked: int = 0
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The components that it has weights for, those of weight 0 included."""
+        return (*COMPONENTS, MASKED) if self.masked else COMPONENTS
 
     def weight(self, component: str) -> int:
         """FLOPs per unit of one Work component."""
@@ -36,7 +43,7 @@ class Convention:
 
     def flops(self, work: Work) -> int:
         """FLOPs of this work under the convention."""
-        return sum(self.weight(name) * count for name, count in work.items() if count)
+        return sum(self.weight(name) * count for name, count in work.items() if count) + self.masked * work.masked
 
 
 HEAVIEST = 10**9
@@ -56,7 +63,18 @@ TEXTBOOK = Convention(
     meaning="As `all`, but a dot product of K terms is K products and K - 1 adds.",
 )
 
+CAUSAL = Convention(
+    "causal",
+    mac=2,
+    masked=-2,
+    meaning="2 per multiply-add of matrix products and convolutions, nothing else; "
+    "causal attention: only products that are not masked.",
+)
+
 BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
+"""The conventions of every report."""
+NAMED = {**BUILT_IN, CAUSAL.name: CAUSAL}
+"""Those, and the ones that a report has only if you choose them."""
 
 
 def load_conventions(path: Path) -> dict[str, Convention]:
@@ -70,7 +88,7 @@ def load_conventions(path: Path) -> dict[str, Convention]:
 
 def _convention(path: Path, name: str, table: object) -> Convention:
     where = f"the convention file {path}, table {short(name)}"
-    if name in BUILT_IN:
+    if name in NAMED:
         raise UsageError(f"{where}: this name is built in and cannot be redefined; choose another.")
     if not name.isprintable() or not name.strip() or len(name) > LONGEST:
         raise UsageError(f"{where}: a name must have 1 to {LONGEST} printable characters.")
@@ -113,4 +131,4 @@ def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:
         return conventions[name]
     from .errors import unknown
 
-    raise unknown("convention", name, conventions)
+    raise unknown("convention", name, {**NAMED, **conventions})

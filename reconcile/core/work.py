@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import add, attrgetter, index, sub
 from typing import NamedTuple
@@ -13,12 +13,16 @@ from .errors import short
 from .records import Op, Shape
 
 COMPONENTS = ("mac", "accumulators", "add", "mul", "div", "cmp", "special")
+MASKED = "masked"
+"""The part of ``mac`` that a causal mask discards: no component of its own, and only a convention that leaves it out reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """Exact integer counts. A MAC is one multiply and one add into an accumulator that starts at 0;
-    ``accumulators`` counts those accumulators (dot products): the first add of each could be saved."""
+    ``accumulators`` counts those accumulators (dot products): the first add of each could be saved.
+
+    ``masked`` says how many of ``mac`` a causal mask discards.  They ran, so two works that differ in it alone are equal."""
 
     mac: int = 0
     accumulators: int = 0
@@ -27,23 +31,31 @@ class Work:
     div: int = 0
     cmp: int = 0
     special: int = 0
+    masked: int = field(default=0, compare=False)
 
     def __add__(self, other: Work) -> Work:
-        return Work(*map(add, self, other)) if self else other
+        return Work(*map(add, _all(self), _all(other))) if self else other
 
     def __sub__(self, other: Work) -> Work:
-        return Work(*map(sub, self, other))
+        return Work(*map(sub, _all(self), _all(other)))
 
     def __mul__(self, times: int) -> Work:
-        return self if times == 1 or not self else Work(*(a * times for a in self))
+        return self if times == 1 or not self else Work(*(a * times for a in _all(self)))
 
     __rmul__ = __mul__
+
+    def __floordiv__(self, times: int) -> Work:
+        return Work(*(a // times for a in _all(self)))
+
+    def only(self, names: Iterable[str]) -> Work:
+        """These components, and 0 for all others."""
+        return Work(**{name: getattr(self, name) for name in names})
 
     def __iter__(self) -> Iterator[int]:
         return iter(_counts(self))
 
     def __bool__(self) -> bool:
-        return any(_counts(self))
+        return any(_all(self))
 
     def items(self) -> Iterator[tuple[str, int]]:
         """Component name and count, in the order of COMPONENTS."""
@@ -51,6 +63,7 @@ class Work:
 
 
 _counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
+_all: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
 
 ZERO = Work()
 
@@ -88,13 +101,15 @@ def checked(value: object, *, signed: bool = False) -> Work:
     """
     if not isinstance(value, Work):
         raise NoWork(f"it returned {short(value)}, which is not a Work")
-    counts = _counts(value)
+    counts = _all(value)
     if set(map(type, counts)) != _INTS:
-        value = Work(*map(_whole, COMPONENTS, counts))
-        counts = _counts(value)
+        value = Work(*map(_whole, (*COMPONENTS, MASKED), counts))
+        counts = _all(value)
     least = 1 - LARGEST if signed else 0
     if min(counts) < least or max(counts) >= LARGEST:
-        name, count = next((n, c) for n, c in value.items() if not least <= c < LARGEST)
+        name, count = next(
+            (n, c) for n, c in zip((*COMPONENTS, MASKED), counts, strict=True) if not least <= c < LARGEST
+        )
         raise NoWork(f"it returned {name}={short(count)}, but a count must be at least 0 and have at most 1,000 digits")
     return value
 
@@ -190,8 +205,31 @@ complex_formula = partial(variant_formula, "complex")
 sparse_formula = partial(variant_formula, "sparse")
 
 
+_first: dict[str, Formula] = {}
+"""The formulas that may get a second one."""
+_second: dict[str, Formula] = {}
+"""The second formulas that they got."""
+
+
+@contextmanager
+def seconds(first: dict[str, Formula]) -> Iterator[dict[str, Formula]]:
+    """Within this context the ops of these formulas may get a second one, which is not registered but collected here.
+
+    An op that does no arithmetic gets none: nothing of its work is unknown.
+    """
+    _first.update({op: entry for op, entry in first.items() if not entry.zero_reason})
+    try:
+        yield _second
+    finally:
+        _first.clear()
+        _second.clear()
+
+
 def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
     if entry.op in registry:
+        if registry[entry.op] is _first.get(entry.op) and entry.op not in _second:
+            _second[entry.op] = entry
+            return
         raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
     registry[entry.op] = entry
 

@@ -10,6 +10,7 @@ from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, si, signed
 from ..core.work import COMPONENTS
+from ..work.causal import is_taken_whole
 
 
 def only_macs(convention: Convention) -> bool:
@@ -72,11 +73,23 @@ def by(convention: Convention) -> str:
     """The convention's name with its meaning in words, else with its weights."""
     words = " ".join(convention.meaning.replace("`", "").split()).rstrip(".")
     if not words:
-        weights = [f"{name} {convention.weight(name)}" for name in COMPONENTS if convention.weight(name)]
+        weights = [f"{name} {convention.weight(name)}" for name in convention.components if convention.weight(name)]
         words = "FLOPs per unit: " + (", ".join(weights) or "none")
     elif words[:1].isupper() and not words[1:2].isupper():
         words = words[0].lower() + words[1:]
     return f"convention {convention.name} ({words})"
+
+
+def masks(convention: Convention, traces: Sequence[TraceResult]) -> str:
+    """``, with 4 products taken whole, whose masks the trace does not show``; '' where there are none, or no mask matters."""
+    whole = [row.calls for trace in traces for row in trace.rows if is_taken_whole(row.op, row.inputs)]
+    if not convention.masked or not whole:
+        return ""
+    several = sum(whole) > 1
+    return (
+        f", with {number(sum(whole))} product{'s' if several else ''} taken whole, "
+        f"whose mask{'s' if several else ''} the trace does not show"
+    )
 
 
 def counted_by(

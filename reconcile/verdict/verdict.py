@@ -223,13 +223,18 @@ def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | 
     return next((s for s in result.statements if s.from_ in names and s.to in names), None)
 
 
+def _macs(trace: TraceResult, masked: int) -> int:
+    """The multiply-adds under a convention with this weight of masked products."""
+    return sum(row.work.mac - (row.work.masked if masked else 0) for row in trace.rows)
+
+
 def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
     convention = result.convention
     frameworks = tuple(trace.framework for trace in traces)
     verdicts = [v for v in counters if v.ledger.framework in frameworks]
     exact = [v.ledger for v in verdicts if v.exact]
     flops = traces[0].totals[convention.name]
-    macs = sum(row.work.mac for row in traces[0].rows) if citation.only_macs(convention) else None
+    macs = _macs(traces[0], convention.masked) if citation.only_macs(convention) else None
     inputs = citation.inputs(result.inputs, frameworks)
     batch = _batch(result.params)
     subject = citation.subject(result, frameworks)
@@ -245,7 +250,8 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         leading=_leading(inputs) if batch is None else None,
         counters=tuple(ledger.counter for ledger in exact),
         notes=tuple(f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith(CALLED_WITH)),
-        sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.by(convention)}; {counted_by}.",
+        sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.by(convention)}"
+        f"{citation.masks(convention, traces[:1])}; {counted_by}.",
     )
 
 

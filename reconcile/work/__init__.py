@@ -17,6 +17,7 @@ from ..core.records import POINTWISE, REGISTERED, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
+    MASKED,
     SINGLE,
     ZERO,
     Formula,
@@ -36,6 +37,7 @@ from ..core.work import (
     registered,
     registered_variants,
     scoped,
+    seconds,
     substitute,
 )
 
@@ -154,6 +156,7 @@ def _without_formula(op: Op, reason: str) -> UnknownWork:
 
 __all__ = [
     "COMPONENTS",
+    "MASKED",
     "ZERO",
     "Formula",
     "Known",
@@ -176,6 +179,7 @@ __all__ = [
     "registered",
     "registered_variants",
     "scoped",
+    "seconds",
     "substitute",
     "work_of",
 ]

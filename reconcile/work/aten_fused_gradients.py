@@ -51,6 +51,10 @@ def _recurrent(op: Op) -> Work:
     return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
 
 
+def _options(op: Op) -> dict[str, bool]:
+    return {"dropout": bool(op.attrs.get("dropout_p")), "causal": bool(op.attrs.get("is_causal"))}
+
+
 @formula("aten.scaled_dot_product_attention_backward", source="attention.sdpa_gradient: autograd of ATen's math path")
 def _attention(op: Op) -> Work:
     # query, key, value[, mask]
@@ -59,7 +63,7 @@ def _attention(op: Op) -> Work:
     needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
     mask = shape(op, 3) if needs.get(attention.MASK) else None
     query, key, value = (shape(op, i) for i in range(3))
-    parts = attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")))
+    parts = attention.sdpa_gradient(query, key, value, mask, **_options(op))
     wanted = {name for name, need in needs.items() if need}
     if wanted - {attention.VALUE}:
         wanted.add(attention.SCORES)
@@ -78,5 +82,5 @@ def _attention_kernel(op: Op) -> Work:
     if mask is not None and len(mask) > 3 and mask[3]:
         raise UnknownWork(f"{op.op} with the gradient of a mask")
     query, key, value = (shape(op, i) for i in (1, 2, 3))
-    parts = attention.sdpa_gradient(query, key, value, dropout=bool(op.attrs.get("dropout_p")))
+    parts = attention.sdpa_gradient(query, key, value, None, **_options(op))
     return sum(parts.values(), Work())

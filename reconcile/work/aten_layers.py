@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ..core.records import Op
 from ..core.work import SINGLE, UnknownWork, Work, formula, prod
@@ -198,11 +199,13 @@ def _sdpa(op: Op) -> Work:
     # query, key, value[, mask]
     if op.attrs.get("dropout_mask") is not None or len(op.inputs) > 4:
         raise UnknownWork(f"{op.op} with a given dropout mask")
-    masked = len(op.inputs) > 3 or bool(op.attrs.get("is_causal"))
-    dropout = bool(op.attrs.get("dropout_p"))
+    causal = bool(op.attrs.get("is_causal"))
+    given = partial(
+        attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")), causal=causal
+    )
     if op.attrs.get("rows") is not None:  # nested tensors: the shapes of query, key and value, sequence by sequence
-        return sum((attention.sdpa(*each, masked=masked, dropout=dropout) for each in _sequences(op)), Work())
-    return attention.sdpa(shape(op, 0), shape(op, 1), shape(op, 2), masked=masked, dropout=dropout)
+        return sum((given(*each) for each in _sequences(op)), Work())
+    return given(shape(op, 0), shape(op, 1), shape(op, 2))
 
 
 def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:

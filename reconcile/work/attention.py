@@ -19,15 +19,18 @@ def sdpa(
     *,
     masked: bool,
     dropout: bool = False,
+    causal: bool = False,
 ) -> Work:
     """query (*B, Hq, Sq, D), key (*B, Hk, Sk, D), value (*B, Hk, Sk, Dv), heads of key and value repeated to Hq.
 
     - q * sqrt(scale): mul numel(q); k * sqrt(scale), after the repetition: mul B*Hq*Sk*D
     - q @ k^T: B*Hq*Sq*Sk dot products of D
-    - mask, given or causal, added as 0 or -inf: add B*Hq*Sq*Sk (causal attention is not discounted)
+    - mask, given or causal, added as 0 or -inf: add B*Hq*Sq*Sk
     - safe softmax over Sk of B*Hq*Sq rows, see normalization.safe_softmax
     - dropout in training: noise / (1 - p), attention * noise: div and mul B*Hq*Sq*Sk
     - attention @ v: B*Hq*Sq*Dv dot products of Sk
+
+    All products run; of causal attention, ``masked`` says how many have a score that the mask discards.
     """
     if min(len(query), len(key), len(value)) < 2:
         raise UnknownWork("attention on tensors of fewer than two dimensions")
@@ -40,7 +43,16 @@ def sdpa(
     work += Work(add=scores if masked else 0)
     work += normalization.safe_softmax(batch * sq, sk)
     work += Work(div=scores, mul=scores) if dropout else Work()
-    return work + dots(batch * sq * dv, sk)
+    return work + dots(batch * sq * dv, sk) + Work(masked=batch * discarded(sq, sk) * (d + dv) if causal else 0)
+
+
+def discarded(sq: int, sk: int) -> int:
+    """The positions of Sq x Sk scores that a causal mask discards: query i sees the keys 0 to i, also where Sq is not Sk.
+
+    Source: torch.nn.functional.scaled_dot_product_attention, ``torch.ones(L, S).tril(diagonal=0)``.
+    """
+    seen = min(sq, sk)
+    return sq * sk - seen * (seen + 1) // 2 - (sq - seen) * sk
 
 
 def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> Work:
@@ -92,6 +104,7 @@ def sdpa_gradient(
     mask: tuple[int, ...] | None = None,
     *,
     dropout: bool = False,
+    causal: bool = False,
 ) -> dict[str, Work]:
     """Part -> work of the gradients of :func:`sdpa`, whose attention was kept; g is the gradient of the result.
 
@@ -104,17 +117,19 @@ def sdpa_gradient(
     - key: ds^T @ q: B*Hq*Sk*D dot products of Sq; * sqrt(scale): mul; repeated heads' are added
     - mask: ds, summed over what the mask was repeated for
 
+    Each of the four products is made on all scores; of causal attention, ``masked`` says how much of it the mask discards.
     Kernels that keep no attention (flash, memory efficient) compute it again; that work is not included.
     """
     sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
     batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
     scores, keys, values = batch * sq * sk, batch * sk * d, batch * sk * dv
     softmax = gradients.softmax(batch * sq, sk)
+    away = batch * discarded(sq, sk) if causal else 0
     return {
-        SCORES: dots(scores, dv) + Work(mul=scores if dropout else 0) + softmax,
-        VALUE: dots(values, sq) + Work(add=values - prod(value)),
-        QUERY: dots(batch * sq * d, sk) + Work(mul=batch * sq * d),
-        KEY: dots(keys, sq) + Work(mul=keys, add=keys - prod(key)),
+        SCORES: dots(scores, dv) + Work(mul=scores if dropout else 0, masked=away * dv) + softmax,
+        VALUE: dots(values, sq) + Work(add=values - prod(value), masked=away * dv),
+        QUERY: dots(batch * sq * d, sk) + Work(mul=batch * sq * d, masked=away * d),
+        KEY: dots(keys, sq) + Work(mul=keys, add=keys - prod(key), masked=away * d),
         MASK: Work(add=scores - prod(mask)) if mask is not None else Work(),
     }
 

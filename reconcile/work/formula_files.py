@@ -1,5 +1,8 @@
 """Formula files: the user's own Python files that register work formulas (``--formulas``).
 
+A file may also give the work of an op whose work the tool knows in part, or for some records only. Its formula then gives what
+the tool's formula leaves unknown, and may contradict nothing of what that one says.
+
 They are trusted like any of the user's code. Any fault becomes one sentence that names the file and the line: an error, an
 exit, a timeout, or a result that is not work, when the file is read or when a formula is called.
 """
@@ -18,9 +21,9 @@ from types import FrameType
 from typing import TypeVar
 
 from ..core import user_files
-from ..core.errors import UsageError, described, short
+from ..core.errors import ReconcileError, UsageError, described, short
 from ..core.records import Op
-from . import Formula, NoWork, UnknownWork, Work, checked, registered, substitute
+from . import COMPONENTS, ZERO, Formula, Known, NoWork, UnknownWork, Work, checked, registered, seconds, substitute
 
 LIMIT = 10.0
 """The least time limit in seconds, for a file and for each call of a formula."""
@@ -42,19 +45,65 @@ class _TooLong(BaseException):
 
 
 def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
-    """Execute the user's formula files, which register work formulas for ops that reconcile does not know.
+    """Execute the user's formula files, which register work formulas for ops that reconcile does not know, or not wholly.
 
     Raises FormulaError for a file that cannot be used; a formula that cannot be used raises it when it is called.
     ``timeout`` is the timeout of the run.
     """
     limit = max(LIMIT, timeout / SHARE)
+    own = registered()
     for file in files:
         text = user_files.text(file, "the formula file")
         before = registered()
-        _calling(file, limit, f"the formula file {file}", partial(_execute, text, file))
+        with seconds(own) as completing:
+            _calling(file, limit, f"the formula file {file}", partial(_execute, text, file))
+            completed = [_completed(own[op], entry, file, limit) for op, entry in completing.items()]
         for op, entry in registered().items():
             if entry is not before.get(op) and not entry.zero_reason:
                 substitute(entry._replace(compute=_guarded(entry, file, limit)))
+        for entry in completed:
+            substitute(entry)
+
+
+def _completed(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
+    """The tool's formula, and the user's where that one leaves work unknown. Of what both know, both say the same."""
+    label, line, theirs = _label(entry, file), _first_line(entry), _guarded(entry, file, limit)
+
+    def compute(op: Op) -> Work:
+        known, added = _part(own.compute, op), _part(theirs, op)
+        both = set(COMPONENTS) - known.unknown - added.unknown
+        for component in (name for name in COMPONENTS if name in both):
+            ours, given = getattr(known.work, component), getattr(added.work, component)
+            if ours != given:
+                raise FormulaError(
+                    f"{label}{_at(line)}: it returned {component}={short(given)}, but {component} is {short(ours)} by the "
+                    f"formula of this tool ({own.source}). Return the same where that is known, or raise UnknownWork."
+                )
+        counts = {
+            name: getattr(added.work if name in known.unknown else known.work, name)
+            for name in COMPONENTS
+            if name not in known.unknown & added.unknown
+        }
+        if len(counts) < len(COMPONENTS):
+            reason = known.reason if added.unknown >= known.unknown else added.reason
+            raise UnknownWork(reason, known.unknown & added.unknown, Work(**counts))
+        return Work(**counts)
+
+    return Formula(entry.op, compute, f"{own.source}; the rest: {entry.source}")
+
+
+def _part(compute: Callable[[Op], Work], op: Op) -> Known:
+    """The part of the work that this formula knows. A FormulaError passes through."""
+    try:
+        return Known(checked(compute(op)))
+    except UnknownWork as error:
+        return Known(error.known, error.components, str(error))
+    except ReconcileError:
+        raise
+    except Exception as error:  # the tool's own formula, which cannot read this record
+        return Known(
+            ZERO, frozenset(COMPONENTS), f"the formula for {op.op} does not fit this record: {described(error)}"
+        )
 
 
 def _execute(text: str, file: Path) -> None:
@@ -63,13 +112,20 @@ def _execute(text: str, file: Path) -> None:
 
 def _guarded(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
     """The formula with a time limit and with checks of its result; any fault becomes one sentence."""
-    line = getattr(getattr(entry.compute, "__code__", None), "co_firstlineno", 0)
-    name = f"the formula for {entry.op} in {file}"
+    line, name = _first_line(entry), _label(entry, file)
 
     def compute(op: Op) -> Work:
         return _calling(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
 
     return compute
+
+
+def _label(entry: Formula, file: Path) -> str:
+    return f"the formula for {entry.op} in {file}"
+
+
+def _first_line(entry: Formula) -> int:
+    return getattr(getattr(entry.compute, "__code__", None), "co_firstlineno", 0)
 
 
 def _plain(value: object) -> Work:

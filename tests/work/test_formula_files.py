@@ -13,7 +13,20 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
-from reconcile.work import NoWork, UnknownWork, Work, checked, formula_files, load, registered, scoped, work_of
+from reconcile.core.records import Op, Tensor
+from reconcile.core.work import SINGLE
+from reconcile.work import (
+    NoWork,
+    UnknownWork,
+    Work,
+    checked,
+    formula_files,
+    known_part,
+    load,
+    registered,
+    scoped,
+    work_of,
+)
 from reconcile.work.formula_files import load_formulas
 from tests.work.records_by_hand import make
 
@@ -115,7 +128,8 @@ def test_unknown_work_is_no_error_and_goes_through_other_formulas(file: Path) ->
         ("def f():\n    f()\nf()\n", "cannot be used, line 2: RecursionError: "),
         ("x = (\n", "cannot be used, line 1: SyntaxError: "),
         ("(" * 5000 + ")" * 5000, "cannot be used"),
-        (f'{HEAD}formula("aten.mm", source="twice")(len)\n', "cannot be used, line 2: ValueError: op 'aten.mm'"),
+        (f'{HEAD}formula("aten.view", source="twice")(len)\n', "cannot be used, line 2: ValueError: op 'aten.view'"),
+        (f'{HEAD}for _ in 1, 2:\n formula("aten.mm", source="twice")(len)\n', "cannot be used, line 3: ValueError: op 'aten.mm'"),
         (f"{HEAD}@formula(5, source='x')\ndef mine(op): ...\n", "cannot be used, line 2: TypeError: formula() takes names"),
         (f"{HEAD}@formula('mine.op')\ndef mine(op): ...\n", "cannot be used, line 2: TypeError: "),
         (f"x = '{'9' * 5000}'\nint(x)\n", "cannot be used, line 2: ValueError: "),
@@ -234,3 +248,63 @@ def test_a_rule_may_count_less_than_nothing_and_a_formula_may_not() -> None:
     for work, signed in ((Work(add=-1), False), (Work(add=-(10**1000)), True), (Work(add=10**1000), True)):
         with pytest.raises(NoWork):
             checked(work, signed=signed)
+
+
+BOXES = make("torchvision.nms", [(5, 4), (5,)], [Tensor((3,), "int64")])
+"""Of its work the products are known, none, and nothing else."""
+
+
+def completing(file: Path, op: str, body: str) -> None:
+    """A file whose formula for this op begins in line 3, and whose body is in line 5."""
+    file.write_text(f"{HEAD}\n@formula({op!r}, source='by hand')\ndef rest(op):\n    {body}\n")
+    load_formulas((file,))
+
+
+def test_work_that_is_known_in_part_can_be_completed(file: Path) -> None:
+    """Every pair of five boxes once: ten comparisons."""
+    completing(file, BOXES.op, "n = op.inputs[0].shape[0]\n    return Work(cmp=n * (n - 1) // 2)")
+    assert work_of(BOXES) == Work(cmp=10)
+
+
+def test_a_part_can_be_added_to_a_part(file: Path) -> None:
+    completing(file, BOXES.op, "raise UnknownWork('how many', ['special', 'div'], Work(cmp=10))")
+    assert known_part(BOXES) == (Work(cmp=10), {"special", "div"}, "how many")
+
+
+def test_what_the_tool_knows_cannot_be_contradicted(file: Path) -> None:
+    completing(file, BOXES.op, "return Work(mac=7, accumulators=1)")
+    with pytest.raises(
+        UsageError, match=r"nms in .*, line 3: it returned mac=7, but mac is 0 by the formula of this tool \("
+    ):
+        work_of(BOXES)
+
+
+def test_a_formula_for_known_work_has_to_agree(file: Path) -> None:
+    """(2, 3) x (3, 5): 30 products into 10 sums."""
+    product = make("aten.mm", [(2, 3), (3, 5)], [(2, 5)])
+    body = "return Work(mac=30, accumulators=10) if op.outputs[0].shape == (2, 5) else Work()"
+    completing(file, "aten.mm", body)
+    assert work_of(product) == Work(mac=30, accumulators=10)
+    with pytest.raises(UsageError, match=r"it returned mac=0, but mac is 8 by"):
+        work_of(make("aten.mm", [(2, 2), (2, 2)], [(2, 2)]))
+
+
+@pytest.mark.parametrize(
+    ("op", "unknown"), [(BOXES, set(SINGLE)), (make("aten.mm", [(2, 3), (3, 5)], [(2, 5)]), set())]
+)
+def test_a_formula_that_knows_no_more_changes_nothing(file: Path, op: Op, unknown: set[str]) -> None:
+    before = known_part(op)
+    completing(file, op.op, "raise UnknownWork('who knows')")
+    assert known_part(op) == before
+    assert before.unknown == unknown
+
+
+@pytest.mark.parametrize("op", [BOXES.op, OP.op])
+@pytest.mark.parametrize("files", [1, 2])
+def test_an_op_gets_one_formula_of_the_users(tmp_path: Path, op: str, files: int) -> None:
+    line = f"formula({op!r}, source='by hand')(lambda op: Work())\n"
+    paths = tuple(tmp_path / f"{index}.py" for index in range(files))
+    for path in paths:
+        path.write_text(HEAD + line * (2 if files == 1 else 1))
+    with pytest.raises(UsageError, match=rf"line {4 - files}: ValueError: op '{op}' already has a work formula"):
+        load_formulas(paths)

@@ -1,0 +1,60 @@
+"""Masks that a trace does not show: under a convention that leaves masked products out, their ops are unknown or taken whole."""
+
+from __future__ import annotations
+
+from ..core.records import Op, Shape, Tensor
+from ..core.work import find
+
+GIVEN = (
+    "a mask whose values are not known: the trace has its shape only, so nobody can say which products it discards. Call "
+    "attention with is_causal=True instead of the mask, or choose the convention matmul"
+)
+BLOCKS = "a block mask whose positions are not known, so nobody can say which products it discards; choose the convention matmul"
+
+_MASKS = {
+    "aten.scaled_dot_product_attention": "attn_mask",
+    "aten.scaled_dot_product_attention_backward": "attn_mask",
+    "aten._scaled_dot_product_attention_math": "attn_mask",
+    "aten._scaled_dot_product_flash_attention_for_cpu": "attn_mask",
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward": "attn_mask",
+    "aten._scaled_dot_product_efficient_attention": "attn_bias",
+    "aten._scaled_dot_product_efficient_attention_backward": "attn_bias",
+    "aten._scaled_dot_product_cudnn_attention": "attn_bias",
+    "aten._scaled_dot_product_cudnn_attention_backward": "attn_bias",
+    "aten._scaled_dot_product_fused_attention_overrideable": "attn_bias",
+    "aten._native_multi_head_attention": "mask",
+    "aten._transformer_encoder_layer_fwd": "mask",
+}
+"""The argument of each fused attention that is its mask."""
+_BLOCKED = ("higher_order.flex_attention", "higher_order.flex_attention_backward")
+_PAIRS = (
+    "bmm",
+    "baddbmm",
+    "addbmm",
+    "matmul",
+    "einsum",
+    "BatchMatMul",
+    "BatchMatMulV2",
+    "BatchMatMulV3",
+    "Einsum",
+    "XlaEinsum",
+    "MatMul",
+)
+
+
+def unknown_mask(op: Op) -> str:
+    """Why nobody knows which of the op's products a mask discards; '' if it has no mask, or one that the trace shows."""
+    if op.op in _BLOCKED:
+        return BLOCKS if op.attrs.get("block_mask", True) else ""
+    mask = _MASKS.get(op.op)
+    return GIVEN if mask is not None and op.given(mask) else ""
+
+
+def is_taken_whole(op: str, inputs: tuple[Tensor, ...]) -> bool:
+    """Whether an op multiplies two stacks of matrices: if it is a product of attention, nothing in the trace shows its mask."""
+    name = op.rpartition(".")[2]
+    return name in _PAIRS and find(op) is not None and len([t for t in inputs if _stacked(t.shape)]) > 1
+
+
+def _stacked(shape: Shape) -> bool:
+    return shape is not None and len(shape) > 2

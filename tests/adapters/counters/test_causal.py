@@ -1,0 +1,212 @@
+"""The convention for causal attention, only products that are not masked: closed forms, causes, and what nobody can know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import reconcile
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause, State
+from reconcile.core.conventions import BUILT_IN, CAUSAL, MATMUL, load_conventions
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Trace
+from reconcile.engine.recompute import recompute
+from reconcile.engine.settle import settle
+from reconcile.engine.traces import differences
+from reconcile.launch.in_process import collect_live
+from reconcile.report.json import to_dict
+from reconcile.report.schema import schema
+
+torch = pytest.importorskip("torch")
+from tests.adapters.counters import formula_decoders  # noqa: E402
+from tests.adapters.counters.test_formulas import LAYER, TOKENS, B, Decoder, H, L, T, V  # noqa: E402
+from tests.adapters.pytorch import test_decoding  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
+
+nn = torch.nn
+attention = nn.functional.scaled_dot_product_attention
+
+pytestmark = pytest.mark.frameworks
+
+IDS = torch.zeros(B, T, dtype=torch.int64)
+WEIGHTS = 2 * TOKENS * (L * LAYER + H * V)
+"""FLOPs of a forward pass's products with weights."""
+SEEN = 2 * L * B * 2 * H * T * (T + 1) // 2
+"""FLOPs of the attention products that are not masked, of heads that are together H wide."""
+MASKED = 2 * L * B * 2 * H * T * (T - 1) // 2
+DIAGONAL = 2 * L * B * 2 * H * T // 2
+"""Half the diagonal: what T^2 / 2 lacks of T (T + 1) / 2."""
+
+
+def run(model: Any, *counters: str, inputs: Any = IDS, convention: str = "causal", **options: Any) -> Any:
+    return reconcile.run(
+        torch=model, inputs=inputs, counters=counters, isolated=False, convention=convention, **options
+    )
+
+
+def causes(result: Any, counter: str) -> dict[Cause, int]:
+    """The causes between a counter and the trace; the residual is 0."""
+    statement = result.statement(counter, "trace@torch")
+    assert statement.residual == 0, statement.residuals
+    return dict(statement.by_cause())
+
+
+@pytest.mark.parametrize(("pass_", "passes"), [("forward", 1), ("training", 3)])
+def test_the_work_is_that_of_the_positions_that_are_seen(pass_: str, passes: int) -> None:
+    done = run(Decoder(), "flop_counter", "formula:kaplan", "formula:megatron", "formula:6n", pass_=pass_)
+    (trace,) = done.result.traces
+    assert trace.totals["causal"] == passes * (WEIGHTS + SEEN)
+    assert trace.totals["matmul"] == passes * (WEIGHTS + SEEN + MASKED)
+    assert causes(done.result, "flop_counter") == {Cause.OP_NOT_COUNTED: passes * SEEN}
+    assert causes(done.result, "formula:kaplan")[Cause.ATTENTION_HALVED] == passes * DIAGONAL
+    assert causes(done.result, "formula:megatron")[Cause.ATTENTION_HALVED] == passes * DIAGONAL
+    assert causes(done.result, "formula:6n")[Cause.ATTENTION_LEFT_OUT] == passes * SEEN
+    (figure,) = done.verdict.figures
+    assert f"{passes * (WEIGHTS + SEEN):,} FLOPs" in figure.sentence
+    assert figure.macs == passes * (WEIGHTS + SEEN) // 2
+    assert "causal attention: only products that are not masked" in figure.sentence
+
+
+def test_an_exact_half_needs_no_cause_and_a_full_square_is_outside() -> None:
+    forward = run(Decoder(), "formula:nanochat-prefill", "formula:levanter").result
+    assert (forward.ledgers[0].total, causes(forward, "formula:nanochat-prefill")) == (WEIGHTS + SEEN, {})
+    assert causes(forward, "formula:levanter")[Cause.OUTSIDE_CONVENTION] == -MASKED
+    training = run(Decoder(), "formula:nanochat", pass_="training").result
+    assert causes(training, "formula:nanochat") == {Cause.OUTSIDE_CONVENTION: -3 * MASKED}
+    whole = run(Decoder(), "formula:nanochat-prefill", convention="matmul").result
+    assert causes(whole, "formula:nanochat-prefill") == {Cause.ATTENTION_HALVED: MASKED}
+
+
+def test_a_half_of_heads_of_another_width_has_both_causes() -> None:
+    d = H  # two heads as wide as the model
+    wide = run(Decoder(d=d), "formula:nanochat-prefill", "formula:kaplan").result
+    assert wide.traces[0].totals["matmul"] - wide.traces[0].totals["causal"] == 2 * MASKED
+    assert {s.residual for s in wide.statements} == {0}
+
+
+COUNTERS = ("thop", "fvcore", "flop_counter", "torchinfo", "formula:kaplan", "formula:levanter", "formula:6n")
+
+
+def test_every_amount_follows_from_its_evidence() -> None:
+    collected = collect_live({"torch": Decoder()}, IDS, COUNTERS, "cpu", lambda _event: None)
+    ops = {f"torch:{op.id}": op for op in collected.traces[0].ops}
+    versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
+    result = settle(collected, CAUSAL, {**BUILT_IN, "causal": CAUSAL})
+    lines = [line for statement in result.statements for line in statement.adjustments]
+    wrong = [line for line in lines if recompute(line, ops, versions, CAUSAL) != line.amount]
+    assert wrong == []
+    assert {s.from_: s.residual for s in result.statements} == dict.fromkeys(COUNTERS, 0)
+    assert len(lines) > len(COUNTERS)
+    before = settle(collected, MATMUL, BUILT_IN)
+    wrong = [
+        line
+        for s in before.statements
+        for line in s.adjustments
+        if recompute(line, ops, versions, MATMUL) != line.amount
+    ]
+    assert wrong == []
+
+
+class Wide(nn.Module):  # type: ignore[name-defined, misc]
+    """Causal attention with values that are wider than keys, which PyTorch runs as plain products."""
+
+    def forward(self, x: Any) -> Any:
+        return attention(x, x, torch.cat([x, x], -1), is_causal=True)
+
+
+def test_a_counter_that_meets_plain_products_counts_those_that_the_mask_discards() -> None:
+    heads, steps, width = 2, 5, 4
+    full = 2 * heads * steps**2 * 3 * width
+    result = run(Wide(), "flop_counter", inputs=torch.zeros(1, heads, steps, width)).result
+    assert result.ledgers[0].total == full
+    assert causes(result, "flop_counter") == {Cause.OUTSIDE_CONVENTION: -full * (steps - 1) // (2 * steps)}
+
+
+class Given(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention to whose scores a mask is added that the model is called with."""
+
+    def forward(self, x: Any, mask: Any) -> Any:
+        return attention(x, x, x, attn_mask=mask)
+
+
+def test_a_mask_whose_values_are_not_known_makes_the_trace_incomplete() -> None:
+    inputs = (torch.zeros(1, 2, 5, 4), torch.zeros(5, 5))
+    (trace,) = run(Given(), "flop_counter", inputs=inputs).result.traces
+    assert (trace.state, trace.complete) == (State.UNEXPLAINED, False)
+    assert "aten.scaled_dot_product_attention at layer (model): a mask whose values are not known" in trace.reason
+    assert "causal" not in trace.totals
+    (whole,) = run(Given(), "flop_counter", inputs=inputs, convention="matmul").result.traces
+    assert whole.totals["matmul"] == 2 * 2 * 5 * 5 * (4 + 4)
+
+
+def test_plain_products_are_taken_whole_and_the_sentence_says_so() -> None:
+    ids = torch.zeros(formula_decoders.B, formula_decoders.T, dtype=torch.int64)
+    done = run(formula_decoders.Decoder(), "flop_counter", inputs=ids)
+    (trace,) = done.result.traces
+    assert trace.totals["causal"] == trace.totals["matmul"]
+    notes = [
+        note for note in trace.notes if note.startswith("under causal, aten.bmm at layer layers.0.attention and 3 more")
+    ]
+    assert len(notes) == 1, trace.notes
+    (figure,) = done.verdict.figures
+    assert "with 4 products taken whole, whose masks the trace does not show" in figure.sentence
+
+
+def test_the_same_products_without_a_mask_that_shows_are_another_implementation() -> None:
+    """The layer may be causal in both models: nobody knows, so it is not called other work."""
+    stack, causal = [(4, 5, 3)] * 3, {"is_causal": True, "attn_mask": None}
+    fused = make("aten.scaled_dot_product_attention", stack, [(4, 5, 3)], **causal)._replace(layer="a")
+    scores = make("BatchMatMulV2", stack[:2], [(4, 5, 5)], adj_x=False, adj_y=True)._replace(id="1", layer="a")
+    mixed = make("BatchMatMulV2", [(4, 5, 5), (4, 5, 3)], [(4, 5, 3)], adj_x=False, adj_y=False)
+    plain = (scores, mixed._replace(id="2", layer="a"))
+    first, second = (
+        Trace(framework, {}, "cpu", ops, (), (), ("a",), ()) for framework, ops in (("tf", plain), ("torch", (fused,)))
+    )
+    lines = differences(first, second, Alignment([]), CAUSAL)
+    assert [(line.cause, line.op, line.amount) for line in lines] == [
+        (Cause.IMPLEMENTATION_DIFFERS, "masked", -2 * 4 * (3 + 3) * 5 * 4 // 2)
+    ]
+    assert differences(first, second, Alignment([]), MATMUL) == ()
+
+
+class Cached(test_decoding.Decoder):
+    """A decoder that asks for a causal mask where it has more than one query."""
+
+    def forward(
+        self, input_ids: Any, attention_mask: Any = None, past_key_values: Any = None, use_cache: bool = False
+    ) -> Any:
+        x = self.embed(input_ids)
+        cache = test_decoding.Cache() if past_key_values is None else past_key_values
+        layer = cache.append(self.keys(x), self.values(x))
+        y = attention(self.queries(x), layer["keys"], layer["values"], is_causal=x.shape[1] > 1)
+        return {"logits": self.head(self.out(y)), **({"past_key_values": cache} if use_cache else {})}
+
+
+def test_a_decoding_step_sees_its_cache_and_itself() -> None:
+    batch, context = 2, 7
+    step = run(Cached(), "flop_counter", inputs=f"{batch},1:int64", pass_="decode", context=context).result
+    assert step.traces[0].totals["causal"] == test_decoding.products(batch, 1, context + 1)
+    prefill = run(Cached(), "flop_counter", inputs=f"{batch},{context}:int64", pass_="prefill").result
+    seen = sum(2 * 2 * test_decoding.WIDTH * (i + 1) for i in range(context))
+    assert prefill.traces[0].totals["causal"] == batch * (2 * test_decoding.WEIGHTS * context + seen)
+
+
+def test_a_report_has_it_only_if_you_choose_it(tmp_path: Path) -> None:
+    plain = to_dict(run(Decoder(), "flop_counter", convention="matmul").result)
+    assert list(plain["traces"][0]["totals"]) == list(BUILT_IN)
+    assert [row["id"] for row in plain["traces"][0]["rows"] if "masked" in row] == []
+    chosen = to_dict(run(Decoder(), "flop_counter").result)
+    jsonschema.validate(chosen, schema())
+    assert chosen["convention_weights"]["masked"] == -2
+    rows = chosen["traces"][0]["rows"]
+    assert sum(2 * (row["mac"] - row["masked"]) for row in rows) == WEIGHTS + SEEN
+    file = tmp_path / "mine.toml"
+    file.write_text("[causal]\nmac = 2\n")
+    with pytest.raises(UsageError, match="built in"):
+        load_conventions(file)
+    with pytest.raises(UsageError, match="causal"):
+        run(Decoder(), "flop_counter", convention="casual")
