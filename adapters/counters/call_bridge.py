@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
 from ...core.records import ALIAS, Op, Sighting, Tensor, Trace
-from ...work import ZERO, Work, is_integer_op
+from ...work import ZERO, is_integer_op
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
 from .rulebook import RuleBook, apply
 
@@ -104,6 +104,8 @@ class _Bridging:
         item = self._counted([s.op for s in first], owners[0].entry)
         calls = owners[0].op.calls
         times = _executions(part, calls) if len(owners) == 1 else 0
+        if times and sum_of(part.ran).masked % times:  # some of the calls are causal
+            times = 0
         if times and not part.changed:
             item = replace(
                 self._counted([owners[0].op._replace(calls=1)], owners[0].entry), seen=calls, repeat=Cause.CALL_NOT_SEEN
@@ -125,7 +127,7 @@ class _Bridging:
         unknown = next((op.op for op in part.ran if known_work(op) is None), "")
         return replace(
             item,
-            ran=Work(*(count // times for count in ran)) if times else ran,
+            ran=ran // times if times else ran,
             times=times or 1,
             ops=tuple(op.id for op in part.ran),
             gap=gap or (f"the work of {unknown} is unknown" if unknown else ""),

@@ -154,6 +154,12 @@ def public_name(function):
     return ""
 
 
+def public_names(functions):
+    # type: (Any) -> Dict[Any, str]
+    """The public names of the functions that have one."""
+    return {function: name for function in functions for name in [public_name(function)] if name}
+
+
 @contextmanager
 def replaced(owner, **values):
     # type: (Any, **Any) -> Iterator[None]

@@ -42,13 +42,6 @@ NUMBER = "number"
 FLOPS, MACS = "flops", "macs"
 
 
-PACKED = Limit(
-    ("'PackedSequence' object has no attribute 'shape'",),
-    "its hook of recurrent layers reads the shape of the input, and packed sequences have none: give padded ones",
-)
-"""What no such counter can count."""
-
-
 def ledger(counter, unit, model, number, packages, profiler, limits):
     # type: (str, str, TorchModel, str, Dict[str, str], Profiler, Tuple[Limit, ...]) -> Ledger
     """Run the counter once on a fresh module, in evaluation mode, with gradients on as its users have them.

@@ -29,6 +29,16 @@ NO_VALUES = Limit(
 )
 """Of every counter: the device is the user's choice, or the model is larger than the memory."""
 
+PACKED = Limit(
+    ("'PackedSequence' object has no attribute 'shape'",),
+    "its hook of recurrent layers reads the shape of the input, and packed sequences have none: give padded ones",
+)
+SCRIPTED = Limit(
+    ("not supported on ScriptModules",),
+    "it puts hooks on modules, and a ScriptModule takes none: give the module that it was made of",
+)
+"""Of counters that hook modules."""
+
 OF_MACHINE = (FactoryError, CannotCount, ImportError, MemoryError, OSError)
 """Errors that say nothing about what the counter can count."""
 

@@ -5,6 +5,7 @@ Python 3.6, torch 1.x and later.
 """
 
 import inspect
+from importlib import import_module
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -12,8 +13,10 @@ import torch
 from ...core.records import LIVE, Entry, Ledger, Op, Sighting, Tensor
 from ..pytorch.model import TorchModel, module_paths, versions
 from ..pytorch.records import plain, tensor_record, tensors_in
+from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
 from . import ROOT, SUM
+from .limits import counting
 
 MAPPED = "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
 
@@ -186,3 +189,19 @@ def module_ledger(counter, unit, model, packages, count, read=lambda module: {},
         {},
         (),
     )
+
+
+def captured(package, unit, run, read=lambda module: {}):
+    # type: (str, str, Count, Read) -> Callable[[str, TorchModel], Ledger]
+    """The capture of a counter that hooks modules: ``run`` runs the package of that name on a module and its inputs.
+
+    The package's own errors on a model that runs without it are limits of the counter.
+    """
+
+    def capture(counter, model):
+        # type: (str, TorchModel) -> Ledger
+        versions = {package: version_of(package, import_module(package))}
+        with counting((), lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+            return module_ledger(counter, unit, model, versions, run, read)
+
+    return capture

@@ -17,9 +17,10 @@ from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 BY_ROLE = {DEAD: Cause.DEAD_OP, INITIALIZER: Cause.INITIALIZER, DUPLICATE: Cause.DUPLICATE_GRAPH}
 
 
-def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
+def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, one_file: bool = False) -> Bridge:
     """Items for every node that the counter had in its graph, and for live work in bodies that it did not enter; ``why_not`` says
-    why a node without a rule is not counted."""
+    why a node without a rule is not counted. If the counter and the trace read ``one_file``, whose nodes never ran, a node with
+    other shapes is still the same one: the counter inferred them wrongly, and its rule has counted with them."""
     ran = {op.id: op for op in trace.ops}
     untaken = set(trace.untaken)
     repeat = Cause.RUN_STATS_TRUNCATED if RUN_STATS_TRUNCATED in view.notes else None
@@ -33,7 +34,7 @@ def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> B
         op = ran.get(id)
         if op is not None and not is_integer_op(op):
             item = _of_op(sighting, rule, counted, missed, op, repeat)
-            items.append(item if item.gap else replace(item, gap=_contradiction(sighting, op, view, repeat)))
+            items.append(item if item.gap else replace(item, gap=_contradiction(sighting, op, view, repeat, one_file)))
         elif counted:
             cause = _never_ran(sighting, untaken)
             gap = "" if cause else f"{id} is counted, but did not run"
@@ -98,13 +99,14 @@ def _lost(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
     return [left_out, make_item(None, None, layer=op.layer, op=op.op, ran=ZERO - work, times=op.calls, gap=gap)]
 
 
-def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None) -> str:
+def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None, one_file: bool) -> str:
     """The contradiction if the nodes of the counter and the trace differ, or ran a different number of times; '' if none."""
     met = sighting.op
     if sighting.role in BY_ROLE:
         return other_ops(view.counter, ran.layer, f"{ran.id} ran, but in the counter's graph it is {sighting.role}")
     work = known_work(met)
-    if met.op != ran.op or work not in (None, known_work(ran)) or not _fit(met, ran):
+    same = one_file or (work in (None, known_work(ran)) and _fit(met, ran))
+    if met.op != ran.op or not same:
         shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
         return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
     if met.calls not in (1, ran.calls) and repeat is None:

@@ -10,12 +10,13 @@ trace, and nothing can be booked: the difference stays in the residual.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ...core.causes import Cause
 from ...core.records import DEAD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Sighting, Trace
-from ...work import ZERO, Work, is_integer_op
-from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of
+from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
+from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
 
@@ -39,6 +40,9 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     all_items: list[Item] = []
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
+        if lacks.masked:  # the counter saw the products of causal attention, not that they are causal
+            module_items = [*map(_unmasked, module_items), *_masked(ran.get(layer, ()))]
+            lacks = lacks.only(COMPONENTS)
         if lacks:
             ops = (ran.get(layer, []), met.get(layer, []))
             module_items = settled(
@@ -46,6 +50,20 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
             )
         all_items += module_items
     return Bridge(tuple(all_items))
+
+
+def _unmasked(item: Item) -> Item:
+    """An item of an op that the counter met, without the products that its mask discards."""
+    if not item.ran.masked:
+        return item
+    return replace(item, ran=item.ran.only(COMPONENTS), only=item.only or COMPONENTS)
+
+
+def _masked(ops: Iterable[Op]) -> list[Item]:
+    """The products of the trace's ops that a causal mask discards."""
+    works = ((op, known_work(op) or ZERO) for op in ops)
+    reason = "a causal mask discards these products"
+    return [unmet(op, work.only((MASKED,)), None, reason, only=(MASKED,)) for op, work in works if work.masked]
 
 
 def _wide(view: View, trace: Trace, counter: OpCounter) -> dict[str, Op]:

@@ -143,7 +143,7 @@ def _kind(op: Op) -> tuple[str, tuple[Tensor, ...]]:
 
 
 def _without(work: Work, names: set[str]) -> Work:
-    return Work(*(0 if name in names else count for name, count in work.items()))
+    return work.only(name for name in COMPONENTS if name not in names)
 
 
 def _left_out(op: Op, names: set[str], counter: OpCounter, holder: Op | None) -> list[Item]:

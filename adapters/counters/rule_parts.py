@@ -15,6 +15,11 @@ def classes(space: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{NN}{space}.{name}" for name in names)
 
 
+def by_axes(space: str, *names: str) -> tuple[str, ...]:
+    """Full names of classes that exist for one axis, two and three: ("conv", "Conv") are Conv1d, Conv2d and Conv3d."""
+    return classes(space, *(f"{name}{axes}d" for name in names for axes in AXES))
+
+
 def functional(*names: str) -> tuple[str, ...]:
     """Full names of functions of torch.nn.functional."""
     return tuple(F + name for name in names)

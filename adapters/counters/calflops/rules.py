@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from ..call_bridge import Calls, bridge_calls
 from ..functional_rules import as_large_as_input, elementwise, from_the_left, resized, transposed_twice_grouped
-from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill
+from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill, why_not
 from ..rulebook import RuleBook
 from . import COUNTERS
 
@@ -52,3 +55,5 @@ fill(
         "cell": "O:425, O:371",
     },
 )
+
+bridge = partial(bridge_calls, calls=Calls("calflops", BOOK, partial(why_not, "calflops")))

@@ -8,7 +8,8 @@ import torch
 from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
-from ..functional_patches import FLOPS, MACS, PACKED, Profiler, ledger
+from ..functional_patches import FLOPS, MACS, Profiler, ledger
+from ..limits import PACKED
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from ..call_bridge import Calls, bridge_calls
 from ..functional_rules import attention, broadcast, einsum, elementwise, matmul, resized, scaled_up, transposed
-from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill
+from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill, why_not
 from ..rulebook import RuleBook
 from . import COUNTERS
 
@@ -64,3 +67,5 @@ fill(
         "cell": "P:1095, P:1041",
     },
 )
+
+bridge = partial(bridge_calls, calls=Calls("deepspeed", BOOK, partial(why_not, "deepspeed")))

@@ -7,16 +7,18 @@ never get there, their parts do.
 Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
 """
 
+from functools import partial
 from traceback import walk_tb
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Tuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from ....core.records import FLOP, Entry, Ledger, Sighting
+from ....core.records import FLOP, Ledger
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...pytorch.trace import Recorder
 from ...shared.refusal import BeyondCounter
+from ..dispatched import Added
 from ..limits import Limit, counting
 
 COUNTER = "flop_counter"
@@ -47,18 +49,12 @@ class Watched(FlopCounterMode):
     def __init__(self, where):
         # type: (Callable[[], str]) -> None
         super(Watched, self).__init__(display=False)
-        self.where = where
-        self.added = {}  # type: Dict[Tuple[str, str], int]
+        self.added = Added(where, self.so_far)
 
     def _count_flops(self, func_packet, out, args, kwargs):
         # type: (Any, Any, Any, Any) -> Any
-        before = self.so_far()
-        result = super(Watched, self)._count_flops(func_packet, out, args, kwargs)
-        amount = self.so_far() - before
-        if amount:
-            key = (self.where(), packet_name(func_packet))
-            self.added[key] = self.added.get(key, 0) + int(amount)
-        return result
+        count = partial(super(Watched, self)._count_flops, func_packet, out, args, kwargs)
+        return self.added.by(packet_name(func_packet), count)
 
     def so_far(self):
         # type: () -> int
@@ -138,13 +134,7 @@ def capture(counter, model):
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
     with counting(LIMITS, _smallest):
         recorder, watched, notes = _counted(model)
-    calls = {}  # type: Dict[Tuple[str, str], int]
-    sightings = []  # type: List[Sighting]
-    for op in recorder.ops.values():
-        key = (op.layer, op.op)
-        calls[key] = calls.get(key, 0) + op.calls
-        sightings.append(Sighting(op, "%s|%s" % key))
-    entries = [Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in watched.added.items()]
+    entries, sightings = watched.added.beside(list(recorder.ops.values()))
     total = int(watched.get_total_flops())
     if total != sum(e.value for e in entries):
         raise BeyondCounter(

@@ -6,9 +6,13 @@ mmengine/analysis/complexity_analysis.py; lines of 0.10.7. Its list of ignored o
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.records import Op
 from ....work import Work
 from ..fvcore.rules import BOOK as FVCORE
+from ..fvcore.rules import IGNORED
+from ..op_bridge import bridge_ops
 from ..rulebook import RuleBook, dims, size
 from . import COUNTERS
 
@@ -52,3 +56,11 @@ for _op, _source in SAME.items():
 def _matmul(op: Op) -> Work:
     b = dims(op.inputs[-1].shape)
     return Work(mac=size(op.inputs[0].shape) * (b[-1] if len(b) > 1 else 1))
+
+
+def _why_not(op: Op) -> str:
+    ignored = op.op.partition(".")[2] in IGNORED
+    return f"mmengine {'ignores' if ignored else 'does not support'} {op.op}"
+
+
+bridge = partial(bridge_ops, book=BOOK, why_not=_why_not)

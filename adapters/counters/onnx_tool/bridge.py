@@ -15,4 +15,4 @@ def why_not(op: Op) -> str:
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """See ``bridge_nodes``."""
-    return bridge_nodes(view, trace, BOOK, why_not)
+    return bridge_nodes(view, trace, BOOK, why_not, one_file=True)

@@ -23,24 +23,14 @@ from ...pytorch.trace import Recorder
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..function_calls import CallRecorder, fused, ledger_of, public_name, replaced
-from ..limits import Limit
+from ..dispatched import Added
+from ..function_calls import CallRecorder, fused, ledger_of, public_names, replaced
+from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
 from . import AVERAGE
 
 Taken = Tuple[int, List[Entry], List[Sighting]]
 """The total, the entries and the sightings."""
-LIMITS = (
-    Limit(
-        ("not supported on ScriptModules",),
-        "it puts hooks on modules, and a ScriptModule takes none: give the module that it was made of",
-    ),
-    Limit(
-        ("'PackedSequence' object has no attribute 'shape'",),
-        "it asks a packed sequence for a shape, which has none: give padded sequences",
-    ),
-)
-"""Models that ptflops cannot count."""
 FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
 
 
@@ -52,7 +42,7 @@ def capture(counter, model):
     backend = counter.partition("@")[2]
     engine = importlib.import_module("ptflops.%s_engine" % backend)
     run = partial(_aten if backend == "aten" else _pytorch, engine)
-    return ledger_of(counter, MAC, model, {"ptflops": version_of("ptflops", ptflops)}, LIMITS, run)
+    return ledger_of(counter, MAC, model, {"ptflops": version_of("ptflops", ptflops)}, (SCRIPTED, PACKED), run)
 
 
 def complexity(backend, engine, module, inputs):
@@ -80,7 +70,7 @@ def complexity(backend, engine, module, inputs):
 def _pytorch(engine, module, inputs):
     # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
     functions, paths = {}, module_paths(module)  # type: Dict[Tuple[str, str], int], Any
-    names = names_of(list(engine.FUNCTIONAL_MAPPING) + list(engine.TENSOR_OPS_MAPPING))
+    names = public_names(list(engine.FUNCTIONAL_MAPPING) + list(engine.TENSOR_OPS_MAPPING))
     counts = {}  # type: Dict[torch.nn.Module, int]
     divisors = []  # type: List[Op]
     path = ModulePath(module)
@@ -130,30 +120,21 @@ def _pytorch(engine, module, inputs):
     return total, entries, sightings + [Sighting(op, AVERAGE) for op in divisors]
 
 
-def names_of(functions):
-    # type: (List[Any]) -> Dict[Any, str]
-    """The public names of functions that have one."""
-    return {function: name for function in functions for name in [public_name(function)] if name}
-
-
 def _aten(engine, module, inputs):
     # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
     path = ModulePath(module)
     recorder = Recorder(path)
-    added = {}  # type: Dict[Tuple[str, str], int]
+    modes = []  # type: List[Any]
+    added = Added(lambda: path.current, lambda: sum(modes[-1].flop_counts["Global"].values()))
 
     class Watched(engine.FlopCounterMode):
         """The counter itself, noting by module what it adds."""
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             # type: (Any, Any, Any, Any) -> Any
-            before = sum(self.flop_counts["Global"].values())
-            out = super(Watched, self).__torch_dispatch__(func, types, args, kwargs)
-            key = (path.current, op_name(func))
-            added[key] = added.get(key, 0) + sum(self.flop_counts["Global"].values()) - before
-            return out
+            modes.append(self)
+            return added.by(op_name(func), partial(super(Watched, self).__torch_dispatch__, func, types, args, kwargs))
 
     with path, recorder, replaced(engine, FlopCounterMode=Watched):
         total = complexity("aten", engine, module, inputs)
-    sightings = [Sighting(op, "%s|%s" % (op.layer, op.op)) for op in recorder.ops.values()]
-    return total, [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in added.items() if value], sightings
+    return (total,) + added.beside(list(recorder.ops.values()))

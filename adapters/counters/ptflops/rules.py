@@ -10,12 +10,12 @@ from ....core.records import Op
 from ....work import Work, prod
 from ..functional_rules import elementwise, from_the_left, matmul
 from ..recurrent_rules import CELLS, LAYERS, biases, first_two_sizes, gated_step, one_step
-from ..rule_parts import AXES, classes, functional, of_torch, per_input, per_output, shape_in, shape_out
+from ..rule_parts import AXES, by_axes, classes, functional, of_torch, per_input, per_output, shape_in, shape_out
 from ..rulebook import RuleBook
-from . import AVERAGE, COUNTERS
+from . import AVERAGE
 
 FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
+BOOK = RuleBook("ptflops", "ptflops", FILES)
 rule = BOOK.rule
 
 
@@ -27,12 +27,12 @@ def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
 
 
 @rule(
-    *classes("conv", *(f"Conv{n}d" for n in AXES)),
+    *by_axes("conv", "Conv"),
     source="O:60",
     formula="B (K in (out // groups) positions + out positions [bias])",
 )
 @rule(
-    *classes("conv", *(f"ConvTranspose{n}d" for n in AXES)),
+    *by_axes("conv", "ConvTranspose"),
     source="O:60, O:310",
     formula="B (K in (out // groups) positions of the input + out positions [bias])",
 )
@@ -71,8 +71,8 @@ for _component, _names in (("cmp", "relu relu6"), ("mul", "prelu"), ("special", 
 
 
 @rule(
-    *classes("batchnorm", *(f"BatchNorm{n}d" for n in AXES)),
-    *classes("instancenorm", *(f"InstanceNorm{n}d" for n in AXES)),
+    *by_axes("batchnorm", "BatchNorm"),
+    *by_axes("instancenorm", "InstanceNorm"),
     *classes("normalization", "GroupNorm", "LayerNorm"),
     source="O:51",
     formula="numel(input), twice if the module has an `affine` that is true; a LayerNorm has none",

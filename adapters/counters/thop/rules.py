@@ -10,7 +10,7 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..recurrent_rules import all_layers, one_step, thop_step
-from ..rule_parts import classes, elements_in, elements_out, two_or_four
+from ..rule_parts import by_axes, classes, elements_in, elements_out, two_or_four
 from ..rulebook import NotCounted, dims
 from .releases import BOOK as BOOK
 from .releases import (
@@ -29,16 +29,16 @@ from .rounding import float32_sum
 
 rule = BOOK.rule
 
-_CONV = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
+_CONV = by_axes("conv", "Conv", "ConvTranspose")
 
 
-@rule(*classes("conv", *_CONV), source="H:22, C:28", formula="O (in_channels // groups) K, bias ignored", versions=NEW)
+@rule(*_CONV, source="H:22, C:28", formula="O (in_channels // groups) K, bias ignored", versions=NEW)
 def _conv(op: Op) -> Work:
     channels = dims(op.inputs[0].shape)[1]
     return Work(mac=elements_out(op) * (channels // op.attrs["groups"]) * prod(op.attrs["weight"][2:]))
 
 
-@rule(*classes("conv", *_CONV), source="OLD:22", formula="O (in_channels // groups K + 1 for a bias)", versions=OLD)
+@rule(*_CONV, source="OLD:22", formula="O (in_channels // groups K + 1 for a bias)", versions=OLD)
 def _conv_with_bias(op: Op) -> Work:
     kernel = prod(op.attrs["weight"][2:])
     o = elements_out(op)
@@ -47,14 +47,15 @@ def _conv_with_bias(op: Op) -> Work:
 
 
 _NORMS = (
-    *classes("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"),
-    *classes("instancenorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
+    *by_axes("batchnorm", "BatchNorm"),
+    *classes("batchnorm", "SyncBatchNorm"),
+    *by_axes("instancenorm", "InstanceNorm"),
     *classes("normalization", "LayerNorm"),
 )
 
 
 rule(*_NORMS, source="H:60, C:43", formula="2N, 4N if affine", versions=NEW)(two_or_four)
-_BATCH_NORMS = classes("batchnorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+_BATCH_NORMS = by_axes("batchnorm", "BatchNorm")
 
 
 @rule(*_BATCH_NORMS, source="OLD:48", formula="2N", versions=OLD_SINCE_2001)
@@ -83,7 +84,7 @@ def _softmax(op: Op) -> Work:
     return Work(special=rows * features, add=rows * (features - 1), div=rows * features)
 
 
-_AVERAGES = classes("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d")
+_AVERAGES = by_axes("pooling", "AvgPool")
 
 
 @rule(*_AVERAGES, source="H:106, C:65", formula="O", versions=">=0.0.31.post2001170342")
@@ -98,7 +99,7 @@ def _avg_pool_of_its_windows(op: Op) -> Work:
     return Work(add=o * (prod(window) if isinstance(window, (list, tuple)) else window), div=o)
 
 
-_ADAPTIVE = classes("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")
+_ADAPTIVE = by_axes("pooling", "AdaptiveAvgPool")
 
 
 @rule(

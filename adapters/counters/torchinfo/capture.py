@@ -5,11 +5,9 @@ from typing import Any, Dict, Tuple
 
 import torch
 
-from ....core.records import MAC, Ledger
-from ...pytorch.model import TorchModel, module_paths
-from ...shared.distribution import version_of
-from ..limits import counting
-from ..module_calls import module_ledger
+from ....core.records import MAC
+from ...pytorch.model import module_paths
+from ..module_calls import captured
 
 
 def run(module, inputs):
@@ -18,7 +16,7 @@ def run(module, inputs):
     import torchinfo
 
     try:
-        statistics = torchinfo.summary(module, input_data=inputs, verbose=0)
+        statistics = torchinfo.summary(module, input_data=list(inputs), verbose=0)
     except RuntimeError as error:
         raise error.__cause__ or error from None
     paths, values = module_paths(module), Counter()  # type: Any, Dict[str, int]
@@ -37,11 +35,4 @@ def read(module):
     return {"leaf": leaf, "parameters": [[name, count, rank] for rank, (count, name) in named]}
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
-    """Run torchinfo.summary on a fresh module on ``model.device``."""
-    import torchinfo
-
-    versions = {"torchinfo": version_of("torchinfo", torchinfo)}
-    with counting((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
-        return module_ledger(counter, MAC, model, versions, run, read)
+capture = captured("torchinfo", MAC, run, read)

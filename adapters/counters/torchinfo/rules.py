@@ -7,15 +7,16 @@ two dimensions or more, each count is a multiply-add; of a scale (fewer, or of a
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import ZERO, Work, prod
+from ..module_bridge import Hooks, bridge_modules
 from ..rule_parts import shape_out
 from ..rulebook import NotCounted, RuleBook
-from . import COUNTERS
 
-FILES = {"L": "torchinfo/layer_info.py", "S": "torchinfo/model_statistics.py"}
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
+BOOK = RuleBook("torchinfo", "torchinfo", {"L": "torchinfo/layer_info.py", "S": "torchinfo/model_statistics.py"})
 
 
 def _counted(op: Op) -> bool:
@@ -51,3 +52,15 @@ def _parameters(op: Op) -> Work:
         elif "weight" in name:
             work = work + (Work(mul=times) if rank < 2 or _is("Norm", op) else Work(mac=times))
     return work
+
+
+def why_not(module: Op) -> tuple[Cause, str]:
+    """Why it counts nothing of a module that was called."""
+    if not module.attrs["leaf"]:
+        return Cause.CALL_NOT_SEEN, f"work of {module.op} itself: torchinfo counts modules without children only"
+    names = ", ".join(name for name, _, _ in module.attrs["parameters"])
+    only = f"its parameters are named {names}, without weight or bias" if names else "it has none"
+    return Cause.OP_NOT_COUNTED, f"torchinfo counts the parameters of {module.op}: {only}"
+
+
+bridge = partial(bridge_modules, hooks=Hooks("torchinfo", BOOK, hides=False, containers=(), why_not=why_not))

@@ -93,7 +93,7 @@ def _item(group: _Group) -> Item:
     """Call by call if all calls count the same and all ops do the same work; else all calls at once."""
     (first, counted), op = group.calls[0], group.ops[0] if group.ops else None
     seen, times = sum(call.calls for call, _ in group.calls), sum(op.calls for op in group.ops)
-    works = {known_work(op) or ZERO for op in group.ops}
+    works = {(work, work.masked) for work in (known_work(op) or ZERO for op in group.ops)}
     if len({work for _, work in group.calls}) > 1 or len(works) > 1:
         return _at_once(group, "" if seen == times else f"{seen} of {times} calls with these products were counted")
     gap = ""
@@ -109,7 +109,7 @@ def _item(group: _Group) -> Item:
         op=first.op,
         counted=counted,
         seen=seen,
-        ran=works.pop() if works else ZERO,
+        ran=works.pop()[0] if works else ZERO,
         times=times,
         repeat=Cause.CALL_NOT_SEEN,
         entry=entry_of(group.layer),

@@ -13,7 +13,7 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..recurrent_rules import all_layers, state_of, thop_step
-from ..rule_parts import NN, classes, elements_in, elements_out, two_or_four
+from ..rule_parts import NN, by_axes, classes, elements_in, elements_out, two_or_four
 from ..rulebook import NotCounted, RuleBook, dims
 from . import COUNTERS
 
@@ -31,9 +31,9 @@ BOOK = RuleBook(
 rule = BOOK.rule
 
 
-@rule(*classes("conv", "Conv1d", "Conv2d", "Conv3d"), source="B:32, C:27", formula="O (in_channels // groups) K")
+@rule(*by_axes("conv", "Conv"), source="B:32, C:27", formula="O (in_channels // groups) K")
 @rule(
-    *classes("conv", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
+    *by_axes("conv", "ConvTranspose"),
     source="B:54, C:27",
     formula="N (out_channels // groups) K",
 )
@@ -83,9 +83,7 @@ def _each(value: int | Sequence[int], axes: int) -> list[int]:
     return [value] * axes if isinstance(value, int) else list(value)
 
 
-@rule(
-    *classes("pooling", "AvgPool1d", "AvgPool2d", "AvgPool3d"), source="B:118", formula="inputs in all windows, and O"
-)
+@rule(*by_axes("pooling", "AvgPool"), source="B:118", formula="inputs in all windows, and O")
 def _avg_pool(op: Op) -> Work:
     """Each window adds its elements, with the padding if it is included, and divides once."""
     classes = (op.op, *op.attrs.get("bases", ()))
@@ -102,7 +100,7 @@ def _avg_pool(op: Op) -> Work:
 
 
 @rule(
-    *classes("pooling", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
+    *by_axes("pooling", "AdaptiveAvgPool"),
     source="B:133",
     formula="inputs in all windows, and O",
 )
@@ -164,8 +162,8 @@ _ZERO = (
     *classes("padding", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd", "_CircularPadNd"),
     *classes("dropout", "_DropoutNd"),
     *classes("activation", "ReLU", "ReLU6", "LeakyReLU"),
-    *classes("pooling", "MaxPool1d", "MaxPool2d", "MaxPool3d"),
-    *classes("pooling", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
+    *by_axes("pooling", "MaxPool"),
+    *by_axes("pooling", "AdaptiveMaxPool"),
     *classes("pooling", "FractionalMaxPool2d", "FractionalMaxPool3d", "_MaxUnpoolNd"),
     *classes("linear", "Identity"),
     *classes("flatten", "Flatten", "Unflatten"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -233,31 +232,3 @@ def test_a_counter_that_stops_halfway_leaves_nothing_patched(family: str, real: 
     """A convolution without a batch fails in the counter's formula, which leaves torch patched."""
     assert "its own code stops on this model, which runs without it" in real["models"]["unbatched " + family]
     assert real["intact"]
-
-
-DENSE = 2 * 2 * (2 * 4) * 5 * 5
-"""FLOPs of a layer of 5 x 5 weights that runs twice on 2 x 4 rows."""
-CELL = 2 * 5 * 3 * 3 * (4 + 3)
-"""Multiply-adds of a GRU's cell of 3 units on 4 inputs, for 2 samples of 5 steps."""
-
-
-@pytest.mark.matrix
-@pytest.mark.frameworks
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("counter", "case", "reported", "expected"),
-    [
-        ("calflops", "family_control:two_parents", 3 * DENSE, DENSE),  # at its own path and below both parents
-        ("calflops@macs", "family_recurrent:gru_cell", 0, CELL),
-        ("deepspeed@macs", "family_recurrent:gru_cell", 0, CELL),
-    ],
-)
-def test_a_bug_is_shown_by_the_counter_alone(counter: str, case: str, reported: int, expected: int) -> None:
-    environment = counter.partition("@")[0]
-    command = [sys.executable, "-m", "reconcile", "reproduce", counter, case, "--environment", environment]
-    program = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert program.returncode == 0, program.stderr
-    done = subprocess.run(
-        [ensure(load()[environment]), "-c", program.stdout], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines()[-2:] == [f"reported {reported}", f"expected {expected}"], done.stderr

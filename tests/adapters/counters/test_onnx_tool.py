@@ -125,6 +125,32 @@ def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
     assert layers["gru"] == macs + steps * 6 * 96 + states * (3 + 2 * 32 + (32 + 2 + 4) + 5)
 
 
+def test_a_shape_that_it_infers_wrongly(tmp_path: Path) -> None:
+    """The length of vectors along given axes: onnx-tool does not read the input that names them, and takes one length of all."""
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    nodes = [
+        helper.make_node("ReduceL2", ["x", "axes"], ["n"], name="/unit/ReduceL2", keepdims=1),
+        helper.make_node("Clip", ["n", "low"], ["c"], name="/unit/Clip"),
+        helper.make_node("Div", ["x", "c"], ["y"], name="/unit/Div"),
+    ]
+    held = [numpy_helper.from_array(numpy.array(v), n) for n, v in (("axes", [2]), ("low", numpy.float32(1e-12)))]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 5, 6]) for name in "xy")
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", [x], [y], held), opset_imports=[helper.make_opsetid("", 18)]
+    )
+    model.ir_version = 8
+    onnx.save(model, str(tmp_path / "unit.onnx"))
+    report = reconciled(tmp_path, "--onnx", str(tmp_path / "unit.onnx"), "--input", "2,5,6", "--convention", "all")
+    numel, lengths = 2 * 5 * 6, 2 * 5
+    values = {entry["op"]: entry["value"] for entry in report["ledgers"][0]["entries"]}
+    assert values == {"onnx.ReduceL2": 25 * numel, "onnx.Clip": 2 * 1, "onnx.Div": 4 * numel}
+    squares, sums, roots, limits, quotients = numel, numel - lengths, lengths, lengths, numel
+    assert report["statements"][0]["to_total"] == squares + sums + roots + limits + quotients
+
+
 def test_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
     """onnx-tool keeps its nodes by name: of several, the last."""
     import onnx

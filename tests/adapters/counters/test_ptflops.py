@@ -17,7 +17,7 @@ from tests.adapters.counters.ptflops_cases import CASES
 
 torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
-from reconcile.adapters.counters.ptflops.capture import names_of  # noqa: E402
+from reconcile.adapters.counters.function_calls import public_names  # noqa: E402
 from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
@@ -79,7 +79,7 @@ def test_a_case_by_hand_is_what_its_function_gives(case: Case) -> None:
 
 def test_there_is_a_rule_for_every_class_and_function_that_it_counts() -> None:
     """It has a formula for F.linear, which it does not patch (pytorch_engine.py:349)."""
-    names = names_of([*OPS.FUNCTIONAL_MAPPING, *OPS.TENSOR_OPS_MAPPING])
+    names = public_names([*OPS.FUNCTIONAL_MAPPING, *OPS.TENSOR_OPS_MAPPING])
     classes = [f"{kind.__module__}.{kind.__qualname__}" for kind in OPS.MODULES_MAPPING]
     ruled = {rule.op for rule in BOOK.rules()}
     assert [name for name in (*names.values(), *classes) if name not in ruled] == ["torch.nn.functional.linear"]
@@ -289,7 +289,7 @@ def test_functions_are_left_as_they_were() -> None:
 
 
 BEYOND: dict[str, tuple[Callable[[], Any], tuple[int, ...], str]] = {
-    "packed": (Packed, (3, 2, 4), "it asks a packed sequence for a shape, which has none: give padded sequences"),
+    "packed": (Packed, (3, 2, 4), "packed sequences have none: give padded ones"),
     "script": (
         lambda: torch.jit.script(linear()),
         (2, 3),

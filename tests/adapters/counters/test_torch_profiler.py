@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +13,14 @@ import reconcile
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
 from reconcile.core.records import Ledger, Sighting, Tensor, Trace
+from tests.pages.reading import programs
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
 
+ROOT = Path(__file__).parents[3]
 X = torch.ones(2, 3)
 
 
@@ -218,3 +223,12 @@ def test_events_of_other_shapes_are_not_those_of_the_op() -> None:
     assert mismatches == 0
     assert [r for r in reasons if "aten::mm (2, 3) x (3, 4) ran less often without the profiler" in r] != []
     assert [r for r in reasons if "aten.mm (2, 3) x (3, 4) is in the trace" in r] != []
+
+
+def test_the_program_of_the_page_of_bugs_prints_what_stands_beside_it() -> None:
+    """docs/bugs.md: a difference of 2 x 3 elements counts nothing, a sum counts 6. PyTorch reads the profiler's log level once
+    in a process, so the program has one of its own."""
+    (code,) = programs((ROOT / "docs" / "bugs.md").read_text())
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "6"]
+    assert code.rstrip().endswith("# 0 6")

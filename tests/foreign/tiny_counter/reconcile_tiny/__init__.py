@@ -1,17 +1,7 @@
 """The counter `tiny`, for reconcile."""
 
-from reconcile.core.counter import Counter
-from reconcile.core.records import MAC
+from reconcile.adapters.counters import torch_counter
 
-COUNTERS = Counter(
-    name="tiny",
-    module=__name__,
-    framework="torch",
-    unit=MAC,
-    package="tiny",
-    distribution="tiny",
-    versions_key="tiny",
-    summary="tiny: hooks on Linear and Conv2d",
-    default=False,
-    blind="sees the forward pass only",
+COUNTERS = torch_counter(
+    name="tiny", module=__name__, unit="MAC", summary="tiny: Linear and Conv2d", blind="sees the forward pass only"
 )

@@ -4,7 +4,6 @@ from reconcile.adapters.counters.module_calls import module_ledger
 
 
 def capture(counter, model):
-    """Its ledger."""
     import tiny
 
     def run(module, inputs):
