@@ -34,6 +34,15 @@ class Cause(str, Enum):
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
     EXTRAPOLATED = "extrapolated"
+    LOOKUP_AS_PRODUCT = "lookup-as-product"
+    PARAMETERS_AS_PRODUCTS = "parameters-as-products"
+    ATTENTION_LEFT_OUT = "attention-left-out"
+    ATTENTION_HALVED = "attention-halved"
+    HEAD_LEFT_OUT = "head-left-out"
+    WIDTH_ASSUMED = "width-assumed"
+    ALL_EXPERTS_COUNTED = "all-experts-counted"
+    BACKWARD_ASSUMED = "backward-assumed"
+    FROZEN_NOT_DISCOUNTED = "frozen-not-discounted"
     NON_MAC_DOUBLED = "non-mac-doubled"
     FORMULA_DIFFERS = "formula-differs"
     FIRST_ADD = "first-add"
@@ -64,6 +73,15 @@ _MEANING = {
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
     Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
+    Cause.LOOKUP_AS_PRODUCT: "The formula counts a table from which rows are looked up as if it were multiplied.",
+    Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",
+    Cause.ATTENTION_LEFT_OUT: "The formula has no term for the products of attention, which read no weight.",
+    Cause.ATTENTION_HALVED: "The formula counts attention on half the pairs, T^2 / 2 or T (T + 1) / 2; products on all T^2 ran.",
+    Cause.HEAD_LEFT_OUT: "The formula has no term for the product that turns states into logits.",
+    Cause.WIDTH_ASSUMED: "The formula takes the heads together to be as wide as the model; this model's are not.",
+    Cause.ALL_EXPERTS_COUNTED: "The formula counts every expert for every token; each token ran through some of them.",
+    Cause.BACKWARD_ASSUMED: "The formula takes the backward pass to be twice the forward pass; this gradient did not run.",
+    Cause.FROZEN_NOT_DISCOUNTED: "The formula counts gradients of weights that are frozen.",
     Cause.NON_MAC_DOUBLED: "The factor 2 of a MAC is applied to biases, gates and other single operations.",
     Cause.FORMULA_DIFFERS: "The counter's formula for this op differs from the work of the op.",
     Cause.FIRST_ADD: "A dot product of K terms needs K - 1 adds; the counter takes 2K, the convention 2K - 1.",

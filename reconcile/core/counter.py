@@ -29,6 +29,9 @@ class Counter(NamedTuple):
     ``requirements`` are what pip installs, without dependencies and over the running interpreter's own packages, for a counter
     that cannot be installed beside the others: ``--environment`` and the name of its family run it there.
 
+    ``quoted`` says that it is a formula that people quote, and runs nothing: ``--counter all`` leaves it out, and ``all`` of its
+    family names it.
+
     ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
     imports it from there.
     """
@@ -47,9 +50,10 @@ class Counter(NamedTuple):
     title: str = ""
     requirements: Tuple[str, ...] = ()
     folder: str = ""
+    quoted: bool = False
 
     @property
     def family(self):
         # type: () -> str
-        """The name up to its ``@``: the counters that share one set of rules and one page."""
-        return self.name.partition("@")[0]
+        """The name up to its ``@`` or ``:``: the counters that share one set of rules and one page."""
+        return self.name.partition("@")[0].partition(":")[0]

@@ -37,6 +37,7 @@ COUNTER_FOLDERS = (
     "ptflops",
     "keras_flops",
     "onnx_tool",
+    "formulas",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

@@ -225,8 +225,15 @@ CASES = {
 }  # fmt: skip
 
 
+OF_FORMULAS = {
+    Cause.LOOKUP_AS_PRODUCT, Cause.PARAMETERS_AS_PRODUCTS, Cause.ATTENTION_LEFT_OUT, Cause.ATTENTION_HALVED, Cause.HEAD_LEFT_OUT,
+    Cause.WIDTH_ASSUMED, Cause.ALL_EXPERTS_COUNTED, Cause.BACKWARD_ASSUMED, Cause.FROZEN_NOT_DISCOUNTED,
+}  # fmt: skip
+"""A formula runs nothing, so it cannot contradict a trace: tests of formulas hold these causes to closed forms."""
+
+
 def test_every_cause_has_a_case():
-    assert [cause.value for cause in Cause if cause not in CASES] == []
+    assert [cause.value for cause in Cause if cause not in {*CASES, *OF_FORMULAS}] == []
 
 
 def own(result: RunResult, counter: str):

@@ -1,0 +1,22 @@
+"""Closed-form FLOP formulas that people quote, each of them a counter. Python 3.6."""
+
+from ....core.counter import Counter
+from ....core.records import FLOP
+from .table import FORMULAS
+
+COUNTERS = tuple(
+    Counter(
+        name="formula:%s" % name,
+        module=__name__,
+        framework="torch",
+        unit=FLOP,
+        package="",
+        distribution="",
+        versions_key="torch",
+        summary=formula.summary,
+        default=False,
+        blind="",
+        quoted=True,
+    )
+    for name, formula in FORMULAS.items()
+)

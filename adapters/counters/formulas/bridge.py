@@ -1,0 +1,243 @@
+"""From a formula's terms to the PyTorch trace: each term beside the products that it stands for, phase by phase.
+
+A parameter stands for the products that read it (ties.py), the weights of a layer for the products in it that read a parameter,
+its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for the products
+outside of the layers that read one.  A product that no term stands for is booked as it ran.  A parameter that no op of the trace
+read is a gap.
+
+A term's base is compared with these products.  If the forward pass of both is equal, each assumption of the term has a cause
+and an amount of its own; if not, nobody knows whether the assumption is the reason, and the term differs as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ....core.causes import Cause
+from ....core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ....work import COMPONENTS, MASKED, ZERO, Work
+from ..bridge import Bridge, Item, View, by_layer, make_item, sum_of, unknown_of, unmet
+from .rules import BOOK
+from .table import parts
+from .terms import ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, Term
+from .ties import met as met_in
+from .ties import products, tied
+
+PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
+"""The three passes of a training step that a factor of 3 stands for."""
+REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
+COUNTED = ("mac", MASKED)
+"""What a term is compared with: all products, and those among them that a causal mask discards."""
+UNREAD = "no op of the trace read this parameter: the formula counts it, and nothing shows which work it stands for"
+Parts = list[tuple[Sighting, "Cause | None"]]
+"""The base of a term and its assumptions, each with its cause."""
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items for every term, then for every op that no term stands for."""
+    return Bridge(tuple(_Terms(view, trace).items()))
+
+
+class _Terms:
+    """The sightings of one formula beside one trace."""
+
+    def __init__(self, view: View, trace: Trace) -> None:
+        self.view, self.trace = view, trace
+        name = view.counter.partition(":")[2]
+        self.parts = parts(name)
+        self.terms: dict[tuple[str, str], tuple[Term, Parts]] = {}
+        for sighting in view.sightings:
+            self._sort(sighting)
+        self.weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
+        self.layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
+        self.ran = by_layer(trace.ops)
+        self.tied = tied(self.weights, trace)
+        self.read = {op.id for ops in self.tied.values() for op in ops}
+        self.routers = {op.id for w in self.weights if self._is_router(w) for op in self.tied[w["name"]]}
+        self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
+        self.used = self._used_experts()
+        self.products = products(trace)
+        self.claimed = set[str]()
+
+    def _sort(self, sighting: Sighting) -> None:
+        """Put a sighting to its term: the parameter's name or the layer, and the term."""
+        if sighting.op.op not in self.parts:
+            return
+        term, index = self.parts[sighting.op.op]
+        key = (str(sighting.op.attrs.get("name", sighting.op.layer)), term.title)
+        named = term.cause if index is None else term.assumes[index].cause
+        self.terms.setdefault(key, (term, []))[1].append((sighting, Cause(named) if named else None))
+
+    def _is_router(self, facts: dict[str, object]) -> bool:
+        shape = facts["shape"]
+        return isinstance(shape, list) and len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
+
+    def _used_experts(self) -> set[str]:
+        """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward."""
+        groups: dict[str, list[dict[str, object]]] = {}
+        for facts in self.weights:
+            if facts["routed"]:
+                groups.setdefault(re.sub(r"experts\.\d+", "experts", str(facts["name"])), []).append(dict(facts))
+        used = set[str]()
+        for group in groups.values():
+            counted = sum(int(str(w["numel"])) * int(str(w["tokens"])) * int(str(w["a"])) for w in group)
+            ops = [op for w in group for op in self.tied[str(w["name"])] if op.phase == FORWARD]
+            if not ops or sum_of(ops).mac * int(str(group[0]["E"])) == counted:
+                used.update(str(w["name"]) for w in group)
+        return used
+
+    def items(self) -> list[Item]:
+        """All items."""
+        made: list[Item] = []
+        for kind in KINDS:
+            for term, term_parts in self.terms.values():
+                if term.kind == kind:
+                    made += self._term(term, term_parts)
+        return made + [item for op in self.trace.ops for item in self._unclaimed(op)]
+
+    def _counted(self, sighting: Sighting) -> Work:
+        rule = BOOK.of(sighting.op, self.view.versions)
+        return rule.compute(sighting.op) if rule is not None else ZERO
+
+    def _term(self, term: Term, term_parts: Parts) -> list[Item]:
+        (base, cause), *more = term_parts
+        facts, passes = base.op.attrs, int(base.op.attrs["passes"])
+        if term.cause:
+            return [self._made([base], passes, (), cause)] if self._counted(base) else []
+        if not any(self._counted(sighting) for sighting, _ in term_parts):
+            return []
+        ops = self._ops(term.kind, base.op)
+        self.claimed.update(op.id for op in ops)
+        everything = [sighting for sighting, _ in term_parts]
+        if term.kind == PARAMETER and not ops:
+            if not met_in(facts, self.ran):
+                return [self._made(everything, passes, (), None, gap=UNREAD)]
+            why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
+            return [self._made(everything, passes, (), why)]
+        forward = sum_of([op for op in ops if op.phase == FORWARD]).mac
+        holds = forward == self._counted(base).mac or (term.kind == PARAMETER and facts["name"] in self.used)
+        sightings = [base] if holds else everything
+        covered = {phase for _, phases in self._groups(term.kind, passes) for phase in phases}
+        halved = [s for s, why in more if holds and why is Cause.ATTENTION_HALVED and self._counted(s)]
+        only = COUNTED[:1] if halved else COUNTED
+        items: list[Item] = []
+        for seen, phases in self._groups(term.kind, passes):
+            items.append(self._compared(sightings, seen, [op for op in ops if op.phase in phases], ops, facts, only))
+        if holds:
+            items += [self._made([s], passes, (), why) for s, why in more if self._counted(s) and s not in halved]
+        for sighting in halved:
+            masked = [op for op in ops if op.phase in covered and sum_of([op]).masked]
+            items.append(self._made([sighting], passes, masked, Cause.ATTENTION_HALVED, only=(MASKED,)))
+        for op in ops:
+            if op.phase not in covered:
+                items.append(self._left(op, "of a phase that the formula leaves out"))
+        return items
+
+    def _groups(self, kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
+        """The phases that a term stands for, with the passes for each: both gradients of attention are of inputs."""
+        if kind == ATTENTION and passes == len(PASSES):
+            return [(1, PASSES[:1]), (2, PASSES[1:])]
+        return [(1, (phase,)) for phase in PASSES[:passes]]
+
+    def _left(self, op: Op, reason: str) -> Item:
+        return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), Cause.OP_NOT_COUNTED, reason, only=COUNTED)
+
+    def _ops(self, kind: str, term: Op) -> list[Op]:
+        """The products that a term stands for."""
+        if kind == PARAMETER:
+            return self.tied[term.attrs["name"]]
+        free = [op for op in self.products if op.id not in self.claimed]
+        if kind == HEAD:
+            return [op for op in free if op.id in self.read and not self._layer(op)]
+        inside = [op for op in free if self._layer(op) == term.layer]
+        if kind == ATTENTION:
+            return [op for op in inside if op.id not in self.read]
+        routers = kind == ROUTER
+        return [op for op in inside if op.id in self.read and (op.id in self.routers) == routers]
+
+    def _layer(self, op: Op) -> str:
+        """The layer of the network in which an op ran; '' for one outside of them."""
+        return next((layer for layer in self.layers if f"{op.layer}.".startswith(f"{layer}.")), "")
+
+    def _compared(
+        self,
+        sightings: list[Sighting],
+        seen: int,
+        part: list[Op],
+        ops: list[Op],
+        facts: dict[str, object],
+        only: tuple[str, ...],
+    ) -> Item:
+        """A term beside the products of some phases, with the reason why they differ."""
+        counted, ran = sum((self._counted(s).mac for s in sightings), 0) * seen, sum_of(part).mac
+        cause = None
+        if counted != ran:
+            cause = Cause.FORMULA_DIFFERS
+            without = [op for op in ops if op.phase == FORWARD and op.id in self.frozen]
+            if ops and counted - ran == sum_of(without).mac:
+                cause = Cause.FROZEN_NOT_DISCOUNTED
+            elif not part and ops:
+                cause = Cause.BACKWARD_ASSUMED
+        return self._made(sightings, seen, part, cause, only=only)
+
+    def _made(
+        self,
+        sightings: list[Sighting],
+        seen: int,
+        part: Iterable[Op],
+        cause: Cause | None,
+        gap: str = "",
+        only: tuple[str, ...] = COUNTED,
+    ) -> Item:
+        part, term = list(part), sightings[0].op
+        times = (seen if cause is None else 1) if part else 0
+        ran = sum_of(part)
+        only = tuple(name for name in only if name != MASKED or ran.masked) or only
+        item = make_item(
+            term,
+            BOOK.of(term, self.view.versions),
+            layer=term.layer,
+            op=term.op,
+            counted=sum((self._counted(s) for s in sightings), ZERO),
+            seen=seen,
+            ran=ran.only(only) // times if times else ZERO,
+            times=times,
+            cause=cause,
+            entry=sightings[0].entry,
+            ops=tuple(op.id for op in part),
+            gap=gap,
+            only=only,
+            unknown=unknown_of(part),
+        )
+        return replace(item, sightings=tuple(s.op._replace(calls=1) for s in sightings))
+
+    def _unclaimed(self, op: Op) -> list[Item]:
+        """The work of an op that no term stands for; of one that a term stands for, all but its multiply-adds."""
+        work = sum_of([op._replace(calls=1)])
+        if op.id not in self.claimed:
+            if not work and not unknown_of([op]):
+                return []
+            return [unmet(op, work, *self._why(op, work))]
+        first = Work(accumulators=work.accumulators)
+        rest = work.only(REST)
+        items = [unmet(op, first, None, "", only=("accumulators",))] if first else []
+        items += [unmet(op, rest, Cause.OP_NOT_COUNTED, "a formula counts products only", only=REST)] if rest else []
+        return items
+
+    def _why(self, op: Op, work: Work) -> tuple[Cause, str]:
+        if not work.mac:
+            return Cause.OP_NOT_COUNTED, "a formula counts products only"
+        if op.id in self.routers:
+            return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
+        if op.id in self.read:
+            if not self._layer(op):
+                return (
+                    Cause.HEAD_LEFT_OUT,
+                    "the formula has no term for the weight of this product, which is outside of the layers",
+                )
+            return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
+        if "attention" in op.op or self._layer(op):
+            return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
+        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight outside of the layers"

@@ -1,0 +1,102 @@
+"""The ledger of a formula: an entry for each of its terms in each layer, and the facts of a fresh model. Python 3.6.
+
+A formula runs nothing.  Its total is the sum of its terms.
+"""
+
+from typing import Any, Dict, List, Tuple
+
+import torch
+
+from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.model import TorchModel, versions
+from ...shared.refusal import BeyondCounter
+from .facts import FIELDS, configured, head_path, layer_paths, matrices, own, parameters, tied
+from .table import FORMULAS, count_of, parts
+from .terms import HEAD, PARAMETER, WHOLE, Formula, Term
+
+Place = Tuple[str, Dict[str, Any]]
+"""Where a term is, and its facts there."""
+
+
+def size_of(inputs):
+    # type: (List[Any]) -> Tuple[int, int]
+    """B and T: the first two dimensions of the first tensor; of one with a single dimension B is 1."""
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    if not tensors or not tensors[0].dim():
+        raise BeyondCounter(
+            "a formula reads the number of tokens from the first input, and the model takes no tensor there"
+        )
+    shape = tensors[0].shape if not tensors[0].is_floating_point() else tensors[0].shape[:-1]
+    if len(shape) > 2:
+        raise BeyondCounter("a formula counts per token: the first input has more than two dimensions of positions")
+    sizes = ([1, 1] + [int(n) for n in shape])[-2:]
+    return sizes[0], sizes[1]
+
+
+def capture(counter, model):
+    # type: (str, TorchModel) -> Ledger
+    """The terms of a formula for a fresh model: of one forward pass, or of a training step."""
+    name = counter.partition(":")[2]
+    formula = FORMULAS[name]
+    if not model.training and not formula.forward:
+        raise BeyondCounter("its source states a training step only: give --pass training")
+    module = model.build(model.device)
+    batch, steps = size_of(list(model.example(model.device)))
+    facts = configured(getattr(module, "config", None))
+    facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training))
+    layers = layer_paths(module, facts["L"]) if "L" in facts else []
+    weights = parameters(module, facts, layers)
+    facts["tied"] = tied(weights)
+    if layers and {"h", "f"} <= set(facts):
+        facts["m"] = matrices(own(weights, layers[0]), dict(facts))
+    _applies(formula, facts, layers)
+    places = {
+        PARAMETER: [(weight["owners"][0], dict(facts, **weight)) for weight in weights],
+        HEAD: [(head_path(weights, facts), facts)],
+        WHOLE: [("", facts)],
+    }  # type: Dict[str, List[Place]]
+    inside = [(layer, dict(facts, moe=any(w["routed"] for w in own(weights, layer)), layer=layer)) for layer in layers]  # type: List[Place]
+    parted = list(parts(name).items())
+    if PARAMETER not in [
+        term.kind for term in formula.terms
+    ]:  # it counts nothing, and says which products read a weight
+        nothing = Term(PARAMETER, lambda facts: 0, "", "", passes=(0, 0))
+        parted = [("%s/%s" % (name, PARAMETER), (nothing, None))] + parted
+    sightings = []  # type: List[Sighting]
+    entries = {}  # type: Dict[str, Entry]
+    for op, (term, index) in parted:
+        for layer, own_facts in places.get(term.kind, inside):
+            passes = term.passes[1 if model.training else 0]
+            if term.kind == PARAMETER and model.training and not own_facts["trainable"]:
+                passes = min(passes, formula.frozen)
+            attrs = dict(own_facts, passes=passes, layers=layers)  # type: Dict[str, Any]
+            entry = "%s|%s" % (layer, term.title)
+            record = Op(
+                "term%d" % len(sightings), op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
+            )
+            sightings.append(Sighting(record, entry))
+            value = (1 if term.plain else 2) * count_of(term, index, attrs) * passes
+            if value:
+                held = entries.get(entry, Entry(entry, layer, "%s/%s" % (name, term.title), 0, 1))
+                entries[entry] = held._replace(value=held.value + value)
+    total = sum(entry.value for entry in entries.values())
+    return Ledger(
+        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries.values()), tuple(sightings), {}, ()
+    )
+
+
+def _applies(formula, facts, layers):
+    # type: (Formula, Dict[str, Any], List[str]) -> None
+    """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
+    lacking = [fact for fact in formula.reads if fact not in facts]
+    if lacking or (formula.reads and not layers):
+        fields = [FIELDS[fact][0] for fact in lacking if fact in FIELDS]
+        why = (
+            "the model has no config with %s" % ", ".join(fields)
+            if fields
+            else "no list of modules is as long as its config says"
+        )
+        raise BeyondCounter("this formula reads a transformer's configuration, and %s" % why)
+    refusal = formula.refuses(facts)
+    if refusal:
+        raise BeyondCounter(refusal)

@@ -1,0 +1,140 @@
+"""What a formula reads: the configuration of a model of transformers, its layers and its parameters. Python 3.6."""
+
+import re
+from typing import Any, Dict, List
+
+import torch
+
+FIELDS = {
+    "L": ("num_hidden_layers", "n_layer"),
+    "h": ("hidden_size", "n_embd"),
+    "n": ("num_attention_heads", "n_head"),
+    "k": ("num_key_value_heads",),
+    "d": ("head_dim",),
+    "f": ("intermediate_size", "n_inner"),
+    "V": ("vocab_size",),
+    "E": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "a": ("num_experts_per_tok",),
+    "fe": ("moe_intermediate_size",),
+    "ns": ("n_shared_experts",),
+    "dense": ("first_k_dense_replace",),
+    "rq": ("q_lora_rank",),
+    "rkv": ("kv_lora_rank",),
+    "drope": ("qk_rope_head_dim",),
+    "dnope": ("qk_nope_head_dim",),
+    "dv": ("v_head_dim",),
+    "positions": ("max_position_embeddings", "n_positions"),
+}
+"""The names under which a configuration states each fact."""
+
+
+def configured(config):
+    # type: (Any) -> Dict[str, Any]
+    """The facts that the configuration states; what it leaves out has the default of its library."""
+    facts = {}  # type: Dict[str, Any]
+    for fact, names in FIELDS.items():
+        values = [getattr(config, name, None) for name in names]
+        stated = [value for value in values if isinstance(value, int)]
+        if stated:
+            facts[fact] = stated[0]
+    if "n" in facts and "h" in facts:
+        facts.setdefault("k", facts["n"])
+        facts.setdefault("d", facts["h"] // facts["n"])
+        facts.setdefault("f", 4 * facts["h"])
+    if "rkv" in facts and "drope" in facts:
+        facts["dqk"] = facts["drope"] + facts.get("dnope", 0)
+    elif "d" in facts:
+        facts.update(dqk=facts["d"], dv=facts["d"])
+    if "f" in facts:
+        facts.setdefault("fe", facts["f"])
+    facts["stated"] = sorted(
+        name for names in FIELDS.values() for name in names if getattr(config, name, None) is not None
+    )
+    facts["stated"] += ["decoder_sparse_step"] if getattr(config, "decoder_sparse_step", None) is not None else []
+    facts.update(model_type=getattr(config, "model_type", ""), config_class=type(config).__name__, moe=False)
+    facts["windows"] = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
+        getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
+    )
+    return facts
+
+
+def layer_paths(module, number):
+    # type: (torch.nn.Module, int) -> List[str]
+    """The paths of the layers: the members of the one nn.ModuleList or nn.Sequential of this length, at the least depth."""
+    lists = [
+        (path.count("."), path)
+        for path, child in module.named_modules()
+        if isinstance(child, (torch.nn.ModuleList, torch.nn.Sequential)) and len(child) == number
+    ]
+    least = [path for depth, path in lists if depth == min(lists)[0]]
+    return ["%s.%d" % (least[0], i) for i in range(number)] if len(least) == 1 and least[0] else []
+
+
+def parameters(module, facts, layers):
+    # type: (torch.nn.Module, Dict[str, Any], List[str]) -> List[Dict[str, Any]]
+    """Every parameter once, under its first name, with the paths of all modules that hold it."""
+    known = {}  # type: Dict[int, Dict[str, Any]]
+    experts = facts.get("E", 0)
+    for path, owner in module.named_modules():
+        for name, value in owner._parameters.items():
+            if value is None:
+                continue
+            held = known.get(id(value))
+            table = isinstance(owner, torch.nn.Embedding) and name == "weight"
+            if held is not None:
+                held["owners"].append(path)
+                held["kinds"].append(type(owner).__name__)
+                held["embedding"] = held["embedding"] or table
+                continue
+            shape = [int(n) for n in value.shape]
+            in_list = re.search(r"(^|\.)experts\.\d+(\.|$)", path) is not None
+            vectors = all(p is None or p.dim() < 2 for p in owner._parameters.values())
+            known[id(value)] = {
+                "name": (path + "." if path else "") + name,
+                "shape": shape,
+                "numel": int(value.numel()),
+                "trainable": bool(value.requires_grad),
+                "owners": [path],
+                "kinds": [type(owner).__name__],
+                "embedding": table,
+                "positions": table and bool(layers) and shape[0] == facts.get("positions") != facts.get("V"),
+                "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
+                "block_norm": path.rpartition(".")[0] in layers and vectors,
+                "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
+                "E": experts,
+                "a": facts.get("a", 0),
+            }
+    return list(known.values())
+
+
+def own(weights, layer):
+    # type: (List[Dict[str, Any]], str) -> List[Dict[str, Any]]
+    """The parameters of a layer."""
+    return [weight for weight in weights if weight["name"].startswith(layer + ".")]
+
+
+def matrices(weights, facts):
+    # type: (List[Dict[str, Any]], Dict[str, Any]) -> int
+    """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide."""
+    h, f, routed = (
+        facts["h"],
+        facts["f"],
+        [weight for weight in weights if weight["routed"] and len(weight["shape"]) > 1],
+    )
+    if routed:
+        return sum(int(weight["numel"]) for weight in routed) // (h * facts["fe"] * facts["E"])
+    flat = [weight for weight in weights if len(weight["shape"]) > 1 and {f, 2 * f} & set(weight["shape"][-2:])]
+    return sum(int(weight["numel"]) for weight in flat) // (h * f)
+
+
+def head_path(weights, facts):
+    # type: (List[Dict[str, Any]], Dict[str, Any]) -> str
+    """The last module outside of the layers that holds a weight of V x h; '' if none does."""
+    wide = [w for w in weights if not w["inside"] and w["shape"] == [facts.get("V"), facts.get("h")]]
+    return str(wide[-1]["owners"][-1]) if wide else ""
+
+
+def tied(weights):
+    # type: (List[Dict[str, Any]]) -> bool
+    """Whether a table of nn.Embedding is another module's weight as well."""
+    return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)

@@ -1,0 +1,188 @@
+"""What one source counts or refuses in a way of its own. Python 3.6, standard library only."""
+
+from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
+from .terms import (
+    ALL_KEYS,
+    ATTENTION,
+    DIFFERS,
+    FOUR_WIDE,
+    HEAD,
+    LAYER,
+    NO_SHARED,
+    ONE_WIDTH,
+    PADDED,
+    ROUTER,
+    THREE,
+    THREE_QUARTERS,
+    TWO,
+    WEIGHTS,
+    WHOLE,
+    Assumption,
+    Facts,
+    Term,
+    attention,
+    every,
+    head,
+    router,
+    weights,
+    without_embeddings,
+)
+
+COOKBOOK = "EleutherAI/cookbook@827ee3b293a6 calc/calc_transformer_flops.py"
+NEOX = "EleutherAI/gpt-neox@ea7aefd8f8e1 megatron/logging.py"
+
+GATE = "h E B T"
+AGAIN = "one more forward pass of the layers: their activations are taken to be recomputed"
+
+
+def linear(facts):
+    # type: (Facts) -> int
+    """Each weight of a Linear, or of the Conv1D that stands for it in GPT-2; a tied table is the head's weight."""
+    return every(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
+
+
+def no_token_table(facts):
+    # type: (Facts) -> int
+    """Each parameter but the untied table of tokens; a table of positions stays."""
+    return every(facts) if facts["positions"] else without_embeddings(facts)
+
+
+def no_block_norm(facts):
+    # type: (Facts) -> int
+    """Each parameter but tables and the norms that stand directly in a layer."""
+    return 0 if facts["block_norm"] else without_embeddings(facts)
+
+
+def latent_norms(facts):
+    # type: (Facts) -> int
+    """The norms of latent attention, each of its parameters once per token."""
+    return (int(facts.get("rq") or 0) + int(facts["rkv"])) * int(facts["tokens"]) if facts.get("rkv") else 0
+
+
+def layer_again(facts):
+    # type: (Facts) -> int
+    """Weights and attention of a layer, h and 4 h wide."""
+    for assumption in (ONE_WIDTH, FOUR_WIDE):
+        facts = dict(facts, **assumption.facts(facts))
+    return weights(facts) + attention(facts)
+
+
+def neox_again(facts):
+    # type: (Facts) -> int
+    """The same with as many key heads as query heads and two matrices."""
+    return layer_again(dict(facts, k=facts["n"], m=2))
+
+
+def twice(facts):
+    # type: (Facts) -> int
+    """Attention, h wide."""
+    return attention(dict(facts, **ONE_WIDTH.facts(facts)))
+
+
+def no_windows(facts):
+    # type: (Facts) -> str
+    """A source with a rule for windows that is not written here."""
+    return "its rule for sliding windows is not read yet" if facts["windows"] else ""
+
+
+def nanochat_refuses(facts):
+    # type: (Facts) -> str
+    """nanochat knows neither experts nor latent attention; its rule for windows is not written here."""
+    return plain_only(facts) or no_windows(facts)
+
+
+VERL_DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss")
+VERL_EXPERTS = ("qwen2_moe", "qwen3_moe", "deepseek_v3")
+
+
+def verl_refuses(facts):
+    # type: (Facts) -> str
+    """verl goes by model_type, and gives 0 for those that it lacks."""
+    kind = facts["model_type"]
+    if kind not in VERL_DENSE + VERL_EXPERTS:
+        return "its source counts by config.model_type and has no formula for %r" % kind
+    if facts.get("E") and kind in VERL_DENSE:
+        return "its source counts model_type %r as a dense model, and this one has experts" % kind
+    return "" if kind == "deepseek_v3" or not facts.get("rkv") else no_latent(facts)
+
+
+def trl_refuses(facts):
+    # type: (Facts) -> str
+    """trl reads fields that some configurations lack, and raises an AttributeError there."""
+    needed = ["num_key_value_heads", "intermediate_size"]
+    needed += ["moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
+    lacking = [name for name in needed if name not in facts["stated"]]
+    return (
+        "its source reads config.%s, which this model lacks, and raises there" % lacking[0]
+        if lacking
+        else no_latent(facts)
+    )
+
+
+def nemo_form(facts):
+    # type: (Facts) -> str
+    forms = {"GPT2Config": "gpt3", "LlamaConfig": "llama", "MixtralConfig": "llama", "DeepseekV3Config": "deepseek"}
+    forms.update(dict.fromkeys(("Qwen2Config", "Qwen3Config", "Qwen3MoeConfig"), "qwen"))
+    return forms.get(facts["config_class"], "")
+
+
+def nemo_refuses(facts):
+    # type: (Facts) -> str
+    """Automodel goes by the name of the configuration's class; its general form for other classes is not written here."""
+    if not nemo_form(facts):
+        return (
+            "its source counts by the configuration's class, and its formula for %s is not read yet"
+            % facts["config_class"]
+        )
+    return no_latent(facts) if nemo_form(facts) != "deepseek" else ""
+
+
+def in_nemo(assumption, *forms):
+    # type: (Assumption, *str) -> Assumption
+    """An assumption of the forms with these names alone."""
+    return assumption._replace(facts=lambda f: assumption.facts(f) if nemo_form(f) in forms else {})
+
+
+LEVANTER_TWO = TWO._replace(
+    facts=lambda f: {"m": 2} if str(f["model_type"]).startswith(("gemma", "mistral")) else {},
+    formula="two matrices for Gemma and Mistral, whose configurations there say glu=False",
+)
+LEVANTER_KEYS = ALL_KEYS._replace(
+    facts=lambda f: {"k": f["n"]} if f["model_type"] == "mistral" else {}, formula="all heads are key heads for Mistral"
+)
+
+
+def cookbook(again):
+    # type: (bool) -> tuple
+    extra = Term(LAYER, layer_again, AGAIN, COOKBOOK + ":91-130", passes=(0, 1), cause=DIFFERS, name="recomputation")
+    return (
+        Term(WEIGHTS, weights, PRODUCTS, COOKBOOK + ":91-130", (ONE_WIDTH, FOUR_WIDE)),
+        Term(ATTENTION, attention, FULL, COOKBOOK + ":91-130", (ONE_WIDTH,)),
+        Term(HEAD, head, LOGITS, COOKBOOK + ":91-130", passes=(1, 1)),
+        Term(
+            WHOLE, lambda f: 4 * int(f["h"]) * int(f["tokens"]), "4 h B T", COOKBOOK + ":91-130", passes=(1, 1), cause=DIFFERS,
+            plain=True, name="embedding",
+        ),
+    ) + ((extra,) if again else ())  # fmt: skip
+
+
+def neox(again):
+    # type: (bool) -> tuple
+    source = NEOX + (":83-160" if again else ":163-237")
+    extra = Term(LAYER, neox_again, AGAIN, source, passes=(0, 1), cause=DIFFERS, name="recomputation")
+    padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)
+    return (
+        Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO, FOUR_WIDE)),
+        Term(ATTENTION, attention, FULL, source, (ONE_WIDTH,)),
+        Term(HEAD, head, LOGITS, source, padding),
+    ) + ((extra,) if again else ())
+
+
+def trl(source):
+    # type: (str) -> tuple
+    return (
+        Term(WEIGHTS, weights, PRODUCTS, source, (THREE, NO_SHARED)),
+        Term(ROUTER, router, GATE, source),
+        Term(ATTENTION, attention, FULL, source),
+        Term(HEAD, head, LOGITS, source),
+    )

@@ -1,0 +1,165 @@
+"""The formulas of papers, and those of 6 N. Python 3.6, standard library only."""
+
+from typing import Dict
+
+from .terms import (
+    ALL_EXPERTS,
+    ALL_KEYS,
+    ATTENTION,
+    DIFFERS,
+    HALF,
+    HEAD,
+    LAYER,
+    LOOKUP,
+    ONE_WIDTH,
+    PARAMETER,
+    TWO,
+    WEIGHTS,
+    WHOLE,
+    Facts,
+    Formula,
+    Term,
+    attention,
+    every,
+    head,
+    lookup,
+    products_only,
+    softmax,
+    weights,
+    without_embeddings,
+    without_positions,
+    without_tables,
+)
+
+NANOGPT = "karpathy/nanoGPT@3adf61e154c3 model.py"
+NOTEBOOK = "karpathy/nanoGPT@3adf61e154c3 scaling_laws.ipynb cell:10"
+TRAINER = "huggingface/transformers 5.23.0 src/transformers/trainer.py"
+TITAN = "pytorch/torchtitan@b5bcd76c66d0 torchtitan/models/utils.py"
+AWS = "AWS Fine-Tuning FLOPs Meter sagemaker_code/flops_meter.py:40-66"
+KAPLAN = "arXiv:2001.08361 table 1"
+PALM = "arXiv:2204.02311 appendix B"
+CHINCHILLA = "arXiv:2203.15556 appendix F"
+
+WIDTHS = ("L", "h", "n", "d")
+SIZES = ("L", "h", "n", "d", "k", "f", "V", "m")
+ALL = (ALL_EXPERTS,)
+EVERY = "numel B T"
+FULL = "B n (d_qk + d_v) T^2"
+PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
+WIDTHLESS = "B n 2 (h // n) T^2"
+LOGITS = "h V B T"
+UNTIED = "numel B T; 0 for an untied table"
+
+
+def no_latent(facts):
+    # type: (Facts) -> str
+    """A source that takes heads to have one width."""
+    return (
+        "its source has one width of a head, and this model's attention is latent (kv_lora_rank)"
+        if facts.get("rkv")
+        else ""
+    )
+
+
+def plain_only(facts):
+    # type: (Facts) -> str
+    """A source that knows plain decoders only."""
+    return (
+        "its source has no term for experts, and this model has %d" % facts["E"] if facts.get("E") else no_latent(facts)
+    )
+
+
+def _chinchilla(source):
+    # type: (str) -> tuple
+    return (
+        Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO)),
+        Term(ATTENTION, attention, FULL, source, (ONE_WIDTH,)),
+        Term(LAYER, softmax, "3 B n T^2", source, cause=DIFFERS, plain=True, name="softmax"),
+    )
+
+
+PAPERS = {
+    "6n": Formula(
+        "6 N: every parameter once per token, forward and twice backward",
+        (Term(PARAMETER, every, EVERY, "arXiv:2001.08361 section 2.1", ALL),),
+    ),
+    "6n-nonembedding": Formula(
+        "6 N without the tables of nn.Embedding",
+        (
+            Term(
+                PARAMETER,
+                without_tables,
+                EVERY + "; 0 for a weight of nn.Embedding",
+                "arXiv:2001.08361 section 2.1",
+                ALL,
+            ),
+        ),
+    ),
+    "6n-active": Formula(
+        "6 N with the active experts alone",
+        (Term(PARAMETER, every, EVERY + "; experts times a / E", "arXiv:2001.08361 section 2.1"),),
+    ),
+    "hf-trainer": Formula(
+        "Trainer of transformers, floating_point_ops: 6 N without the tables of nn.Embedding",
+        (Term(PARAMETER, without_tables, EVERY + "; 0 for a weight of nn.Embedding", TRAINER + ":4229-4233", ALL),),
+        forward=False,
+    ),
+    "aws": Formula(
+        "AWS, Fine-Tuning FLOPs Meter: 4 N + 2 N of trainable parameters, for tokens that are no padding",
+        (Term(PARAMETER, every, EVERY, AWS, ALL),),
+        forward=False,
+        frozen=2,
+    ),
+    "kaplan": Formula(
+        "Kaplan et al. 2020, table 1: 2 N + 2 L T q per token, N the matrices of the layers",
+        (
+            Term(PARAMETER, products_only, "numel B T of a matrix inside a layer", KAPLAN),
+            Term(ATTENTION, attention, FULL, KAPLAN, (HALF,)),
+        ),
+        reads=WIDTHS,
+        refuses=no_latent,
+    ),
+    "palm": Formula(
+        "PaLM, appendix B: 6 N + 12 L n d T per token",
+        (Term(PARAMETER, every, EVERY, PALM, ALL), Term(ATTENTION, attention, FULL, PALM)),
+        forward=False,
+        reads=WIDTHS,
+        refuses=no_latent,
+    ),
+    "chinchilla": Formula(
+        "Chinchilla, appendix F as printed: three projections of h x h, two matrices, softmax, look-up and logits",
+        _chinchilla(CHINCHILLA)
+        + (
+            Term(WHOLE, lookup, LOGITS, CHINCHILLA, cause=LOOKUP, name="lookup"),
+            Term(HEAD, head, LOGITS, CHINCHILLA),
+        ),
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+    "chinchilla-ipynb": Formula(
+        "Chinchilla as in nanoGPT's notebook: without the look-up and without the logits",
+        _chinchilla(NOTEBOOK),
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+    "nanogpt": Formula(
+        "nanoGPT, estimate_mfu: 6 N + 12 L n (h // n) T per token, N without the position table",
+        (
+            Term(
+                PARAMETER, without_positions, EVERY + "; 0 for the position table", NANOGPT + ":150-160, 293-297", ALL
+            ),
+            Term(ATTENTION, attention, FULL, NANOGPT + ":293-297", (ONE_WIDTH,)),
+        ),
+        forward=False,
+        reads=("L", "h", "n"),
+    ),
+    "torchtitan": Formula(
+        "torchtitan: 6 (N - embeddings, active experts) + 6 L n (d_qk + d_v) T per token",
+        (
+            Term(PARAMETER, without_embeddings, UNTIED + "; experts times a / E", TITAN + ":437-459, 514-533"),
+            Term(ATTENTION, attention, FULL, TITAN + ":412-459"),
+        ),
+        forward=False,
+        reads=WIDTHS,
+    ),
+}  # type: Dict[str, Formula]

@@ -1,0 +1,27 @@
+"""All formulas by name, and the parts of their terms: one for the base, one for each assumption. Python 3.6."""
+
+from typing import Dict, Optional, Tuple
+
+from .papers import PAPERS
+from .terms import Facts, Formula, Term, assumed, deviation
+from .trainers import TRAINERS
+
+FORMULAS = dict(PAPERS, **TRAINERS)  # type: Dict[str, Formula]
+
+
+def parts(name):
+    # type: (str) -> Dict[str, Tuple[Term, Optional[int]]]
+    """The op names of a formula's parts: the term, and the index of the assumption, None for the base."""
+    made = {}  # type: Dict[str, Tuple[Term, Optional[int]]]
+    for term in FORMULAS[name].terms:
+        base = "%s/%s" % (name, term.title)
+        made[base] = (term, None)
+        for index, assumption in enumerate(term.assumes):
+            made["%s/%s" % (base, assumption.name)] = (term, index)
+    return made
+
+
+def count_of(term, index, facts):
+    # type: (Term, Optional[int], Facts) -> int
+    """What a part counts in one pass."""
+    return term.count(assumed(term, facts, 0)) if index is None else deviation(term, facts, index)

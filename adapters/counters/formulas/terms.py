@@ -1,0 +1,237 @@
+"""What the terms of formulas are made of, as integer functions of facts. Python 3.6, standard library only.
+
+A term is the work of one forward pass of the whole batch; a training step has ``passes`` times as much.  It has a base, which is
+compared with the products that ran, and assumptions, each of which puts other facts in the place of the model's and adds what
+that changes, with a cause of its own.
+
+Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
+attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns width
+and number of routed and shared experts, T sequence length, B sequences, tokens = B T.
+"""
+
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+Facts = Dict[str, Any]
+Count = Callable[[Facts], int]
+
+PARAMETER = "parameter"
+WEIGHTS = "weights"
+ROUTER = "router"
+ATTENTION = "attention"
+HEAD = "head"
+WHOLE = "whole"
+LAYER = "layer"
+KINDS = (PARAMETER, WEIGHTS, ROUTER, ATTENTION, HEAD, LAYER, WHOLE)
+"""Terms: one parameter; the weights of one layer; its router; its attention products; the head; and what stands for no product,
+in each layer and once."""
+
+DIFFERS = "formula-differs"
+EXPERTS = "all-experts-counted"
+HALVED = "attention-halved"
+LOOKUP = "lookup-as-product"
+NORMS = "parameters-as-products"
+WIDE = "width-assumed"
+
+
+class Assumption(NamedTuple):
+    """Facts that a formula takes for the model's, with the cause that stands for the difference, and the reason in print."""
+
+    name: str
+    cause: str
+    facts: Callable[[Facts], Facts]
+    formula: str
+
+
+class Term(NamedTuple):
+    """One kind of term: its count, the formula in print, the lines of the source that state it, and its assumptions.
+
+    ``passes`` is how often a forward pass and a training step contain it.  ``cause`` is set if it stands for no product that
+    ran, and ``plain`` says that it counts single operations, not multiply-adds.  ``name`` is its name if two are of one kind.
+    """
+
+    kind: str
+    count: Count
+    formula: str
+    source: str
+    assumes: Tuple[Assumption, ...] = ()
+    passes: Tuple[int, int] = (1, 3)
+    cause: str = ""
+    plain: bool = False
+    name: str = ""
+
+    @property
+    def title(self):
+        # type: () -> str
+        """Its name among the formula's terms."""
+        return self.name or self.kind
+
+
+class Formula(NamedTuple):
+    """One formula.
+
+    ``forward`` says whether its source states the forward pass alone; ``reads`` are the facts of the configuration that it needs;
+    ``frozen`` is how many passes of a training step it charges a frozen parameter; ``refuses`` gives the sentence for a
+    configuration that its source does not cover, '' for one that it does.
+    """
+
+    summary: str
+    terms: Tuple[Term, ...]
+    forward: bool = True
+    reads: Tuple[str, ...] = ()
+    frozen: int = 3
+    refuses: Callable[[Facts], str] = lambda facts: ""
+
+
+def assumed(term, facts, number):
+    # type: (Term, Facts, int) -> Facts
+    """The facts after the first ``number`` assumptions."""
+    for assumption in term.assumes[:number]:
+        facts = dict(facts, **assumption.facts(facts))
+    return facts
+
+
+def deviation(term, facts, index):
+    # type: (Term, Facts, int) -> int
+    """What one assumption adds to the count, after those before it."""
+    return term.count(assumed(term, facts, index + 1)) - term.count(assumed(term, facts, index))
+
+
+# parameters
+
+
+def every(facts):
+    # type: (Facts) -> int
+    """Each parameter once per token; of the routed experts the active ones, unless ``a`` is assumed to be all of them."""
+    count = int(facts["numel"]) * int(facts["tokens"])
+    return count * int(facts["a"]) // int(facts["E"]) if facts["routed"] else count
+
+
+def without_tables(facts):
+    # type: (Facts) -> int
+    """Each parameter that is no weight of an nn.Embedding; a tied head is the embedding's."""
+    return 0 if facts["embedding"] else every(facts)
+
+
+def without_positions(facts):
+    # type: (Facts) -> int
+    """Each parameter but for tables of nn.Embedding with as many rows as the configuration has positions."""
+    return 0 if facts["embedding"] and facts["positions"] else every(facts)
+
+
+def without_embeddings(facts):
+    # type: (Facts) -> int
+    """Each parameter but for tables that are not tied to the head."""
+    return 0 if facts["embedding"] and len(facts["owners"]) == 1 else every(facts)
+
+
+def products_only(facts):
+    # type: (Facts) -> int
+    """Each matrix inside a layer."""
+    return every(facts) if facts["inside"] and len(facts["shape"]) > 1 else 0
+
+
+# products
+
+
+def _mix(facts):
+    # type: (Facts) -> int
+    """The width of a layer's feed-forward for one token, over all its active experts."""
+    if not facts["moe"]:
+        return int(facts["f"])
+    return int(facts["fe"]) * (int(facts["a"]) + int(facts.get("ns", 0)))
+
+
+def projections(facts):
+    # type: (Facts) -> int
+    """The weights of a layer's attention: h (q + 2 k d) + q h, or those of latent attention."""
+    h, n = int(facts["h"]), int(facts["n"])
+    if facts.get("rkv"):
+        rq, rkv, rope, dv, dqk = [int(facts.get(name) or 0) for name in ("rq", "rkv", "drope", "dv", "dqk")]
+        query = rq * (h + n * dqk) if rq else h * n * dqk
+        return query + h * (rkv + rope) + rkv * n * (dqk - rope + dv) + n * dv * h
+    d = int(facts["d"])
+    return h * (n * d + 2 * int(facts["k"]) * d) + n * d * h
+
+
+def weights(facts):
+    # type: (Facts) -> int
+    """Projections and the feed-forward's m matrices, of the active and the shared experts where there are any."""
+    return (projections(facts) + int(facts["h"]) * int(facts["m"]) * _mix(facts)) * int(facts["tokens"])
+
+
+def router(facts):
+    # type: (Facts) -> int
+    """The product that chooses the experts, in a layer that has some."""
+    return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
+
+
+def attention(facts):
+    # type: (Facts) -> int
+    """Both products of attention, on T^2 pairs or on those that ``half`` the pairs are twice of."""
+    widths = int(facts["dqk"]) + int(facts["dv"])
+    pairs = 2 * int(facts["T"]) ** 2  # in halves
+    return int(facts["B"]) * int(facts["n"]) * widths * int(facts.get("halves", pairs)) // 2
+
+
+def head(facts):
+    # type: (Facts) -> int
+    """The head's product; ``quarters`` of it are counted."""
+    return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"]) * int(facts.get("quarters", 4)) // 4
+
+
+def lookup(facts):
+    # type: (Facts) -> int
+    """A product of every token with the table of tokens."""
+    return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"])
+
+
+def untied_lookup(facts):
+    # type: (Facts) -> int
+    """That product, unless the table is the head's."""
+    return 0 if facts["tied"] else lookup(facts)
+
+
+def softmax(facts):
+    # type: (Facts) -> int
+    """Three operations for every head and pair."""
+    return 3 * int(facts["B"]) * int(facts["n"]) * int(facts["T"]) ** 2
+
+
+# assumptions
+
+ALL_EXPERTS = Assumption("all experts", EXPERTS, lambda f: {"a": f["E"]}, "all E experts for a token, not a of them")
+HALF = Assumption(
+    "T^2/2",
+    HALVED,
+    lambda f: {"halves": int(f["T"]) ** 2},
+    "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
+)
+EXACT_HALF = Assumption(
+    "T(T+1)/2",
+    HALVED,
+    lambda f: {"halves": int(f["T"]) * (int(f["T"]) + 1)},
+    "attention on T (T + 1) / 2 of the T^2 pairs",
+)
+ONE_WIDTH = Assumption(
+    "width",
+    WIDE,
+    lambda f: dict.fromkeys(("d", "dqk", "dv"), int(f["h"]) // int(f["n"])),
+    "heads of h // n, whatever the configuration says",
+)
+ALL_KEYS = Assumption("key heads", DIFFERS, lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
+TWO = Assumption("two matrices", DIFFERS, lambda f: {"m": 2}, "a feed-forward of two matrices")
+THREE = Assumption("three matrices", DIFFERS, lambda f: {"m": 3}, "a feed-forward of three matrices")
+FOUR_WIDE = Assumption("feed-forward", DIFFERS, lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
+PADDED = Assumption(
+    "padding",
+    DIFFERS,
+    lambda f: {"V": -(-int(f["V"]) // 128) * 128},
+    "V rounded up to a multiple of 128 (one tensor-parallel rank)",
+)
+THREE_QUARTERS = Assumption(
+    "quarter", DIFFERS, lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing"
+)
+NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0}, "no shared expert")
+ONE_SHARED = Assumption(
+    "one shared expert", DIFFERS, lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert"
+)

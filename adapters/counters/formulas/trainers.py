@@ -1,0 +1,270 @@
+"""The formulas of trainers, of which each reads a configuration. Python 3.6, standard library only."""
+
+from typing import Dict
+
+from .own import (
+    GATE,
+    LEVANTER_KEYS,
+    LEVANTER_TWO,
+    cookbook,
+    in_nemo,
+    latent_norms,
+    linear,
+    nanochat_refuses,
+    nemo_refuses,
+    neox,
+    no_block_norm,
+    no_token_table,
+    no_windows,
+    trl,
+    trl_refuses,
+    twice,
+    verl_refuses,
+)
+from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED, WIDTHS, no_latent, plain_only
+from .terms import (
+    ALL_KEYS,
+    ATTENTION,
+    DIFFERS,
+    EXACT_HALF,
+    FOUR_WIDE,
+    HALF,
+    HEAD,
+    LAYER,
+    LOOKUP,
+    NO_SHARED,
+    NORMS,
+    ONE_SHARED,
+    ONE_WIDTH,
+    PADDED,
+    PARAMETER,
+    ROUTER,
+    THREE,
+    TWO,
+    WEIGHTS,
+    WHOLE,
+    Formula,
+    Term,
+    attention,
+    every,
+    head,
+    lookup,
+    router,
+    softmax,
+    untied_lookup,
+    weights,
+)
+
+MEGATRON = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
+BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
+MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
+NANOCHAT = "karpathy/nanochat@92d63d4e8bb4 nanochat/gpt.py"
+LEVANTER = "stanford-crfm/levanter@9263f81e8b45 src/levanter/utils/flop_utils.py"
+LITGPT = "Lightning-AI/litgpt@26857050fe3f litgpt/utils.py"
+OLMO = "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/transformer/model.py"
+FOUNDRY = "mosaicml/llm-foundry@8c8dd48f7216 llmfoundry/models/mpt/modeling_mpt.py"
+VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
+TRL = "huggingface/trl 1.16.0 trl/trainer/utils.py"
+OLD_TRL = "huggingface/trl@f2cd57710ae3 trl/trainer/utils.py"
+AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
+
+
+TRAINERS = {
+    "megatron": Formula(
+        "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, MEGATRON + ":1070, 1076-1162, 1262-1283"),
+            Term(ATTENTION, attention, FULL, MEGATRON + ":1164-1170", (HALF,)),
+            Term(LAYER, latent_norms, "(r_q + r_kv) B T", MEGATRON + ":1076-1137", cause=NORMS, name="norms"),
+            Term(HEAD, head, LOGITS, MEGATRON + ":1302-1303", (PADDED,)),
+        ),
+        reads=SIZES,
+    ),
+    "megatron-bridge": Formula(
+        "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows of its own",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
+            Term(ATTENTION, attention, FULL, BRIDGE + ":1351-1406", (HALF,)),
+            Term(LAYER, latent_norms, "(r_q + r_kv) B T", BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
+            Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=no_windows,
+    ),
+    "maxtext": Formula(
+        "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, MAXTEXT + ":648-743, 1149-1392"),
+            Term(ROUTER, router, GATE, MAXTEXT + ":731-743"),
+            Term(ATTENTION, attention, FULL, MAXTEXT + ":1149-1392", (HALF,)),
+            Term(HEAD, head, LOGITS, MAXTEXT + ":1149-1392"),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=no_windows,
+    ),
+    "nanochat": Formula(
+        "nanochat, estimate_flops: 6 N of the weights of Linear + 12 L n (h // n) T per token",
+        (
+            Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":319-349"),
+            Term(ATTENTION, attention, FULL, NANOCHAT + ":319-339", (ONE_WIDTH,)),
+        ),
+        forward=False,
+        reads=("L", "h", "n"),
+        refuses=nanochat_refuses,
+    ),
+    "nanochat-prefill": Formula(
+        "nanochat, estimate_prefill_flops: 2 N of the weights of Linear per token, attention on T (T + 1) / 2 pairs",
+        (
+            Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":341-372"),
+            Term(ATTENTION, attention, FULL, NANOCHAT + ":362-372", (ONE_WIDTH, EXACT_HALF)),
+        ),
+        reads=("L", "h", "n"),
+        refuses=lambda facts: "its source states the prefill alone" if facts["training"] else nanochat_refuses(facts),
+    ),
+    "levanter": Formula(
+        "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO)),
+            Term(ROUTER, router, GATE, LEVANTER + ":10-38"),
+            Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (ONE_WIDTH,)),
+            Term(LAYER, softmax, "3 B n T^2", LEVANTER + ":10-38", cause=DIFFERS, plain=True, name="softmax"),
+            Term(HEAD, head, LOGITS, LEVANTER + ":10-38"),
+        ),
+        reads=SIZES,
+        refuses=no_latent,
+    ),
+    "litgpt": Formula(
+        "litgpt, estimate_flops: 6 N (4 N frozen) + 20 L h T per token, attention in both of its addends",
+        (
+            Term(PARAMETER, every, EVERY, LITGPT + ":449-479", ALL),
+            Term(ATTENTION, attention, FULL, LITGPT + ":449-479", (ONE_WIDTH,)),
+            Term(
+                LAYER,
+                twice,
+                "2 B h T^2, in the addend for frozen weights",
+                LITGPT + ":458-479",
+                passes=(1, 2),
+                cause=DIFFERS,
+                name="attention again",
+            ),
+        ),
+        reads=("L", "h", "n"),
+        frozen=2,
+    ),
+    "olmo-core": Formula(
+        "OLMo-core, num_flops_per_token: 6 N without tables and block norms + 12 L n d T per token",
+        (
+            Term(
+                PARAMETER, no_block_norm, UNTIED + " or a layer's own norm; experts times top_k / E", OLMO + ":982-993"
+            ),
+            Term(
+                ATTENTION,
+                attention,
+                FULL,
+                "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/attention/__init__.py:791-809",
+            ),
+        ),
+        forward=False,
+        reads=WIDTHS,
+        refuses=lambda facts: no_windows(facts) or no_latent(facts),
+    ),
+    "llm-foundry": Formula(
+        "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
+        (
+            Term(PARAMETER, no_token_table, UNTIED + " of tokens; experts times a / E", FOUNDRY + ":1588-1604"),
+            Term(ATTENTION, attention, FULL, FOUNDRY + ":1606-1618", (ONE_WIDTH,)),
+        ),
+        forward=False,
+        reads=("L", "h", "n"),
+        refuses=lambda facts: "its source returns 0 for layers with windows of their own" if facts["windows"] else "",
+    ),
+    "verl": Formula(
+        "verl, flops_counter: the products of a layer with three matrices, attention on T^2 / 2 pairs, head and look-up",
+        (
+            Term(
+                WEIGHTS,
+                weights,
+                PRODUCTS,
+                VERL + ":92-124, 363-451",
+                (THREE, NO_SHARED._replace(facts=lambda f: {} if f["model_type"] == "deepseek_v3" else {"ns": 0})),
+            ),
+            Term(ROUTER, router, GATE, VERL + ":363-451"),
+            Term(ATTENTION, attention, FULL, VERL + ":92-124, 363-414", (HALF,)),
+            Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
+            Term(HEAD, head, LOGITS, VERL + ":92-124"),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=verl_refuses,
+    ),
+    "trl": Formula(
+        "trl 1.16, compute_flops_per_token: the products of a layer with three matrices, attention, and the head",
+        trl(TRL + ":1701-1758"),
+        forward=False,
+        reads=SIZES,
+        refuses=trl_refuses,
+    ),
+    "trl-1.9": Formula(
+        "trl 1.9, compute_flops_per_token: that of 1.16 and the look-up of an untied table",
+        trl(OLD_TRL + ":1520-1575")
+        + (Term(WHOLE, untied_lookup, LOGITS + "; 0 if tied", OLD_TRL + ":1520-1575", cause=LOOKUP, name="lookup"),),
+        forward=False,
+        reads=SIZES,
+        refuses=trl_refuses,
+    ),
+    "nemo": Formula(
+        "NeMo Automodel, flops_utils: a formula by the configuration's class; attention on T^2 / 2 pairs",
+        (
+            Term(
+                WEIGHTS,
+                weights,
+                PRODUCTS,
+                AUTOMODEL + ":49-247, 437-541",
+                (
+                    in_nemo(ONE_WIDTH, "gpt3", "llama"),
+                    in_nemo(ALL_KEYS, "gpt3"),
+                    in_nemo(TWO, "gpt3"),
+                    in_nemo(FOUR_WIDE, "gpt3"),
+                    in_nemo(THREE, "llama", "qwen", "deepseek"),
+                    in_nemo(NO_SHARED, "llama", "qwen"),
+                    in_nemo(ONE_SHARED, "deepseek"),
+                ),
+            ),
+            Term(
+                ATTENTION, attention, FULL, AUTOMODEL + ":49-247, 437-541", (in_nemo(ONE_WIDTH, "gpt3", "llama"), HALF)
+            ),
+            Term(HEAD, head, LOGITS, AUTOMODEL + ":49-247, 437-541"),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=nemo_refuses,
+    ),
+    "cookbook": Formula(
+        "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",
+        cookbook(True),
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+    "cookbook-plain": Formula(
+        "EleutherAI's calc_transformer_flops.py with --no-checkpoint-activations",
+        cookbook(False),
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+    "gpt-neox": Formula(
+        "GPT-NeoX, get_forward_backward_flops: 72 h^2 L (1 + T / 6 h + V / 16 L h) per token",
+        neox(False),
+        forward=False,
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+    "gpt-neox-hfu": Formula(
+        "GPT-NeoX, get_actual_flops with checkpointing: 96 h^2 L (1 + T / 6 h + V / 16 L h) per token",
+        neox(True),
+        forward=False,
+        reads=SIZES,
+        refuses=plain_only,
+    ),
+}  # type: Dict[str, Formula]

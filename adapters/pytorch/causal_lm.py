@@ -1,0 +1,67 @@
+"""A language model of transformers from its configuration alone: on meta, with one batch of tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import UsageError, described
+
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+"""Fields of a configuration that state the number of experts."""
+
+
+def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
+    """A function that makes the model of a config.json and its token ids, int64 (batch, seq). No weight is allocated.
+
+    Attention is scaled_dot_product_attention, and experts are grouped products in bfloat16, which need no values: the
+    work is that of every other implementation. Raises UsageError, with one sentence, for a file that describes no such model.
+    """
+    settings = _settings(file)
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+    except ImportError as error:
+        raise UsageError(
+            f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
+        ) from error
+    kind = str(settings.pop("model_type"))
+    try:
+        config = AutoConfig.for_model(kind, **settings)
+    except Exception as error:
+        raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
+    config._attn_implementation = "sdpa"
+    if any(getattr(config, name, None) for name in EXPERTS):
+        config._experts_implementation = "grouped_mm"
+
+    def make() -> tuple[Any, tuple[Any, ...]]:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            return model, (torch.zeros(batch, seq, dtype=torch.int64),)
+
+    try:
+        tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
+    except Exception as error:
+        raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
+    longest = min((table.num_embeddings for table in tables if table.num_embeddings != config.vocab_size), default=seq)
+    if seq > longest:  # on meta, no look-up fails
+        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
+    make.__name__ = make.__qualname__ = name_of(file)
+    return make
+
+
+def name_of(file: Path) -> str:
+    """The model's name: that of the file, or of the folder of a config.json."""
+    return file.stem if file.stem != "config" else file.resolve().parent.name
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read as a configuration: {described(error)}.") from error
+    if not isinstance(settings, dict) or not isinstance(settings.get("model_type"), str):
+        raise UsageError(f"{file} has no model_type, so it is no configuration of a model of transformers.")
+    return {name: value for name, value in settings.items() if name != "auto_map"}

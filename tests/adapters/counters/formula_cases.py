@@ -1,0 +1,162 @@
+"""Cases of the formulas' rules: every term and every assumption with its closed form, for widths that are all different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcile.core.records import Op
+from reconcile.work import Work
+from tests.adapters.counters.cases import Case
+
+B, T, L, H, N, K, D, F, V, E, A, FE, NS = 2, 16, 3, 32, 4, 2, 24, 48, 100, 8, 2, 20, 3
+RQ, RKV = 12, 10
+NARROW, TOKENS = H // N, B * T
+FACTS = {
+    "B": B, "T": T, "tokens": TOKENS, "L": L, "h": H, "n": N, "k": K, "d": D, "dqk": D, "dv": D, "f": F, "V": V, "m": 3, "E": E,
+    "a": A, "fe": FE, "ns": NS, "moe": False, "tied": False, "model_type": "", "config_class": "Config",
+}  # fmt: skip
+MATRIX = {
+    **FACTS, "shape": [F, H], "numel": F * H, "embedding": False, "positions": False, "inside": True, "routed": False,
+    "owners": [""], "kinds": ["Linear"], "block_norm": False,
+}  # fmt: skip
+
+
+def case(op: str, mac: int, special: int = 0, **facts: object) -> Case:
+    """A case of one part of a term in any release of torch."""
+    attrs = {**(MATRIX if op.split("/")[1] == "parameter" else FACTS), **facts}
+    return Case(Op("x", op, "", (), (), attrs), ("2.13.0",), 2 * mac + special, Work(mac=mac, special=special))
+
+
+def heads(d: int = D, k: int = K) -> int:
+    """Projections of d wide heads."""
+    return TOKENS * (H * (N * d + 2 * k * d) + N * d * H)
+
+
+def mlp(m: int = 3, f: int = F) -> int:
+    """The feed-forward of m matrices."""
+    return TOKENS * m * H * f
+
+
+def pairs(d: int = D) -> int:
+    """Attention on T^2 pairs."""
+    return 2 * B * N * d * T**2
+
+
+EVERY = F * H * TOKENS
+HEAD = TOKENS * H * V
+PADDED = TOKENS * H * 128
+SOFTMAX = 3 * B * N * T**2
+WIDTH = heads(NARROW) - heads()
+KEYS = heads(NARROW, N) - heads(NARROW)
+MIX = (A + NS) * FE
+EXPERTS = {"routed": True}
+WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgpt")
+"""Formulas that count all experts, of which the active share is the base."""
+ACTIVE = ("6n-active", "torchtitan", "olmo-core", "llm-foundry", "kaplan")
+MHA = ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu")
+COOKBOOK = ("cookbook", "cookbook-plain")
+LAYERS = ("megatron", "megatron-bridge", "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", *MHA, *COOKBOOK)
+NARROWED = ("nanogpt", "nanochat", "nanochat-prefill", "litgpt", "llm-foundry", "levanter", *MHA, *COOKBOOK)
+HALVED = ("kaplan", "megatron", "megatron-bridge", "maxtext", "verl")
+ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
+LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
+LATENT = {"rq": RQ, "rkv": RKV, "drope": 6, "dqk": 11, "dv": 9}
+
+
+def _parameters() -> Iterator[Case]:
+    for name in (*WHOLE, *ACTIVE):
+        yield case(f"{name}/parameter", EVERY)
+        yield case(f"{name}/parameter", EVERY * A // E, **EXPERTS)
+    for name in ("nanochat", "nanochat-prefill"):
+        yield case(f"{name}/parameter", EVERY)
+    for name in WHOLE:
+        yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
+    for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "olmo-core", "llm-foundry"):
+        yield case(f"{name}/parameter", 0, embedding=True)
+    for name in ("torchtitan", "olmo-core", "llm-foundry"):
+        yield case(f"{name}/parameter", EVERY, embedding=True, owners=["a", "b"])
+    yield case("llm-foundry/parameter", EVERY, embedding=True, positions=True)
+    yield case("nanogpt/parameter", 0, embedding=True, positions=True)
+    yield case("kaplan/parameter", 0, inside=False)
+    yield case("olmo-core/parameter", 0, block_norm=True)
+    yield case("nanochat/parameter", 0, kinds=["Embedding"])
+    yield case("nanochat/parameter", EVERY, kinds=["Embedding", "Linear"])
+    yield case("nanochat/parameter", EVERY, kinds=["Conv1D"])
+
+
+def _attention() -> Iterator[Case]:
+    for name in (*LAYERS, *NARROWED[:5], "kaplan", "palm", "torchtitan", "olmo-core"):
+        yield case(f"{name}/attention", pairs())
+        yield case(f"{name}/attention", B * N * (11 + 9) * T**2, **LATENT)
+    for name in NARROWED:
+        yield case(f"{name}/attention/width", pairs(NARROW) - pairs())
+    for name in HALVED:
+        yield case(f"{name}/attention/T^2/2", -pairs() // 2)
+    yield case("nanochat-prefill/attention/T(T+1)/2", B * N * NARROW * (T * (T + 1) - 2 * T**2))
+    yield case("nemo/attention/width", pairs(NARROW) - pairs(), **LLAMA)
+    yield case("nemo/attention/T^2/2", -pairs(NARROW) // 2, **LLAMA)
+    yield case("nemo/attention/T^2/2", -pairs() // 2)
+    yield case("litgpt/attention again", pairs(NARROW))
+    for name in ("levanter", "chinchilla", "chinchilla-ipynb"):
+        yield case(f"{name}/softmax", 0, SOFTMAX)
+
+
+def _layers() -> Iterator[Case]:
+    latent = TOKENS * (RQ * (H + N * 11) + H * (RKV + 6) + RKV * N * (5 + 9) + N * 9 * H)
+    for name in LAYERS:
+        yield case(f"{name}/weights", heads() + mlp())
+        yield case(f"{name}/weights", heads() + mlp(f=MIX), moe=True)
+        yield case(f"{name}/weights", latent + mlp(), **LATENT)
+    for name in ROUTED:
+        yield case(f"{name}/router", TOKENS * H * E, moe=True)
+    for name in (
+        "chinchilla",
+        "chinchilla-ipynb",
+        "cookbook",
+        "cookbook-plain",
+        "gpt-neox",
+        "gpt-neox-hfu",
+        "levanter",
+    ):
+        yield case(f"{name}/weights/width", WIDTH)
+    for name in ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu"):
+        yield case(f"{name}/weights/key heads", KEYS)
+        yield case(f"{name}/weights/two matrices", -mlp(1))
+    for name in ("cookbook", "cookbook-plain"):
+        yield case(f"{name}/weights/feed-forward", mlp(f=4 * H) - mlp())
+    for name in ("gpt-neox", "gpt-neox-hfu"):
+        yield case(f"{name}/weights/feed-forward", mlp(2, 4 * H) - mlp(2))
+    yield case("levanter/weights/key heads", KEYS, model_type="mistral")
+    yield case("levanter/weights/two matrices", -mlp(1), model_type="gemma2")
+    for name in ("trl", "trl-1.9", "verl"):
+        yield case(f"{name}/weights/three matrices", mlp(1), m=2)
+        yield case(f"{name}/weights/no shared expert", -mlp(f=NS * FE), moe=True)
+    yield case("verl/weights/no shared expert", 0, moe=True, model_type="deepseek_v3")
+    yield case("nemo/weights/width", WIDTH, **LLAMA)
+    yield case("nemo/weights/key heads", KEYS, **GPT2)
+    yield case("nemo/weights/two matrices", -mlp(1), **GPT2)
+    yield case("nemo/weights/feed-forward", mlp(2, 4 * H) - mlp(2), **GPT2)
+    yield case("nemo/weights/three matrices", mlp(1), **LLAMA, m=2)
+    yield case("nemo/weights/no shared expert", -mlp(f=NS * FE), **LLAMA, moe=True)
+    yield case("nemo/weights/one shared expert", -mlp(f=(NS - 1) * FE), **DEEPSEEK, moe=True)
+    for name in ("megatron", "megatron-bridge"):
+        yield case(f"{name}/norms", TOKENS * (RQ + RKV), **LATENT)
+    yield case("cookbook/recomputation", heads(NARROW) + mlp(f=4 * H) + pairs(NARROW))
+    yield case("gpt-neox-hfu/recomputation", 12 * H**2 * TOKENS + pairs(NARROW))
+
+
+def _heads() -> Iterator[Case]:
+    for name in [name for name in LAYERS if name != "chinchilla-ipynb"]:
+        yield case(f"{name}/head", HEAD)
+    for name in ("megatron", "megatron-bridge", "gpt-neox", "gpt-neox-hfu"):
+        yield case(f"{name}/head/padding", PADDED - HEAD)
+    yield case("gpt-neox/head/quarter", -PADDED // 4)
+    for name in ("chinchilla", "verl", "trl-1.9"):
+        yield case(f"{name}/lookup", HEAD)
+    yield case("trl-1.9/lookup", 0, tied=True)
+    for name in ("cookbook", "cookbook-plain"):
+        yield case(f"{name}/embedding", 0, 4 * H * TOKENS)
+
+
+CASES = [*_parameters(), *_attention(), *_layers(), *_heads()]
+FAMILIES = {"formula": (("2.13.0",), CASES)}

@@ -1,0 +1,138 @@
+"""Formulas beside what ran: their totals by hand on a small decoder, and every cause that they bring."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+pytestmark = pytest.mark.frameworks
+
+B, T, L, H, N, F, V = 2, 6, 2, 8, 2, 20, 16
+TOKENS = B * T
+LAYER = 4 * H * H + 2 * H * F
+NORM = 2 * H
+FULL = 2 * H * T * TOKENS
+"""Multiply-adds of one layer's attention on all pairs of steps, where the heads are as wide as the model."""
+
+
+class Block(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention and a feed-forward, with one norm."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.d = d
+        self.norm = nn.LayerNorm(H)
+        self.q, self.k, self.v = (nn.Linear(H, N * d, bias=False) for _ in range(3))
+        self.o = nn.Linear(N * d, H, bias=False)
+        self.up, self.down = nn.Linear(H, F, bias=False), nn.Linear(F, H, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        y = self.norm(x)
+        q, k, v = (f(y).view(B, T, N, self.d).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, -1)
+        return self.down(torch.relu(self.up(x + self.o(y))))
+
+
+class Decoder(nn.Module):  # type: ignore[name-defined, misc]
+    """A small decoder with the configuration that a model of transformers has."""
+
+    def __init__(self, d: int = H // N, tie: bool = False, frozen: bool = False) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(
+            num_hidden_layers=L, hidden_size=H, num_attention_heads=N, head_dim=d, intermediate_size=F, vocab_size=V
+        )
+        self.table = nn.Embedding(V, H)
+        self.layers = nn.ModuleList(Block(d) for _ in range(L))
+        self.head = nn.Linear(H, V, bias=False)
+        if tie:
+            self.head.weight = self.table.weight
+        if frozen:
+            self.layers[1].up.weight.requires_grad_(False)
+
+    def forward(self, ids: Any) -> Any:
+        x = self.table(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "training") -> tuple[int, dict[str, int]]:
+    """The total of a formula, and what is booked by cause; the residual is 0."""
+    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_=pass_, isolated=False)
+    (ledger,), (statement,) = run.result.ledgers, run.result.statements
+    assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0)
+    causes: dict[str, int] = {}
+    for line in statement.adjustments:
+        causes[line.cause] = causes.get(line.cause, 0) + line.amount
+    return ledger.total, {cause: amount for cause, amount in causes.items() if amount}
+
+
+WEIGHTS = L * (LAYER + NORM) * TOKENS
+LOOKUP = {Cause.LOOKUP_AS_PRODUCT: -6 * V * H * TOKENS}
+NORMS = {Cause.PARAMETERS_AS_PRODUCTS: -6 * L * NORM * TOKENS}
+LEFT_OUT = {Cause.ATTENTION_LEFT_OUT: 6 * L * FULL}
+HALVED = {Cause.ATTENTION_HALVED: 3 * L * FULL}
+HEADLESS = {Cause.HEAD_LEFT_OUT: 6 * V * H * TOKENS}
+TRAINING = {
+    # formula: total / 6, causes; for a table of its own, and for one that the head shares
+    "6n": (WEIGHTS + 2 * V * H * TOKENS, LOOKUP | NORMS | LEFT_OUT, WEIGHTS + V * H * TOKENS, NORMS | LEFT_OUT),
+    "hf-trainer": (WEIGHTS + V * H * TOKENS, NORMS | LEFT_OUT, WEIGHTS, NORMS | LEFT_OUT | HEADLESS),
+    "palm": (WEIGHTS + 2 * V * H * TOKENS + L * FULL, LOOKUP | NORMS, WEIGHTS + V * H * TOKENS + L * FULL, NORMS),
+    "torchtitan": (WEIGHTS + V * H * TOKENS + L * FULL, NORMS, WEIGHTS + V * H * TOKENS + L * FULL, NORMS),
+}
+
+
+@pytest.mark.parametrize("formula", TRAINING)
+def test_its_total_is_the_closed_form_and_the_difference_has_causes(formula: str) -> None:
+    total, causes, tied, tied_causes = TRAINING[formula]
+    assert causes_of(Decoder(), formula) == (6 * total, causes)
+    assert causes_of(Decoder(tie=True), formula) == (6 * tied, tied_causes)
+
+
+def test_kaplan_and_megatron_halve_attention() -> None:
+    assert causes_of(Decoder(), "kaplan") == (6 * L * LAYER * TOKENS + 3 * L * FULL, HEADLESS | HALVED)
+    padded = 128  # Megatron rounds the vocabulary of 16 up
+    total = 6 * L * LAYER * TOKENS + 3 * L * FULL + 6 * padded * H * TOKENS
+    surplus = {Cause.FORMULA_DIFFERS: -6 * (padded - V) * H * TOKENS}
+    assert causes_of(Decoder(), "megatron") == (total, HALVED | surplus)
+
+
+def test_a_head_of_another_width_is_assumed() -> None:
+    wide = 2 * H // N
+    _, causes = causes_of(Decoder(d=wide), "nanogpt")
+    assert causes == LOOKUP | NORMS | {Cause.WIDTH_ASSUMED: 6 * L * FULL}
+
+
+def test_a_frozen_weight_and_a_first_layer_need_no_gradient_of_their_own() -> None:
+    _, causes = causes_of(Decoder(frozen=True), "palm")
+    assert causes == LOOKUP | NORMS | {Cause.FROZEN_NOT_DISCOUNTED: -2 * H * F * TOKENS}
+    total, causes = causes_of(nn.Linear(3, 4, bias=False), "6n", torch.ones(2, 5, 3))
+    assert (total, causes) == (6 * 10 * 12, {Cause.BACKWARD_ASSUMED: -2 * 10 * 12})
+
+
+def test_of_a_forward_pass_it_has_a_third_or_is_refused() -> None:
+    total, _ = causes_of(Decoder(), "6n", pass_="forward")
+    assert total == 2 * (WEIGHTS + 2 * V * H * TOKENS)
+    run = reconcile.run(torch=Decoder(), inputs=torch.zeros(B, T, dtype=torch.int64), counters=("formula:palm",))
+    assert "training step only" in run.result.ledgers[0].reason
+
+
+def test_no_formula_that_is_off_is_exact() -> None:
+    ids = torch.zeros(B, T, dtype=torch.int64)
+    run = reconcile.run(
+        torch=Decoder(), inputs=ids, counters=("formula:palm", "formula:megatron"), pass_="training", isolated=False
+    )
+    assert [(v.ledger.counter, v.exact) for v in run.verdict.counters] == [
+        ("formula:palm", False),
+        ("formula:megatron", False),
+    ]
+    assert run.verdict.exact == ()
