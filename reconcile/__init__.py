@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "api",
     "Run": "api",
+    "polynomials": "api",
+    "Formula": "api",
     "ReconcileError": "core.errors",
     "UsageError": "core.errors",
     "NotInResult": "core.errors",

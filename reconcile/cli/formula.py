@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .options import chosen_formats, declared, models, options
 from .streams import say
-
-if TYPE_CHECKING:
-    from ..core.results import RunResult
-    from ..engine.settle import Collected
-    from ..launch.request import Point
-    from ..launch.supervisor import Event
 
 FORMATS = ("json", "txt", "tex", "py")
 
@@ -33,7 +25,10 @@ FORMATS = ("json", "txt", "tex", "py")
     "--at", "ranges", multiple=True, metavar="NAME=LO..HI[/STEP]",
     help="The sizes that a name stands for; also a list, such as T=16,32,64,128,256. Repeatable.",
 )  # fmt: skip
-@options("convention", "convention-file", "counter", "pass", "optimizer", "out")
+@options(
+    "convention", "convention-file", "counter", "pass", "context", "optimizer",
+    "environment", "environments", "with", "python", "out",
+)  # fmt: skip
 @options(
     declared("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
              help="Which files; tex is LaTeX, and py a Python module."),
@@ -46,6 +41,10 @@ def formula(
     inputs: tuple[str, ...],
     overrides: dict[str, str],
     ranges: tuple[str, ...],
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
     out: Path,
     formats: tuple[str, ...],
     quiet: bool,
@@ -69,12 +68,15 @@ def formula(
     """
     from ..core import atomic
     from ..core.errors import UsageError
-    from ..core.protocol import point_of
     from ..formula.formula import formula as found
+    from ..formula.takes import in_workers
     from ..formula.variables import Template, read_variables
-    from ..launch import runner, user_models
+    from ..launch import user_models
+    from ..launch.environments import CURRENT
+    from ..launch.in_environment import collect_at_in
     from ..launch.request import models_of, run_request
     from ..report import formula as report
+    from .environment import one
     from .progress import progress
 
     user_models.one_model(asked["model"], models_of(asked), overrides, inputs)
@@ -82,17 +84,11 @@ def formula(
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
     template = Template(read_variables(ranges), inputs, overrides)
+    place = one(environment, file, with_, python)
+    there = collect_at_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
-
-        def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, RunResult]]:
-            def telling(event: Event) -> None:
-                task, index = point_of(event.task)
-                tell(replace(event, task=f"{task}, {index + 1} of {len(points)}" if task else ""))
-
-            return runner.run_at(request, points, telling, counting=counting)
-
-        result = found(template, take)
+        result = found(template, in_workers(request, tell, there))
     files = atomic.write(out, report.stem(result), report.render(result, formats))
     say(report.text(result, layers=verbose), nl=False)
     if not quiet:

@@ -90,7 +90,7 @@ def fit(runs: Runs) -> Fit:
     lines = [[(*base[:i], x, *base[i + 1 :]) for x in axis] for i, axis in enumerate(axes)]
     on_lines = list(dict.fromkeys(at for line in lines for at in line))
     table = runs.at([*on_lines, *(held_out(variables, on_lines) if len(variables) == 1 else ())])
-    most = [min(len(axis) - 1, NODES - 2) for axis in axes]
+    most = highest(variables, axes)
     lowest = [_highest_degree(table, axis, line) for axis, line in zip(axes, lines, strict=True)]
     for raised in range(RAISES + 1):
         degrees = [min(d + raised, m) for d, m in zip(lowest, most, strict=True)]
@@ -104,6 +104,14 @@ def fit(runs: Runs) -> Fit:
         if not missed or degrees == most:
             break
     return Fit(axes, fitted, tuple(outside), table, polynomials)
+
+
+def highest(variables: Sequence[Variable], axes: Sequence[Sequence[int]]) -> list[int]:
+    """The highest degree in each variable that can be checked: some size is left that such a polynomial is not fitted to."""
+    sizes = [
+        len(axis) - 1 if len(axis) < len(v.values) else len(axis) - 2 for v, axis in zip(variables, axes, strict=True)
+    ]
+    return [min(size, NODES - 2) for size in sizes]
 
 
 def polynomial(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
-from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ..core.results import RunResult
 from .fit import Fit, Runs, Take, fit
 from .polynomial import Polynomial
@@ -50,6 +51,18 @@ class Formula:
     polynomials: Mapping[str, Polynomials]
     not_polynomial: tuple[NotPolynomial, ...]
     exit_code: int
+
+    def at(self, **sizes: int) -> dict[str, int | Fraction]:
+        """Every total that has a polynomial, at these sizes, a fraction only where no count can be.
+
+        Raises UsageError unless each variable has a size.
+        """
+        names = [variable.name for variable in self.variables]
+        if sizes.keys() != set(names):
+            raise UsageError(f"at() takes a size of each variable, and nothing else: {', '.join(names)}.")
+        values = [sizes[name] for name in names]
+        totals = {name: each.total.at(values) for name, each in self.polynomials.items() if each.total is not None}
+        return {name: total.numerator if total.denominator == 1 else total for name, total in totals.items()}
 
 
 def formula(template: Template, take: Take) -> Formula:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..core.registry import frameworks, known_counters
 from ..core.text import number
-from .fit import Fit, Runs, known, named, polynomial
+from .fit import Fit, Runs, highest, known, named, polynomial
 from .patterns import cuts, offsets, period
 from .polynomial import interpolate
 from .series import CAUSE
@@ -82,9 +82,9 @@ class Reasons:
         through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
         at = next(at for at, value in values.items() if through.at(at) != value)
         few = [
-            f"; the sizes of {v.name} allow a degree of {len(axis) - 1}, so give more"
-            for v, axis in zip(self.runs.variables, self.done.axes, strict=True)
-            if len(axis) < NODES - 1
+            f"; the sizes of {v.name} allow a degree of {most}, so give more"
+            for v, most in zip(self.runs.variables, highest(self.runs.variables, self.done.axes), strict=True)
+            if most < NODES - 2
         ]
         return (
             f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "

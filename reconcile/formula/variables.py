@@ -6,7 +6,7 @@ import itertools
 import keyword
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import UsageError, brief, short
@@ -51,6 +51,17 @@ def read_variables(texts: Sequence[str]) -> tuple[Variable, ...]:
     if twice:
         raise UsageError(f"--at gives {short(twice)} twice.")
     return variables
+
+
+def texts_of(ranges: Mapping[str, object]) -> tuple[str, ...]:
+    """The words of ``--at`` for names with their sizes: a text such as ``16..96``, a range, or a list."""
+    return tuple(f"{name}={_text(sizes)}" for name, sizes in ranges.items())
+
+
+def _text(sizes: object) -> str:
+    if isinstance(sizes, range) and sizes and sizes.step > 0:
+        return f"{sizes[0]}..{sizes[-1]}{f'/{sizes.step}' if sizes.step > 1 else ''}"
+    return ",".join(map(str, sizes)) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else str(sizes)
 
 
 def _read(text: str) -> Variable:

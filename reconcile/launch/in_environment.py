@@ -15,8 +15,8 @@ from ..engine.settle import Collected
 from .environments import CURRENT, Environment
 from .interpreters import EnvironmentError_
 from .provision import ensure
-from .request import RunRequest
-from .runner import collect
+from .request import Point, RunRequest
+from .runner import CollectAt, collect, collect_at
 from .supervisor import Event
 
 
@@ -29,27 +29,59 @@ def collect_in(
     """
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        absent = [name for name in request.factories if name not in env.frameworks]
-        if absent:
-            raise UsageError(f"the environment {env.name} has no {title(absent[0])}, which the model needs.")
-        try:
-            python = ensure(env, say)
-        except EnvironmentError_ as error:
-            raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
-        counters = request.counters or counters_of(env, request.factories)
-        collected = collect(replace(within(request, env, python), counters=counters), progress)
-        untraced = borrowers(collected)
-        if not untraced or env.name == CURRENT:
-            return collected
-        try:
-            current = lender(request, untraced)
-        except UsageError as error:
-            if not request.factories:
-                raise
-            return _unlent(collected, untraced, str(error))
-        return with_trace(collected, current)[0]
+        collected = collect(_there(request, env, say), progress)
+        return _traced([collected], env, request, lambda untraced: [lender(request, untraced)])[0]
 
     return take
+
+
+def collect_at_in(env: Environment, say: Callable[[str], None] = lambda _message: None) -> CollectAt:
+    """The same for a model at several points, each of which borrows the current environment's trace at that point."""
+
+    def take(
+        request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
+    ) -> list[Collected]:
+        collected = collect_at(_there(request, env, say), points, progress, counting)
+        return _traced(
+            collected,
+            env,
+            request,
+            lambda untraced: collect_at(_lending(request, untraced), points, lambda _event: None, counting=False),
+        )
+
+    return take
+
+
+def _there(request: RunRequest, env: Environment, say: Callable[[str], None]) -> RunRequest:
+    """The request for that environment, which is made now if it is missing. Raises UsageError if it cannot be used."""
+    absent = [name for name in request.factories if name not in env.frameworks]
+    if absent:
+        raise UsageError(f"the environment {env.name} has no {title(absent[0])}, which the model needs.")
+    try:
+        python = ensure(env, say)
+    except EnvironmentError_ as error:
+        raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
+    counters = request.counters or counters_of(env, request.factories)
+    return replace(within(request, env, python), counters=counters)
+
+
+def _traced(
+    collected: Sequence[Collected],
+    env: Environment,
+    request: RunRequest,
+    lend: Callable[[list[str]], Sequence[Collected]],
+) -> list[Collected]:
+    """Each with the current environment's trace where it has none of its own; ``lend`` takes the traces of these frameworks."""
+    untraced = list(dict.fromkeys(name for at in collected for name in borrowers(at)))
+    if not untraced or env.name == CURRENT:
+        return list(collected)
+    try:
+        lent = lend(untraced)
+    except UsageError as error:
+        if not request.factories:
+            raise
+        return [_unlent(at, untraced, str(error)) for at in collected]
+    return [with_trace(at, current)[0] for at, current in zip(collected, lent, strict=True)]
 
 
 def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
@@ -76,9 +108,14 @@ def borrowers(collected: Collected) -> list[str]:
 
 
 def lender(request: RunRequest, names: list[str]) -> Collected:
-    """The current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
+    """The current environment's traces of these frameworks."""
+    return collect(_lending(request, names))
+
+
+def _lending(request: RunRequest, names: list[str]) -> RunRequest:
+    """The request for the current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
     first = {c.framework: name for name, c in reversed(known_counters().items()) if c.default}
-    return collect(replace(request, python="", counters=tuple(first[f] for f in names)))
+    return replace(request, python="", counters=tuple(first[f] for f in names))
 
 
 def _unlent(collected: Collected, untraced: Sequence[str], why: str) -> Collected:

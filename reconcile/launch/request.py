@@ -249,19 +249,34 @@ def run_request(**options: Any) -> RunRequest:
     models = models_of(given)
     files = _files(models, given.get("trust_file", False), given.get("signature", "")) if models else {}
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
-    if ALL in values.get("counters", ()):
-        values["counters"] = every_counter(models)
+    if "counters" in values:
+        values["counters"] = _named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
     return RunRequest(**values, factories=models, files=files, training=optimizer)
 
 
 def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
     """The counters that ``--counter all`` names: each one for these frameworks, or for all, but those that build the model
-    in another way, which run alone, and those that need an environment of their own."""
+    in another way, which run alone, those that need an environment of their own, and formulas that people quote."""
     chosen = tuple(models) or tuple(frameworks())
     return tuple(
-        name for name, c in known_counters().items() if c.framework in chosen and not c.recipe and not c.requirements
+        name
+        for name, c in known_counters().items()
+        if c.framework in chosen and not c.recipe and not c.requirements and not c.quoted
     )
+
+
+def _named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ...]:
+    """The counters of these names: ``all`` stands for every counter, ``formula:all`` for every formula."""
+    known = known_counters()
+    groups: dict[str, list[str]] = {}
+    for counter in known.values():
+        if counter.quoted:
+            groups.setdefault(f"{counter.family}:{ALL}", []).append(counter.name)
+    groups[ALL] = list(every_counter(models)) if ALL in names else []
+    if not groups.keys() & set(names):
+        return tuple(names)
+    return tuple(dict.fromkeys(chosen for name in names for chosen in groups.get(name, [name])))
 
 
 def _files(models: Mapping[str, str], trusted: bool, signature: str) -> dict[str, ModelFile]:

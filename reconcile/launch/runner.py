@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
-from ..core.conventions import BUILT_IN, Convention, choose, load_conventions
+from ..core.conventions import BUILT_IN, NAMED, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
@@ -33,6 +33,8 @@ from .supervisor import Event, Supervisor
 from .written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
+CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool], Sequence[Collected]]
+"""Collects a model at several points; False collects its traces only."""
 
 
 def run(
@@ -66,10 +68,11 @@ def run_at(
     request: RunRequest,
     points: Sequence[Point],
     progress: Callable[[Event], None] = lambda _event: None,
+    take: CollectAt | None = None,
     *,
     counting: bool = True,
 ) -> list[tuple[Collected, RunResult]]:
-    """Run a model at several points, in one worker per framework, and reconcile the results of each.
+    """Run a model at several points and reconcile the results of each; ``take`` replaces ``collect_at`` as the way to run it.
 
     Without ``counting`` only the traces are taken. Raises UsageError as ``run`` does.
     """
@@ -78,13 +81,14 @@ def run_at(
     load()
     with scoped():
         load_formulas(request.formulas, request.timeout)
-        collected = _collect_at(request, points, progress, counting)
+        collected = (take or collect_at)(request, points, progress, counting)
         return [(point, settle(point, convention, conventions, request.mapping)) for point in collected]
 
 
-def _collect_at(
+def collect_at(
     request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
 ) -> list[Collected]:
+    """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
     counters = _counters(request)
     models = _models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
     with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
@@ -96,14 +100,17 @@ def _collect_at(
             for name, done in outcomes.items()
         }
         traces, ledgers = _records(meta, counters if counting else (), at, request)
-        there = {**meta, **described, "training": request.training}
+        there = {**meta, **described, "training": request.training, "context": request.context}
         collected.append(Collected(there, tuple(traces), tuple(ledgers)))
     return collected
 
 
 def conventions_of(request: RunRequest) -> dict[str, Convention]:
-    """The built-in conventions and those of the request's files. Raises UsageError as load_conventions does."""
+    """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError as
+    load_conventions does."""
     conventions = dict(BUILT_IN)
+    if request.convention in NAMED:
+        conventions[request.convention] = NAMED[request.convention]
     for file in request.convention_files:
         conventions.update(load_conventions(file))
     return conventions

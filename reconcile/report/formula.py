@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from ..core.records import TRAINING
 from ..core.text import number
 from ..formula.formula import Formula, NotPolynomial
 from ..formula.polynomial import Polynomial, Powers
@@ -14,11 +13,12 @@ from . import reports
 from .json_text import layout
 
 SCHEMA = 1
+FORMATS = ("json", "txt", "tex", "py")
 
 
 def stem(formula: Formula) -> str:
     """The name of the files, without what follows the dot."""
-    return f"{reports.stem(formula.model, training=formula.pass_ == TRAINING)}-formula"
+    return f"{reports.stem(formula.model, pass_=formula.pass_)}-formula"
 
 
 def render(formula: Formula, formats: Iterable[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from os import getcwd, getpid, replace
 from os import path as paths
 from typing import Any, Dict, List
 
+from ..adapters.shared import keras_model
 from ..adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
 from ..core.framework import absolute, adapter_of
 from ..core.message import first_line
@@ -106,6 +107,7 @@ class Worker(object):
             self.pair.give(self.request.points[point][1])
         if point != self.point:
             self.point, self.capture = point, None
+            keras_model.rename({})  # layers without a name get the same ones at every point
         return meta["points"][point]["params"]
 
     def _adapter(self):

@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
+from reconcile.launch import runner, written
+from reconcile.launch.request import Point, run_request
 
 OWN = ("--torch", "net:make")
 
@@ -30,6 +32,13 @@ OWN = ("--torch", "net:make")
         ),
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--counter", "fhop"), "unknown counter 'fhop'. Did you mean"),
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--convention", "matmull"), "unknown convention 'matmull'"),
+        ((*OWN, "--input", "B,4", "--at", "B=1..9", "--environment", "tf-2.3"), "unknown environment 'tf-2.3'"),
+        (
+            (*OWN, "--input", "B,4", "--at", "B=1..9", "--environment", "tf-2.3.1", "--with", "torch==2.0"),
+            "--environment names one environment and --with or --python another",
+        ),
+        ((*OWN, "--pass", "decode"), "a decoding step needs the number of tokens in its cache: add --context 128"),
+        ((*OWN, "--context", "8"), "a context applies only to a decoding step"),
         (
             ("--tf", "net.h5", "--input", "B,4", "--at", "B=1..9"),
             "a model file has the sizes that it was saved with",
@@ -46,3 +55,11 @@ def test_wrong_inputs_are_one_sentence(
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_the_counts_at_a_point_know_their_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_collect", lambda *_: ({"frameworks": []}, {}))
+    monkeypatch.setattr(written, "points", lambda *_: [{}])
+    asked = run_request(torch="net:make", pass_="decode", context=8)
+    (collected,) = runner.collect_at(asked, [Point({}, ())], lambda _event: None, counting=False)
+    assert collected.meta["context"] == 8

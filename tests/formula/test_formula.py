@@ -110,6 +110,21 @@ def test_a_window_larger_than_some_sizes_misses_a_point() -> None:
     assert counts.polynomials == {}
 
 
+class Alone(nn.Module):
+    """A product that a single row takes twice."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ x.mT @ x if len(x) > 1 else x @ x.mT @ x + x @ x.mT @ x
+
+
+def test_a_parabola_through_all_three_sizes_is_no_evidence() -> None:
+    """16 B T^2 FLOPs, and 16 T^2 more at B = 1: a parabola goes through any three counts."""
+    counts = found(Alone, "B,T,4", "B=1..3", "T=4..40")
+    reasons = {none.of: none.reason for none in counts.not_polynomial}
+    assert "the sizes of B allow a degree of 1, so give more" in reasons["trace@torch"]
+    assert counts.polynomials == {}
+
+
 class Bilinear(nn.Module):
     """A product of B - 1 rows: along T's axis, at B = 1, nothing runs."""
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.formula.variables import HELD_OUT, Template, held_out, nodes, read_variables
+from reconcile.formula.variables import HELD_OUT, Template, held_out, nodes, read_variables, texts_of
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,8 @@ def test_ranges_that_leave_nothing_to_check_with_are_refused() -> None:
         held_out(variables, set(itertools.product((1, 2, 3), (1, 2, 3))))
     with pytest.raises(UsageError, match="give at least 5"):
         nodes(read_variables(["T=1..4"]))
+
+
+def test_a_range_of_python_is_the_same_words() -> None:
+    ranges = {"A": range(1, 6), "B": range(32, 257, 32), "C": (16, 64, 32), "D": "1..9", "E": range(4, 4)}
+    assert texts_of(ranges) == ("A=1..5", "B=32..256/32", "C=16,64,32", "D=1..9", "E=")

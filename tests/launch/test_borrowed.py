@@ -14,7 +14,7 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import in_environment
 from reconcile.launch.environments import Environment
-from reconcile.launch.request import RunRequest
+from reconcile.launch.request import Point, RunRequest
 from tests.drift import takes
 
 REASON = "ImportError: no module of that age"
@@ -45,6 +45,32 @@ def test_pytorch_borrows_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     collected, current = taken("torch", monkeypatch)
     assert current == [False, True]
     assert [type(trace) for trace in collected.traces] == [Trace, Trace]
+
+
+def test_each_point_borrows_its_own_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second point of an old environment has its own trace; the first borrows that of the first point, in one run."""
+    points = [Point({"frames": "10"}), Point({"frames": "11"})]
+    asked: list[tuple[bool, tuple[str, ...], bool]] = []
+
+    def named(collected: Collected, name: str) -> Collected:
+        return replace(
+            collected,
+            traces=tuple(t._replace(device=name) if isinstance(t, Trace) else t for t in collected.traces),
+        )
+
+    def collect_at(request: RunRequest, points: list[Point], _progress: object, counting: bool) -> list[Collected]:
+        asked.append((not request.python, tuple(point.overrides["frames"] for point in points), counting))
+        if request.python:
+            return [untraced("torch"), named(WHOLE, "old 11")]
+        return [named(WHOLE, "current 10"), named(WHOLE, "current 11")]
+
+    monkeypatch.setattr(in_environment, "ensure", lambda _env, _say: Path("old"))
+    monkeypatch.setattr(in_environment, "collect_at", collect_at)
+    env = Environment("old", "An old one", "3.8", ("tf", "torch"), ())
+    collected = in_environment.collect_at_in(env)(RunRequest("gru_demo"), points, lambda _event: None, True)
+    assert asked == [(False, ("10", "11"), True), (True, ("10", "11"), False)]
+    devices = [[t.device for t in at.traces if isinstance(t, Trace) and t.framework == "torch"] for at in collected]
+    assert devices == [["current 10"], ["old 11"]]
 
 
 def test_tensorflow_compares_nothing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,16 @@ import reconcile
 from reconcile.cli import COMMANDS, cli
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.launch.request import RunRequest, by_parameter, model_options, models_of, run_request, words
+from reconcile.core.registry import known_counters
+from reconcile.launch.request import (
+    RunRequest,
+    by_parameter,
+    every_counter,
+    model_options,
+    models_of,
+    run_request,
+    words,
+)
 from reconcile.launch.user_models import at_most_two
 from reconcile.model_zoo.pair import Input
 from reconcile.pytest_plugin import Flops
@@ -187,3 +196,12 @@ def test_two_models_are_compared_at_a_time() -> None:
     at_most_two(["tf", "torch"])
     with pytest.raises(UsageError, match="and you gave models in tf, torch, numpy: leave one out"):
         at_most_two(["tf", "torch", "numpy"])
+
+
+def test_all_leaves_formulas_out_and_formula_all_names_them() -> None:
+    formulas = tuple(name for name in known_counters() if name.startswith("formula:"))
+    assert "formula:6n" in formulas
+    assert [name for name in every_counter() if name in formulas] == []
+    assert run_request(counters=("formula:all",)).counters == formulas
+    assert run_request(counters=("all", "formula:all", "formula:6n")).counters == (*every_counter(), *formulas)
+    assert run_request(counters=("thop",)).counters == ("thop",)
