@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -39,10 +40,12 @@ def conform(
     The cases are the zoo's families of layers, each at its own batch and at twice that, in a call and in a training step.
     A counter conforms if its entries add up to its total, if its statement closes with residual 0 under every convention, if a
     number added to an entry is the residual at that layer and changes nothing else, and if every amount follows from its
-    evidence. It may say that it cannot count a case.
+    evidence. It may say that it cannot count a case; if it counts nothing in all the cases that you choose with --case or --pass,
+    they show nothing, and the last line says so.
 
     \b
-    Exit codes: 0 the counter conforms, 1 it does not, 2 bad usage, 4 a defect of reconcile itself.
+    Exit codes: 0 the counter conforms, or counts nothing in the cases that you chose, 1 it does not conform,
+    2 bad usage, 4 a defect of reconcile itself.
     """
     from ..core.errors import unknown
     from ..core.registry import known_counters
@@ -63,28 +66,26 @@ def conform(
     there = collect_in(place, lambda text: say(text, err=True))
     load()
     cases = list(kit.cases(models or kit.families(), passes or PASSES))
-    wrong: list[kit.Check] = []
-    skipped: dict[str, int] = {}
-    passed = 0
-    checked = kit.checks(
+    checks: list[kit.Check] = []
+    each = kit.checks(
         counter, cases, lambda request: there(request, lambda _event: None), elsewhere=place.name != CURRENT
     )
-    for case, found in checked:
-        problems = [check for check in found if check.problem]
-        for check in found:
-            if check.skipped:
-                skipped[check.skipped] = skipped.get(check.skipped, 0) + 1
-        passed += sum(not check.problem and not check.skipped for check in found)
-        wrong += problems
+    for case, done in each:
+        checks += done
         if not quiet:
-            marks = "".join("F" if check.problem else "s" if check.skipped else "." for check in found)
+            marks = "".join("F" if check.problem else "s" if check.skipped else "." for check in done)
             say(f"{case.title} {marks}")
+    wrong = [check for check in checks if check.problem]
+    skipped = Counter(check.skipped for check in checks if check.skipped)
     for check in wrong:
         say(f"FAILED {check.case}: {check.name}: {check.problem}")
     for sentence, times in skipped.items():
         say(f"SKIPPED [{times}] {sentence}")
-    number = sum(skipped.values())
+    number = skipped.total()
+    passed = len(checks) - len(wrong) - number
     say(f"{counter}: {passed} passed, {len(wrong)} failed, {number} skipped in {len(cases)} cases")
-    if not wrong and not passed:
-        say(f"{counter} counted nothing, so it does not conform.")
-    ctx.exit(EXIT_OK if passed and not wrong else EXIT_UNEXPLAINED)
+    chosen = bool(models or passes)
+    nothing = "" if wrong else kit.cannot(counter, checks, chosen)
+    if nothing:
+        say(nothing)
+    ctx.exit(EXIT_UNEXPLAINED if wrong or (nothing and not chosen) else EXIT_OK)

@@ -41,12 +41,14 @@ class Check:
     """One thing that held, or did not.
 
     ``problem`` says what is wrong and where, '' if nothing is. ``skipped`` is the counter's sentence if it cannot count it.
+    ``counted`` is true of the check of a ledger that has a number other than 0.
     """
 
     case: str
     name: str
     problem: str = ""
     skipped: str = ""
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,26 @@ def checks(
         yield case, list(_checks(case.title, take(request), elsewhere))
 
 
+def cannot(counter: str, checks: Sequence[Check], chosen: bool) -> str:
+    """Why these checks, of which none failed, show nothing about the counter; '' if it reported a number in any case.
+
+    ``chosen`` says that a user chose the cases, among which there need be none that the counter counts.
+    """
+    if any(check.counted for check in checks):
+        return ""
+    if not chosen:
+        return f"{counter} counted nothing in any case, so it does not conform."
+    refuses = [check for check in checks if check.skipped]
+    why = "It cannot count some of them, and counts 0 in the others"
+    if not refuses:
+        why = "Its numbers are all 0 there"
+    elif len(refuses) == len(checks):
+        why = "The reasons are above"
+    return (
+        f"{counter} counted nothing in these cases, so they cannot show whether it conforms. {why}: choose other cases."
+    )
+
+
 def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check]:
     (ledger,) = collected.ledgers
     (trace,) = (t for t in collected.traces if t.framework == ledger.framework)
@@ -113,7 +135,8 @@ def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check
         return
     whole = sum(entry.value for entry in ledger.entries)
     differs = f"its entries add up to {whole:,}, and its total is {ledger.total:,}" if whole != ledger.total else ""
-    yield Check(title, "entries add up to the total", differs)
+    counted = any(entry.value for entry in ledger.entries)
+    yield Check(title, "entries add up to the total", differs, counted=counted)
     for convention in BUILT_IN.values():
         result = settle(collected, convention, BUILT_IN)
         yield Check(title, f"residual 0 ({convention.name})", _open(result))

@@ -21,7 +21,7 @@ from ..core.conventions import BUILT_IN, MATMUL
 from ..core.counter import Counter
 from ..core.errors import UsageError, unknown
 from ..core.records import MAC, Tensor
-from ..core.registry import known_counters, title
+from ..core.registry import frameworks, known_counters, title
 from ..core.results import Adjustment, RunResult, TraceRow
 from ..core.text import number
 from ..engine.settle import Collected, settle
@@ -40,6 +40,7 @@ SPELL = (
 """Imports this copy of the package, and nothing from the working directory."""
 SPELL_LIMIT = 120.0
 MODEL = "{model}"
+BATCH = 2
 WIDTH = 100
 
 Take = Callable[[RunRequest], Collected]
@@ -71,11 +72,13 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class Template:
     """How a counter is called: a text with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
-    they make, where no rule states them; ``table`` is that of its list of what it counts."""
+    they make, where no rule states them; ``table`` is that of its list of what it counts. ``batch`` is the size of the batch, for
+    a counter that takes only one."""
 
     text: str
     table: str
     places: Mapping[str, str]
+    batch: int = BATCH
 
 
 def differences(counter: str, models: Sequence[str], take: Take = collect) -> Iterator[Difference | str]:
@@ -97,8 +100,13 @@ def differences(counter: str, models: Sequence[str], take: Take = collect) -> It
                 yield Difference(f"{model}:{row.layer}", reported // scale, ran // scale, causes)
 
 
+def made_in(counter: Counter) -> str:
+    """The framework in which a layer is made for that counter: its own, or the one whose export its own framework takes."""
+    return frameworks()[counter.framework].exports or counter.framework
+
+
 def _check_framework(counter: Counter) -> None:
-    if not hasattr(one, f"build_{counter.framework}"):
+    if not hasattr(one, f"build_{made_in(counter)}"):
         raise UsageError(
             f"{counter.name} counts models of {title(counter.framework)}, and no layer of the zoo is made there."
         )
@@ -110,19 +118,19 @@ def program(counter: str, case: str, take: Take = collect) -> str:
     record = known_counters()[counter]
     _check_framework(record)
     template = template_of(record)
-    shown = alone(record, case, take)
+    shown = alone(record, case, take, template.batch)
     if shown.reported == shown.ran:
         raise UsageError(
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
             f"`reconcile reproduce {counter}` lists the cases in which it differs."
         )
-    (lines,) = spelled([case], record.framework)
+    (lines,) = spelled([case], made_in(record), template.batch)
     return written(case, shown, template, lines)
 
 
-def alone(counter: Counter, case: str, take: Take = collect) -> Sight:
+def alone(counter: Counter, case: str, take: Take = collect, batch: int = BATCH) -> Sight:
     """What a run of the layer alone shows. Raises UsageError if the counter has no number for it."""
-    settings = {"case": case, "framework": counter.framework}
+    settings = {"case": case, "framework": made_in(counter), "batch": str(batch)}
     result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), MATMUL, BUILT_IN)
     (ledger,) = result.ledgers
     if ledger.total is None:
@@ -180,7 +188,8 @@ def template_of(counter: Counter) -> Template:
     text = module.PROGRAM if isinstance(module.PROGRAM, str) else module.PROGRAM.get(counter.name, "")
     if MODEL not in text:
         raise _without_program(counter)
-    return Template(text, getattr(module, "TABLE", ""), getattr(module, "PLACES", {}))
+    batch = getattr(module, "BATCH", {}).get(counter.name, BATCH)
+    return Template(text, getattr(module, "TABLE", ""), getattr(module, "PLACES", {}), batch)
 
 
 def _without_program(counter: Counter) -> UsageError:
@@ -196,9 +205,9 @@ def _filled(text: str, lines: Sequence[str]) -> str:
     return text.replace(MODEL, start + "\n".join(lines))
 
 
-def spelled(cases: Sequence[str], framework: str) -> list[list[str]]:
+def spelled(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
     """The lines that build each layer, from a process that has its framework."""
-    command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[2]), framework, *cases]
+    command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[2]), framework, str(batch), *cases]
     done = subprocess.run(
         command, capture_output=True, text=True, env=clean_environ(), timeout=SPELL_LIMIT, check=False
     )

@@ -155,9 +155,13 @@ def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str
     if record is None:
         reason = "the model does not exist in the counter's framework"
         return dict.fromkeys(layers, Cell(Verdict.BLIND, reason=reason))
+    traces = {trace.framework: trace for trace in collected.traces}
     if isinstance(record, Missing):
+        trace = traces.get(record.framework)
+        if isinstance(trace, Missing) and trace.reason == record.reason:
+            return dict.fromkeys(layers, Cell(Verdict.BLIND, reason=f"the model cannot run there: {record.reason}"))
         return dict.fromkeys(layers, Cell(WITHOUT_NUMBER.get(record.state, Verdict.FAILS), reason=record.reason))
-    trace = next(t for t in collected.traces if t.framework == record.framework)
+    trace = traces[record.framework]
     if isinstance(trace, Missing):
         return dict.fromkeys(layers, Cell(Verdict.OPEN, reason=f"there is no trace: {trace.reason}"))
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])

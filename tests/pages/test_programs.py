@@ -30,6 +30,20 @@ NO_MODEL = {
     "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
+    **dict.fromkeys(
+        (
+            "lookup-as-product",
+            "parameters-as-products",
+            "attention-left-out",
+            "attention-halved",
+            "head-left-out",
+            "width-assumed",
+            "all-experts-counted",
+            "backward-assumed",
+            "frozen-not-discounted",
+        ),
+        "a formula: tests/adapters/counters/test_formulas.py books it",
+    ),
 }
 """Causes whose program leaves no single model to run, with what books them instead."""
 

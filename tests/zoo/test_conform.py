@@ -5,10 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
-from reconcile.core.results import State
+from reconcile.cli import cli
+from reconcile.core.causes import State
+from reconcile.core.records import FLOP, Entry, Ledger, Trace
 from reconcile.engine.reconcile import Missing
-from reconcile.zoo.conform import Case, _checks, checks
+from reconcile.engine.settle import Collected
+from reconcile.zoo import conform
+from reconcile.zoo.conform import Case, Check, _checks, cannot, checks
 
 NO_LAYER = "AttributeError: module 'keras.layers' has no attribute 'RMSNormalization'"
 
@@ -44,3 +49,50 @@ def test_checks_pass_it_on() -> None:
         for check in done
     ]
     assert found == [True, False]
+
+
+REFUSED = Check("conv1x1", "reports", skipped="it takes no bytes")
+ZEROES = Check("conv1x1", "entries add up to the total")
+COUNTED = Check("conv1x1", "entries add up to the total", counted=True)
+
+
+@pytest.mark.parametrize(
+    ("done", "chosen", "says"),
+    [
+        ([REFUSED, COUNTED], True, ""),
+        ([ZEROES, COUNTED], False, ""),
+        ([REFUSED, REFUSED], True, "cannot show whether it conforms. The reasons are above: choose other cases."),
+        ([ZEROES], True, "cannot show whether it conforms. Its numbers are all 0 there: choose other cases."),
+        ([ZEROES, REFUSED], True, "It cannot count some of them, and counts 0 in the others: choose other cases."),
+        ([ZEROES, REFUSED], False, "mine counted nothing in any case, so it does not conform."),
+    ],
+)
+def test_cases_in_which_nothing_is_counted_show_nothing(done: list[Check], chosen: bool, says: str) -> None:
+    sentence = cannot("mine", done, chosen)
+    assert (sentence.endswith(says), bool(sentence)) == (True, bool(says))
+
+
+@pytest.mark.parametrize(("values", "counted"), [((), False), ((0, 0), False), ((0, 3), True)])
+def test_a_ledger_of_zeroes_counts_nothing(
+    values: tuple[int, ...], counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = tuple(Entry(str(index), "", "MatMul", value, 1) for index, value in enumerate(values))
+    ledger = Ledger("mine", "tf", FLOP, "graph", {}, sum(values), entries, (), {}, ())
+    for check in ("_open", "_unfounded", "_fitted", "settle"):
+        monkeypatch.setattr(conform, check, lambda *_: "")
+    collected = Collected({}, (Trace("tf", {}, "graph", (), (), (), (), ()),), (ledger,))
+    assert any(check.counted for check in _checks("conv1x1", collected, False)) is counted
+
+
+@pytest.mark.parametrize(("arguments", "exit_code"), [(("--pass", "training"), 0), (("--case", "conv1x1"), 0), ((), 1)])
+def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter that refuses: no failure of cases that a user chose, and no conformance of one that refuses everything."""
+    monkeypatch.setattr(
+        conform, "_checks", lambda title, *_: iter([Check(title, "reports", skipped="it takes no bytes")])
+    )
+    monkeypatch.setattr("reconcile.launch.in_environment.collect_in", lambda *_: lambda *_: None)
+    monkeypatch.setattr(conform, "families", lambda: ("conv1x1",))
+    done = CliRunner().invoke(cli, ["conform", "thop", *arguments])
+    assert (done.exit_code, done.stderr) == (exit_code, "")
+    assert done.stdout.splitlines()[-1].startswith("thop counted nothing in ")
+    assert "SKIPPED" in done.stdout

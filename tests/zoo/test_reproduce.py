@@ -20,24 +20,12 @@ from reconcile.launch.request import run_request
 from reconcile.launch.runner import collect
 from reconcile.work import load
 from reconcile.zoo import reproduce
+from tests.zoo.bugs import CHEAP, HERE, THERE
 from tests.zoo.family_forms import BRICKS, macs
 
 load()
 RUN = Path(__file__).parents[1] / "pages" / "programs.py"
-
-BUGS = {
-    ("thop", "extra:two_parents"): (4 * 2 * 2 * 5 * 6 * 6, 2 * 2 * 5 * 6 * 6, "thop/profile.py:209"),
-    ("thop", "family_transposed:transposed2d_stride"): (
-        2 * 3 * 11 * 9 * 4 * 9, 2 * 4 * 5 * 4 * 3 * 9, "thop/vision/basic_hooks.py:22",
-    ),
-    ("fvcore", "family_convolution:conv2d_same"): (0, 2 * 4 * 9 * 8 * 4 * 9, "aten._convolution_mode"),
-    ("flop_counter", "extra:attention_of_heads"): (0, 2 * 2 * (2 * 2 * 5 * 5 * 8), "flash_attention_for_cpu"),
-    ("flop_counter", "family_recurrent:lstm"): (0, 2 * 2 * 5 * 4 * 3 * (4 + 3), "aten.mkldnn_rnn_layer"),
-    ("tf.profiler@function", "extra:first_transposed"): (
-        2 * (2 * 6 * 6) * 6, 2 * (2 * 6 * 6) * 5, "flops_registry.py:465",
-    ),
-}  # fmt: skip
-"""Bugs on record: the number that the counter prints, the work that ran, and what the program says is wrong."""
+PAGE = Path(__file__).parents[2] / "docs" / "bugs.md"
 
 
 def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
@@ -57,21 +45,35 @@ def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
     return {name: outcome.get("printed", [outcome.get("failed", "")]) for name, outcome in outcomes.items()}
 
 
-CHEAP = {("thop", "extra:two_parents"), ("fvcore", "family_convolution:conv2d_same"),
-         ("flop_counter", "extra:attention_of_heads"), ("tf.profiler@function", "extra:first_transposed")}  # fmt: skip
-"""One bug of each counter, for every run of the tests; the others are for `make zoo`."""
-
-
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
-    ("counter", "case"), [pytest.param(*bug, marks=[] if bug in CHEAP else [pytest.mark.zoo]) for bug in BUGS]
+    ("counter", "case"), [pytest.param(*bug, marks=[] if bug in CHEAP else [pytest.mark.zoo]) for bug in HERE]
 )
 def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, tmp_path: Path) -> None:
-    reported, expected, says = BUGS[counter, case]
+    reported, expected, says = HERE[counter, case]
     code = reproduce.program(counter, case)
     assert "reconcile" not in code
     assert says in " ".join(code.replace("\n#", "").split())
     assert printed({case: code}, tmp_path)[case] == [f"reported {reported}", f"expected {expected}"]
+
+
+def row_of(counter: str, case: str, numbers: tuple[int, int], where: str) -> tuple[str, ...]:
+    """The cells of a bug on the page, but for the sentence that describes it."""
+    record = known_counters()[counter]
+    environment = f" --environment {record.family}" if (counter, case) in THERE else ""
+    shown = [f"{value:,} {record.unit}" for value in numbers]
+    return counter, *shown, f"`reconcile reproduce {counter} {case}{environment}`", f"`make {where}`"
+
+
+def test_the_page_lists_the_bugs_that_the_tests_show() -> None:
+    """docs/bugs.md has these bugs with these numbers, in this order, and says which tests execute each."""
+    table = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
+    cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table]
+    wanted = []
+    for key, (reported, ran, _) in {**HERE, **THERE}.items():
+        where = "matrix" if key in THERE else "test" if key in CHEAP else "zoo"
+        wanted.append(row_of(*key, (reported, ran), where))
+    assert [(row[0], *row[2:]) for row in cells] == wanted
 
 
 @pytest.mark.parametrize(
