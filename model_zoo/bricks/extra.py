@@ -60,4 +60,30 @@ def attention_of_heads(name: str) -> Brick:
     return Brick(name, (2, 5, 8), tf, torch)
 
 
-BRICKS = (attention_of_heads("attention_of_heads"), two_parents("two_parents"), products_of_columns("first_transposed"))
+def image_classifier(name: str) -> Brick:
+    """A convolution over an image, and a dense layer on the largest value of each channel: it does not grow with the image."""
+
+    def tf(name: str, _shape: Shape) -> Any:
+        import tensorflow as tf
+
+        layers = tf.keras.layers
+        parts = (layers.Conv2D(4, 32, strides=32), layers.GlobalMaxPooling2D(), layers.Dense(5))
+        return tf.keras.Sequential(parts, name=name)
+
+    def torch(shape: Shape) -> Any:
+        import torch
+
+        convolution = torch.nn.Conv2d(shape[-1], 4, 32, stride=32)
+        return torch.nn.Sequential(
+            convolution, torch.nn.AdaptiveMaxPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 5)
+        )
+
+    return Brick(name, (64, 96, 3), tf, torch, channels_first=True, out=lambda _shape: (5,))
+
+
+BRICKS = (
+    attention_of_heads("attention_of_heads"),
+    two_parents("two_parents"),
+    products_of_columns("first_transposed"),
+    image_classifier("image_classifier"),
+)

@@ -25,7 +25,7 @@ SAME_ON_ALL_AXES = (
 MISSING: Any = object()
 
 
-def lines(case: str, framework: str, batch: int = 2) -> list[str]:
+def lines(case: str, framework: str, batch: int) -> list[str]:
     """The lines that define ``net`` and ``x``. Raises Unspelled if the brick has parts that cannot be printed."""
     one = brick(case)
     made = {"torch": _torch, "tf": _tf}.get(framework)
@@ -34,9 +34,9 @@ def lines(case: str, framework: str, batch: int = 2) -> list[str]:
     return made(one, batch)
 
 
-def main(framework: str, *cases: str) -> None:
+def main(framework: str, batch: str, *cases: str) -> None:
     """Print the lines of each case, as JSON."""
-    print(json.dumps([lines(case, framework) for case in cases]))
+    print(json.dumps([lines(case, framework, int(batch)) for case in cases]))
 
 
 def _torch(one: Brick, batch: int) -> list[str]:

@@ -3,14 +3,15 @@
 A group is what runs together: the counters that live beside the frameworks, and each family that has an environment of its own.
 The recipes of tf.profiler build the model in another way, which Keras 3 cannot: `make matrix` runs them where they can. Rows are
 kept in ``reports/counters.csv`` as soon as a pair is done, and a pair that has all rows of a group is not run again: delete the
-file to begin anew. ``reports/counters.md`` is made from it.
+file to begin anew. ``reports/counters.md`` is made from it, and from the training steps of ``make gallery``, which runs every
+counter that sees one (reconcile/zoo/training.py).
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -27,7 +28,9 @@ from reconcile.launch import environments, in_environment
 from reconcile.launch.request import every_counter, run_request
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.work import load
+from reconcile.zoo import training
 from reconcile.zoo.rows import at_once
+from reconcile.zoo.training import TrainingRow
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "reports/counters.csv"
@@ -120,11 +123,11 @@ def write(rows: dict[tuple[str, str], Row]) -> None:
     order = {name: index for index, name in enumerate(known_counters())}
     ordered = sorted(rows.values(), key=lambda row: (order.get(row.counter, len(order)), row.pair))
     write_file(DATA, table.written([[field.name for field in fields(Row)], *map(astuple, ordered)]))
-    write_file(DATA.with_suffix(".md"), page(ordered))
+    write_file(DATA.with_suffix(".md"), page(ordered, training.read()))
 
 
-def page(rows: Sequence[Row]) -> str:
-    """A line per counter, and a line per pair that it does not close."""
+def page(rows: Sequence[Row], steps: Mapping[str, TrainingRow]) -> str:
+    """A line per counter, a line per pair that it does not close, and a line per counter on the training ``steps``."""
     lines = [
         "# Every counter on every pair",
         "",
@@ -153,7 +156,31 @@ def page(rows: Sequence[Row]) -> str:
         if row.state not in CLOSED or row.open != "0":
             reasons.setdefault((row.counter, row.reason), []).append(row.pair)
     lines += [f"| {name} | {', '.join(pairs)} | {markdown(reason)} |" for (name, reason), pairs in reasons.items()]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_training(names, steps), ""])
+
+
+def _training(names: Sequence[str], steps: Mapping[str, TrainingRow]) -> list[str]:
+    """The counters on a training step of every pair: those that see it, and why the others do not."""
+    lines = [
+        "## A training step",
+        "",
+        "Written by `make gallery`: a step of each pair, in [training.md](training.md). *Closed* means the same as above.",
+        "",
+        "| counter | pairs | closed | exact | why it has no number |",
+        "|:--|--:|--:|--:|:--|",
+    ]
+    for name in names:
+        cells = [(row, row.cells[name]) for row in steps.values() if name in row.cells]
+        blind = known_counters()[name].blind if name in known_counters() else ""
+        closed = [cell for row, cell in cells if cell.state in CLOSED and not row.open and not any(row.states.values())]
+        exact = [cell for cell in closed if cell.state == "equal"]
+        if blind:
+            lines.append(f"| {name} | | | | {markdown(blind)} |")
+        elif cells:
+            lines.append(f"| {name} | {len(cells)} | {len(closed)} | {len(exact)} | |")
+        else:
+            lines.append(f"| {name} | 0 | 0 | 0 | not run: `reconcile run --pass training --counter {name}` |")
+    return lines
 
 
 def main(names: Sequence[str]) -> int:
@@ -172,6 +199,7 @@ def main(names: Sequence[str]) -> int:
                 print(f"{'ok  ' if row.open == '0' else row.state} {row.counter} {pair} {row.reason}", flush=True)
 
         at_once(missing, JOBS, lambda pair, p=place, c=counters: list(rows_of(pair, p, c)), each)  # type: ignore[misc]
+    write(rows)
     return int(any(row.open not in ("", "0") for row in rows.values()))
 
 

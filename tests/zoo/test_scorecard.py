@@ -192,6 +192,17 @@ def test_a_counter_that_stops_at_a_family_runs_on_each_layer_alone() -> None:
     assert seen["dense_map"] == (Verdict.FAILS, "no dense_map")
 
 
+def test_a_model_that_cannot_run_there_is_no_error_of_the_counter() -> None:
+    """The Keras of an environment may lack a layer: then neither the trace nor the counter has a number, for one reason."""
+    reason = "AttributeError: no attribute 'RMSNormalization'"
+    absent = tuple(Missing(name, "tf", State.FAILED, reason) for name in ("trace@tf", "keras_flops"))
+    cells = score.cells(Collected({"layers": []}, absent[:1], absent[1:]), "keras_flops", ("rms",))
+    assert cells == {"rms": Cell(Verdict.BLIND, reason=f"the model cannot run there: {reason}")}
+    other = replace(absent[1], reason="boom")
+    cells = score.cells(Collected({"layers": []}, absent[:1], (other,)), "keras_flops", ("rms",))
+    assert cells == {"rms": Cell(Verdict.FAILS, reason="boom")}
+
+
 def test_without_its_environment_a_counter_is_not_installed_and_runs_nowhere() -> None:
     runs = []
 
@@ -285,7 +296,7 @@ def test_the_cells_of_a_call_add_up_to_the_totals_in_the_gallery() -> None:
 @pytest.mark.parametrize("family", families())
 def test_what_ran_forward_has_a_closed_form(family: str) -> None:
     bricks = load_pair(pair_path(family)).module.BRICKS
-    sides = {"tf": 0, "torch": 1}
+    sides = {"tf": 0, "torch": 1, "onnx": 1}
     wrong = []
     for card in (c for c in CARDS.values() if (c.family, c.pass_) == (family, "forward") and c.framework in sides):
         for brick in bricks:
@@ -309,6 +320,12 @@ def test_what_ran_forward_has_a_closed_form(family: str) -> None:
         (PROFILER, "dense", "dense", "exact"),
         (PROFILER, "recurrent", "gru", "zero"),  # the body of a While; what it counts never ran
         ("tf.profiler@frozen", "recurrent", "gru", "4/35 counted"),  # 1 of 5 steps, 4 inputs of 4 + 3
+        ("mmengine", "recurrent", "gru", "zero"),
+        ("calflops", "recurrent", "gru", "exact"),
+        ("calflops@macs", "recurrent", "gru", "zero"),
+        ("deepspeed@macs", "recurrent", "lstm", "zero"),
+        ("torch.profiler", "convolution", "conv1d", "zero"),
+        ("onnx_tool", "transposed", "transposed2d_gaps", "27/4 times"),  # as thop, but 3 outputs in place of 4 inputs
         ("tf.profiler@runmeta", "recurrent", "gru", "6/5 times"),  # five steps and one more that no output depends on
     ],
 )
@@ -481,6 +498,14 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
     second = CliRunner().invoke(cli, args)
     assert "1 of 2 cards made, 1 kept" in second.stdout
     assert [batch.pass_ for batch in made] == ["forward", "training"]
+    CliRunner().invoke(cli, [*args, "--counter", "onnx_tool", "--pass", "forward"])
+    made.clear()
+    CliRunner().invoke(cli, ["scorecard", *args[3:]])
+    named = {name for batch in made for name in batch.counters}
+    assert {"fvcore", "onnx_tool"} <= named, (
+        "a counter that has cells stays on the scorecard, others live beside the frameworks"
+    )
+    assert "calflops" not in named
     files = Counter(file.suffix for file in tmp_path.iterdir())
     assert files == {".md": 2, ".csv": 1, ".html": 1, ".svg": 1, ".json": 1}
     for verdict, code in ((Verdict.ABSENT, 3), (Verdict.OPEN, 1)):
