@@ -232,9 +232,9 @@ def _taken(done: Checked) -> Iterator[str]:
 
 
 def _convention(convention: str | Convention) -> Convention:
-    from .core.conventions import BUILT_IN, choose
+    from .core.conventions import NAMED, choose
 
-    return choose(convention, BUILT_IN) if isinstance(convention, str) else convention
+    return choose(convention, NAMED) if isinstance(convention, str) else convention
 
 
 def _complete(found: Collected, framework: str) -> list[Trace]:

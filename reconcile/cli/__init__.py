@@ -26,6 +26,10 @@ COMMANDS = {
     ),
     "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
     "formula": ("reconcile.cli.formula:formula", "Find the counts of a model as polynomials of its sizes."),
+    "llm": (
+        "reconcile.cli.llm:llm",
+        "Print the page that a training needs: each formula beside what ran, and the numbers for MFU and HFU.",
+    ),
     "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
     "explain": (
         "reconcile.cli.explain:explain",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import EXIT_UNEXPLAINED
-from .options import BASELINES, PATH, declared, options
+from .options import BASELINES, PATH, declared, options, pass_of_a_pair
 from .streams import say
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options(declared("model", required=True), "set", "counter", "pass", "optimizer")
+@options(declared("model", required=True), "set", "counter", pass_of_a_pair, "optimizer")
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
     help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json; of a training step DIR/MODEL-training-OPTIMIZER.",

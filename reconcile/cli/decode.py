@@ -40,6 +40,11 @@ class _Decode(click.Command):
 @options(
     "model", models, "input", "signature", "trust-file", "set",
     declared(
+        "counter",
+        help="Read only this counter, and the work that ran; also one that runs only if you name it. Repeatable. `all` and "
+        "`formula:all` name those that they name for `reconcile run`.  [default: those that run unasked, and recipes]",
+    ),
+    declared(
         "environment", "names", multiple=True, default=(), show_default=False,
         help="Look only at this environment: its saved baseline, or else a run there. Repeatable.",
     ),
@@ -172,7 +177,7 @@ def _hints(
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
-    names = unseen(known, kept, sources, tuple(request.factories))
+    names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
         return []
     doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""

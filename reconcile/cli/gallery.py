@@ -10,7 +10,7 @@ import click
 
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .number_types import Jobs
-from .options import BASELINES, PATH, options
+from .options import BASELINES, PATH, options, pass_of_a_pair
 from .progress import CLEAN, bar
 from .streams import say
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     metavar="FILE.json",
     help="Where the rows are kept.  [default: gallery.json in --out; steps.json with --pass training]",
 )
-@options("pass", "out", "quiet")
+@options(pass_of_a_pair, "out", "quiet")
 @click.pass_context
 def gallery(
     ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path | None, pass_: str, out: Path, quiet: bool

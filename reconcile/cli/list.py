@@ -79,6 +79,6 @@ def _causes() -> Iterable[tuple[str, str]]:
 
 
 def _conventions() -> Iterable[tuple[str, str]]:
-    from ..core.conventions import BUILT_IN
+    from ..core.conventions import NAMED
 
-    return ((name, convention.meaning) for name, convention in BUILT_IN.items())
+    return ((name, convention.meaning) for name, convention in NAMED.items())

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
 from ..core.registry import frameworks
-from ..launch.request import OPTIONS, Kind, Option, model_options
+from ..launch.request import OPTIONS, PASSES, Kind, Option, model_options
 from .number_types import Seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,9 +102,9 @@ def _ends() -> list[str]:
 
 
 def _conventions() -> Iterable[str]:
-    from ..core.conventions import BUILT_IN
+    from ..core.conventions import NAMED
 
-    return BUILT_IN
+    return NAMED
 
 
 def _environments() -> Iterable[str]:
@@ -138,8 +138,9 @@ FACE: dict[str, dict[str, Any]] = {
     "counter": {
         "metavar": "NAME",
         "shell_complete": _complete(_counters),
-        "help": "Run only this counter. Repeatable. `all` names every counter but those that build the model in another way and "
-        "those that need an --environment of their own; without this option, those that `reconcile explain` says run by default.",
+        "help": "Run only this counter. Repeatable. `all` names every counter but those that build the model in another way, "
+        "those that need an --environment of their own, and formulas, which `formula:all` names; "
+        "without this option, those that `reconcile explain` says run by default.",
     },
     "from": {
         "metavar": "COUNTER",
@@ -198,7 +199,7 @@ def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
 
 def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
     given = {"multiple": option.repeated, **KINDS[option.kind], **look}
-    if option.choices:
+    if option.choices and "type" not in look:
         given["type"] = click.Choice(option.choices)
     if option.default not in (None, False):
         given = {"default": option.default, "show_default": bool(option.default), **given}
@@ -210,6 +211,12 @@ def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
     look = "Which files; svg and png are pictures, which the Markdown then shows."
     return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
+
+
+def pass_of_a_pair(function: F) -> F:
+    """Decorate a command of pairs with --pass. A pair has no cache of tokens."""
+    look = "What to count: a call of the model, or a training step."
+    return declared("pass", type=click.Choice(PASSES), help=look)(function)
 
 
 def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:

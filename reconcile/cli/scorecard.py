@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     "counters",
     multiple=True,
     metavar="NAME",
-    help="Only this counter. Repeatable; default every counter but those that build the model in another way.",
+    help="Only this counter. Repeatable; default every counter that lives beside the frameworks and builds no model in another "
+    "way, and those that have cells in --data.",
 )
 @click.option("--case", "families", multiple=True, metavar="NAME", help="Only this family. Repeatable; default all.")
 @click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
@@ -79,7 +80,10 @@ def scorecard(
     atomic.prepare(out)
     atomic.prepare(path.parent)
     kept = {name: card for name, card in cards_.read(path).items() if card.family in all_families()}
-    batches = scoring.stale(counters or every_counter(), families or all_families(), passes or PASSES, kept)
+    default = [*every_counter(), *(card.counter for card in kept.values() if card.counter in known_counters())]
+    batches = scoring.stale(
+        counters or tuple(dict.fromkeys(default)), families or all_families(), passes or PASSES, kept
+    )
     with bar(len(batches), quiet) as (begun, tell):
         made = scoring.make(
             batches,

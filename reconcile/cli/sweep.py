@@ -31,7 +31,16 @@ LIST = ".toml"
     "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
 )
 @options(
-    "environments", "convention", "convention-file", "counter", "pass", "optimizer", "formulas", "device", "timeout"
+    "environments",
+    "convention",
+    "convention-file",
+    "counter",
+    "pass",
+    "context",
+    "optimizer",
+    "formulas",
+    "device",
+    "timeout",
 )
 @click.option(
     "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR", help="Where the files go, and are found again."

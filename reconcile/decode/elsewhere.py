@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..core.registry import known_counters
 from ..launch.environments import CURRENT, Environment
+from ..launch.in_environment import counters_of
 from .figure import PrintedFigure
 from .grammar import Candidate, Source
 from .search import search
@@ -26,16 +27,24 @@ def reading(
 
 
 def unseen(
-    known: Mapping[str, Environment], kept: Sequence[Source], looked_at: Sequence[Source], own: Sequence[str]
+    known: Mapping[str, Environment],
+    kept: Sequence[Source],
+    looked_at: Sequence[Source],
+    own: Sequence[str],
+    counters: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The environments that can be run for this model and of which nothing was looked at. ``own`` are the frameworks of a
-    model of the user's own, none for a pair."""
+    model of the user's own, none for a pair; of ``counters``, if there are any, an environment has to run one."""
     seen = {source.name.partition("@")[0] for source in (*kept, *looked_at)}
     frameworks = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}
     return tuple(
         name
         for name, environment in known.items()
-        if environment.unasked and name not in seen and name != CURRENT and frameworks & set(environment.frameworks)
+        if environment.unasked
+        and name not in seen
+        and name != CURRENT
+        and frameworks & set(environment.frameworks)
+        and (not counters or set(counters) & set(counters_of(environment)))
     )
 
 

@@ -39,7 +39,10 @@ def folders_of(model: str) -> tuple[Path, ...]:
 
 
 def saved(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
-    """All baselines of the model, named after their files. Of two with the same name, the first folder's is read."""
+    """All baselines of the model, named after their files, with the ledgers of the counters that the request names, or all.
+
+    Of two with the same name, the first folder's is read.
+    """
     paths: dict[str, Path] = {}
     for folder in folders if request.model else ():
         for path in baselines.file_of(folder, request.model).parent.glob("*.json"):
@@ -47,6 +50,9 @@ def saved(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
     sources = []
     for stem, path in sorted(paths.items()):
         collected = baselines.load(path).collected
+        if request.counters:
+            ledgers = tuple(ledger for ledger in collected.ledgers if _counter(ledger) in request.counters)
+            collected = replace(collected, ledgers=ledgers)
         sources.append(Source(stem, collected, "saved" + _changed(collected.meta["params"], request.overrides)))
     return sources
 
@@ -68,18 +74,24 @@ def gather(
     Without ``names``: a fresh run here, and the saved baselines of all environments in the ``folders``.  With ``names``: of
     these environments only, the saved data if there is any, else a run there; ``known`` are the environments that can be
     run.  Then every other way of building the model is run, one after another, until the data comes ``close`` to the
-    figure.  ``fresh`` False: saved data only.
-    Raises UsageError for unknown models and environments, for damaged baselines, and if there is no data at all.
+    figure.  ``fresh`` False: saved data only.  If the request names counters, only these run, and only their saved data is read;
+    the work that ran is read in any case.
+    Raises UsageError for unknown models, environments and counters, for damaged baselines, and if there is no data at all.
     """
     if request.model:
         pair_file(request.model)
+    for counter in request.counters:
+        if counter not in known_counters():
+            raise unknown("counter", counter, known_counters())
     known = load_environments() if known is None else known
     kept = saved(request, folders)
     stems = {_stem(source) for source in kept}
     for name in names:
         if name not in known and name not in stems:
             raise unknown("environment", name, {*known, *stems})
-    places = [known[n] for n in names or (CURRENT,) if n == CURRENT or n not in stems] if fresh else []
+    lacking = {_stem(source) for source in kept if request.counters and not source.collected.ledgers}
+    unread = [n for n in names or (CURRENT,) if n == CURRENT or n not in stems or (n in lacking and n in known)]
+    places = [known[n] for n in unread] if fresh else []
     notes: list[str] = []
     runs = [run for place in places if (run := _run(request, place, notes, progress, say, take)) is not None]
     sources = [source for source, _ in runs]
@@ -154,7 +166,7 @@ def _run(
         except EnvironmentError_ as error:
             notes.append(f"{place.name}: {error}.")
             return None
-        asked = replace(asked, counters=counters_of(place, request.factories))
+        asked = replace(asked, counters=request.counters or counters_of(place, request.factories))
     collected = take(asked, progress)
     notes += _lost((*collected.traces, *collected.ledgers), place.name)
     return Source(place.name, collected), asked
@@ -170,10 +182,13 @@ def _lost(records: Iterable[Missing | Trace | Ledger], name: str) -> list[str]:
 
 
 def _others(request: RunRequest, collected: Collected) -> list[str]:
-    """The recipes of the counters that run unasked, if they did not run. They build a pair, not a user's own model."""
+    """The recipes of the counters that run unasked, if they did not run. They build a pair, not a user's own model, and none is
+    tried if the request names its counters."""
+    if request.counters:
+        return []
     records = (*collected.traces, *collected.ledgers)
     absent = {r.framework for r in records if isinstance(r, Missing) and r.state is State.SKIPPED}
-    ran = {r.counter if isinstance(r, Ledger) else r.name for r in collected.ledgers}
+    ran = set(map(_counter, collected.ledgers))
     return [
         name
         for name in _recipes()
@@ -181,6 +196,10 @@ def _others(request: RunRequest, collected: Collected) -> list[str]:
         and known_counters()[name].framework in {r.framework for r in collected.ledgers} - absent
         and not request.factories
     ]
+
+
+def _counter(ledger: Ledger | Missing) -> str:
+    return ledger.counter if isinstance(ledger, Ledger) else ledger.name
 
 
 def _recipes() -> list[str]:
@@ -191,6 +210,8 @@ def _recipes() -> list[str]:
 
 def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
     """A note on the recipes, which build a pair, if the model is the user's own and may have been counted by one."""
+    if request.counters:
+        return []
     ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
     recipes = [n for n in _recipes() if known_counters()[n].framework in request.factories and n not in ran]
     each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."

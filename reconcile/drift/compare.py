@@ -20,6 +20,7 @@ from ..engine.reconcile import Missing, across
 from ..engine.settle import Collected
 from ..engine.traces import differences
 from ..work import COMPONENTS, Work, known_part, load
+from ..work.causal import unknown_mask
 from .changes import Change, CounterDrift, Drift, TraceDrift
 from .match import Matched, match, of_ledger, of_trace
 from .rule_changes import basis, cause_changes
@@ -169,6 +170,8 @@ def _in_the_way(counter: str, convention: Convention, *traces: Trace | None) -> 
             part = known_part(op)
             if convention.weighs(part.unknown):
                 return f"the {side} trace is incomplete: {part.reason}"
+            if convention.masked and (reason := unknown_mask(op)):
+                return f"the {side} trace is incomplete: {op.op}: {reason}"
     return ""
 
 

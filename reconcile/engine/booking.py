@@ -65,6 +65,7 @@ def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
             _component(item, name, scale(unit), convention, add)
     if "accumulators" not in item.unknown:
         add(Cause.FIRST_ADD, convention.accumulators * item.ran.accumulators * item.times)
+    add(Cause.OUTSIDE_CONVENTION, convention.masked * item.ran.masked * item.times)
     return [Booking(cause, amount) for cause, amount in sums.items() if amount]
 
 

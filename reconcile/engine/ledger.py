@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,8 +28,10 @@ class Reconciled:
 
 
 def build(seen: View, trace: Trace) -> Bridge:
-    """The items of one ledger, made by its counter's own bridge."""
-    module = importlib.import_module(f"{known_counters()[seen.counter].module}.bridge")
+    """The items of one ledger, made by its counter's own bridge: in bridge.py, or beside the rules if one statement makes it."""
+    folder = known_counters()[seen.counter].module
+    apart = importlib.util.find_spec(f"{folder}.bridge") is not None
+    module = importlib.import_module(f"{folder}.bridge" if apart else f"{folder}.rules")
     bridge: Bridge = module.bridge(seen, trace)
     return bridge
 

@@ -54,7 +54,7 @@ def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -
         ran = [ops[f"{counter.framework}:{id}"] for id in proof.ops] or list(proof.seen)
     total = _sum(ran) * (1 if proof.ops else proof.times)
     if proof.only:
-        total = Work(*(count if name in proof.only else 0 for name, count in total.items()))
+        total = total.only(proof.only)
     return make_item(
         None,
         None,
@@ -96,7 +96,7 @@ def _known(op: Op) -> Work:
 
 
 def _per_call(total: Work, times: int) -> Work:
-    return Work(*(n // times for n in total)) if times else ZERO
+    return total // times if times else ZERO
 
 
 def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:

@@ -10,8 +10,9 @@ from ..core.causes import Cause, State
 from ..core.conventions import Convention
 from ..core.records import Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
-from ..core.work import PRODUCTS
+from ..core.work import MASKED, PRODUCTS
 from ..work import COMPONENTS, ZERO, Work, find, is_integer_op, known_part
+from ..work.causal import is_taken_whole, unknown_mask
 
 
 def trace_name(framework: str) -> str:
@@ -31,12 +32,15 @@ def trace_result(
     idle: Counter[str] = Counter()
     integers: Counter[str] = Counter()
     total = ZERO
+    masks = any(c.masked for c in conventions.values())
     for op in trace.ops:
         layer = align.layer(trace.framework, op.layer)
         part = known_part(op)
         work = part.work * op.calls
         if part.unknown:
             unknown.append(Unknown(layer, op.op, op.id, part.reason, part.unknown))
+        if masks and (reason := unknown_mask(op)):
+            unknown.append(Unknown(layer, op.op, op.id, reason, frozenset((MASKED,))))
         if work:
             rows.append(_row(op, layer, work))
             total = total + work
@@ -59,7 +63,7 @@ def trace_result(
         no_arithmetic=dict(sorted(idle.items())),
         integer_ops=dict(sorted(integers.items())),
         totals={name: c.flops(total) for name, c in conventions.items() if not c.weighs(gaps)},
-        notes=(*trace.notes, *_elsewhere(unweighed, conventions)),
+        notes=(*trace.notes, *_elsewhere(unweighed, conventions), *_whole(trace, align, convention)),
         unweighed=tuple(unweighed),
     )
 
@@ -87,6 +91,20 @@ def _elsewhere(unweighed: list[Unknown], conventions: Mapping[str, Convention]) 
     return (f"under {', '.join(names)}, this trace is incomplete: {_first(unweighed)}",) if names else ()
 
 
+def _whole(trace: Trace, align: Alignment, convention: Convention) -> tuple[str, ...]:
+    """A note that names the products that a mask may discard in part and that a convention for masked products takes whole."""
+    ops = [op for op in trace.ops if is_taken_whole(op.op, op.inputs)] if convention.masked else []
+    if not ops:
+        return ()
+    layer = align.layer(trace.framework, ops[0].layer)
+    more = sum(op.calls for op in ops) - 1
+    where = (f" at layer {layer}" if layer else "") + (f" and {more} more" if more else "")
+    return (
+        f"under {convention.name}, {ops[0].op}{where} of two stacks of matrices is taken whole: if it is a product of attention, "
+        f"nothing in the trace shows which of its scores a mask discards",
+    )
+
+
 def _first(unknown: list[Unknown]) -> str:
     """The first of these ops, its layer, the reason, and how many more there are."""
     first = unknown[0]
@@ -101,7 +119,7 @@ def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[s
     for op in trace.ops:
         layer = align.layer(trace.framework, op.layer)
         part = known_part(op)
-        if convention.weighs(part.unknown):
+        if convention.weighs(part.unknown) or (convention.masked and unknown_mask(op)):
             sums[layer] = None
             continue
         flops = convention.flops(part.work) * op.calls
@@ -121,11 +139,11 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
     adjustments = []
     for layer in align.order([*left, *right]):
         x, y = left.get(layer, {}), right.get(layer, {})
-        delta = {name: _sum(y, name) - _sum(x, name) for name in COMPONENTS}
-        for name in COMPONENTS:
+        delta = {name: _sum(y, name) - _sum(x, name) for name in (*COMPONENTS, MASKED)}
+        for name in convention.components:
             amount = convention.weight(name) * delta[name]
             if amount:
-                real = delta["mac"] and name in PRODUCTS
+                real = delta["mac"] and name in (*PRODUCTS, MASKED)
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
                 adjustments.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
     return tuple(adjustments)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ..core.causes import ORDER, Cause
-from ..core.conventions import BUILT_IN
+from ..core.conventions import NAMED
 from ..core.counter import Counter
 from ..core.registry import known_counters, title
 
@@ -49,9 +49,11 @@ class Page:
 
 @cache
 def names() -> dict[str, str]:
-    """The name of every page and its kind. A family of counters (``tf.profiler``) has its own page."""
-    counters = [name for c in known_counters().values() for name in dict.fromkeys((c.family, c.name))]
-    by_kind = {"causes": [c.value for c in Cause], "conventions": list(BUILT_IN), "counters": counters}
+    """The name of every page and its kind. A family of counters (``tf.profiler``) has its own page, and members after
+    a colon (``formula:6n``) have no other."""
+    own = [(c.family,) if ":" in c.name else (c.family, c.name) for c in known_counters().values()]
+    counters = [name for pair in own for name in dict.fromkeys(pair)]
+    by_kind = {"causes": [c.value for c in Cause], "conventions": list(NAMED), "counters": counters}
     return {name: kind for kind, page_names in by_kind.items() for name in page_names}
 
 
@@ -87,8 +89,8 @@ def _cause(name: str) -> tuple[str, str]:
 
 
 def _convention(name: str) -> tuple[str, str]:
-    convention = BUILT_IN[name]
-    weights = {part: convention.weight(part) for part in ("mac", "accumulators", "add", "mul", "div", "cmp", "special")}
+    convention = NAMED[name]
+    weights = {part: convention.weight(part) for part in convention.components}
     shown = ", ".join(f"{part} {weight}" for part, weight in weights.items() if weight)
     return convention.meaning, f"Weights: {shown}; all others 0."
 

@@ -26,7 +26,6 @@ from ..core.results import (
     TraceRow,
     Unknown,
 )
-from ..core.work import COMPONENTS
 from ..engine.phases import PhaseRow, phase_table
 from ..verdict.verdict import CounterVerdict, Figure, Verdict, verdict
 from .json_text import Listed, at_once, layout, made_late, plain
@@ -54,7 +53,7 @@ def _tree(result: RunResult, listed: Listed = at_once) -> dict[str, Any]:
         "pass": result.pass_,
         "params": {k: plain(v) for k, v in result.params.items()},
         "convention": convention.name,
-        "convention_weights": {name: convention.weight(name) for name in COMPONENTS},
+        "convention_weights": {name: convention.weight(name) for name in convention.components},
         "convention_meaning": convention.meaning,
         "environment": _sorted(result.environment),
         "inputs": dict(result.inputs),
@@ -176,7 +175,7 @@ def trace_data(trace: TraceResult, convention: Convention, listed: Listed = at_o
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
         "phases": listed(_phases, table.rows if table is not None else ()),
-        "rows": listed(_row, trace.rows),
+        "rows": listed(lambda row: _row(row, convention), trace.rows),
     }
 
 
@@ -195,7 +194,7 @@ def _phases(row: PhaseRow) -> dict[str, Any]:
     }
 
 
-def _row(row: TraceRow) -> dict[str, Any]:
+def _row(row: TraceRow, convention: Convention) -> dict[str, Any]:
     tensors = (*row.outputs, *row.inputs)
     return {
         "id": row.id,
@@ -206,7 +205,7 @@ def _row(row: TraceRow) -> dict[str, Any]:
         "dtype": tensors[0].dtype if tensors else "",
         "calls": row.calls,
         "phase": row.phase,
-        **dict(row.work.items()),
+        **{name: getattr(row.work, name) for name in convention.components},
     }
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from ..core.causes import State
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number
-from ..core.work import COMPONENTS
 from ..engine.breakdown import blocks
 from ..engine.settle import blind
 from ..launch.matrix import EnvironmentResult, MatrixResult
@@ -216,7 +215,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
         "model": result.model,
         "params": {k: plain(v) for k, v in params.items()},
         "convention": convention.name,
-        "convention_weights": {name: convention.weight(name) for name in COMPONENTS},
+        "convention_weights": {name: convention.weight(name) for name in convention.components},
         "exit_code": result.exit_code,
         "environments": [_environment(cell) for cell in result.cells],
         "neighbours": [json.statement_data(s) for s in result.neighbours],

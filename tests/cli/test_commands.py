@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.cli import COMMANDS, cli
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters
 from reconcile.model_zoo.pair import zoo_names
 from tests.cli.conftest import Stub
@@ -22,7 +22,7 @@ from tests.cli.conftest import Stub
         ("models", zoo_names()),
         ("counters", list(known_counters())),
         ("causes", [c.value for c in Cause]),
-        ("conventions", list(BUILT_IN)),
+        ("conventions", list(NAMED)),
     ],
 )
 def test_list_names_everything_in_order_and_says_something_of_each(stub: Stub, kind: str, names: list[str]) -> None:
@@ -145,3 +145,11 @@ def test_models_are_listed_with_weights_work_and_how_far_the_outputs_are_apart(s
     assert "[1,224,032 weights; 249,809,920 FLOP (matmul); outputs within " in text
     assert "outputs differ, as declared; batch=1, size=224, classes=1000]" in text
     assert "7,715,946,496 or 8,178,368,512 FLOP (matmul)" in text
+
+
+@pytest.mark.parametrize("command", [("check", "--model", "gru_demo"), ("gallery",)])
+@pytest.mark.parametrize("pass_", ["prefill", "decode"])
+def test_commands_of_pairs_have_no_call_with_a_cache(stub: Stub, command: tuple[str, ...], pass_: str) -> None:
+    result = stub.call(*command, "--pass", pass_)
+    assert result.exit_code == 2
+    assert f"'{pass_}' is not one of 'forward', 'training'." in result.stderr

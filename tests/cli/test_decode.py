@@ -175,6 +175,12 @@ def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
     assert request.timeout == 5
 
 
+def test_the_counters_of_a_run_can_be_named(taking: list[RunRequest]) -> None:
+    done = typed("--model", "gru_demo", "--counter", "ptflops@aten", "--counter", "torchinfo", "77", baselines=None)
+    assert "this run ends here" in done.output
+    assert [request.counters for request in taking] == [("ptflops@aten", "torchinfo")]
+
+
 def test_options_are_those_of_a_run() -> None:
     """Whatever names a model, its inputs and where it runs, for every framework."""
     known = {parameter.name for parameter in cli.get_command(None, "decode").params}  # type: ignore[arg-type, union-attr]

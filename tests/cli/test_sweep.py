@@ -104,6 +104,8 @@ def test_what_a_model_says_of_itself_is_shown_and_does_nothing(
         (["gru_demo", "--formulas", "gone.py"], "cannot read the file gone.py: No such file"),
         (["gru_demo", "--jobs", "2", "--dask", "tcp://x:1"], "--jobs is for this machine"),
         (["gru_demo", "--dask", "tcp://x:1"], "pip install 'flop-reconcile[dask]'"),
+        (["torch=net:make", "--pass", "decode"], "a decoding step needs the number of tokens in its cache"),
+        (["torch=net:make", "--context", "8"], "a context applies only to a decoding step"),
         ([], "Missing argument 'WHAT...'"),
     ],
 )

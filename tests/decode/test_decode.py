@@ -11,7 +11,9 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.core.records import Ledger
 from reconcile.core.registry import known_counters
+from reconcile.decode.elsewhere import unseen
 from reconcile.decode.figure import figure
 from reconcile.decode.gather import gather
 from reconcile.decode.grammar import Source, candidates
@@ -19,6 +21,7 @@ from reconcile.decode.search import Decoded, search
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
+from reconcile.launch import environments
 from reconcile.launch.request import RunRequest
 from tests.decode import data
 
@@ -200,6 +203,56 @@ def test_named_environments_only() -> None:
     assert not stub.asked
     with pytest.raises(UsageError, match="unknown environment"):
         gather(data.request(), (data.SAVED,), ["tf-1.1"], take=stub)
+
+
+def test_named_counters_only() -> None:
+    stub = Stub(fresh())
+    sources, _ = gather(replace(data.request(), counters=("thop",)), (data.SAVED,), close=far, take=stub)
+    assert [request.counters for request in stub.asked] == [("thop",)]  # neither a recipe nor another counter
+    saved_counters = {ledger.counter for s in sources if s.remark for ledger in s.collected.ledgers}  # type: ignore[union-attr]
+    assert saved_counters == {"thop"}
+    assert {"tf", "torch"} <= {trace.framework for s in sources if s.remark for trace in s.collected.traces}
+
+
+def test_a_named_counter_runs_in_an_environment_whose_saved_data_lacks_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stub = Stub(fresh())
+    monkeypatch.setattr("reconcile.decode.gather.ensure", lambda *_: tmp_path / "python")
+    for counter, runs in (("thop", 0), ("torchinfo", 1)):
+        asked = replace(data.request(), counters=(counter,))
+        gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], close=far, take=stub)
+        assert [request.counters for request in stub.asked] == [(counter,)] * runs
+
+
+def test_an_unknown_counter_is_refused_before_anything_runs() -> None:
+    stub = Stub(fresh())
+    for is_fresh in (True, False):
+        with pytest.raises(UsageError, match=r"unknown counter 'ptflop@aten'\. Did you mean ptflops@aten"):
+            gather(replace(data.request(), counters=("ptflop@aten",)), (data.SAVED,), fresh=is_fresh, take=stub)
+    assert not stub.asked
+
+
+def test_a_counter_of_a_package_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered counter, whose total is a number that nothing else here has."""
+    thop = known_counters()["thop"]
+    registry = {**known_counters(), "mine": thop._replace(name="mine", default=False)}
+    monkeypatch.setattr("reconcile.decode.gather.known_counters", lambda: registry)
+    ledger = next(x for x in fresh().ledgers if isinstance(x, Ledger) and x.counter == "thop")
+    mine = replace(fresh(), ledgers=(ledger._replace(counter="mine", total=987_654_321),))
+    sources, notes = gather(replace(data.request(), counters=("mine",)), (data.SAVED,), take=Stub(mine))
+    best = search("gru_demo", figure("987654321"), sources, notes=notes).matches[0]
+    assert (best.what, best.counter) == ("mine, as reported (it counts MACs)", "mine")
+
+
+def test_environments_that_run_no_named_counter_are_not_proposed() -> None:
+    known = environments.load()
+    old = "torch-1.10.1-thop-2001"
+    sources = [Source("current", fresh())]
+    assert (old in unseen(known, (), sources, (), ("thop",)), unseen(known, (), sources, (), ("torchinfo",))) == (
+        True,
+        (),
+    )
 
 
 def test_saved_data_alone(tmp_path: Path) -> None:

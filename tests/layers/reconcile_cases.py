@@ -63,7 +63,7 @@ def _ledgers(framework, make):
 
     found = []
     for counter in known_counters().values():
-        if counter.framework != framework or counter.recipe or counter.requirements:
+        if counter.framework != framework or counter.recipe or counter.requirements or counter.quoted:
             continue
         module = importlib.import_module(f"{counter.module}.capture")
         try:

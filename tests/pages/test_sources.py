@@ -17,7 +17,9 @@ from reconcile.pages import names, page
 
 pytestmark = pytest.mark.frameworks
 
-COUNTERS = [name for name, kind in names().items() if kind == "counters"]
+ELSEWHERE = {"formula"}
+"""Cites repositories at a commit, papers, and no installed package."""
+COUNTERS = [name for name, kind in names().items() if kind == "counters" and name not in ELSEWHERE]
 OWN = {name for c in known_counters().values() if c.requirements for name in (c.name, c.family)}
 """Counters whose packages are in an environment of their own."""
 CITED = re.compile(r"([\w/]+\.py):(\d+)")

@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from ...core.errors import EXIT_FAILED, EXIT_OK
 from ...core.results import RunResult, Statement
 from ...core.text import clean, number, ratio, signed
-from ...core.work import COMPONENTS
 from ...engine.phases import PhaseRow, PhaseTable
 from ...verdict.verdict import REMEDY, CounterVerdict, verdict
 from .. import view
@@ -123,7 +122,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _view(result: RunResult) -> dict[str, Any]:
     """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
     run_verdict = verdict(result)
-    weights = ((name, result.convention.weight(name)) for name in COMPONENTS)
+    weights = ((name, result.convention.weight(name)) for name in result.convention.components)
     return {
         "name": result.convention.name,
         "meaning": result.convention.meaning,

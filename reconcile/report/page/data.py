@@ -16,7 +16,7 @@ from ...core.causes import Cause
 from ...core.records import Op, Tensor
 from ...core.results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
 from ...core.text import clean
-from ...core.work import COMPONENTS
+from ...core.work import COMPONENTS, MASKED
 from ...engine.statements import statement_between
 from ..json_text import plain
 
@@ -94,8 +94,11 @@ class _Books:
             "work": [],
         }
         self._homes = {x.counter: x.framework for x in result.ledgers}
+        self._components: tuple[str, ...] = COMPONENTS
 
     def data(self, views: Sequence[RunResult], ends: tuple[str, str] | None) -> dict[str, Any]:
+        if any(view.convention.masked for view in views):
+            self._components = (*COMPONENTS, MASKED)
         for view in sorted(views, key=lambda view: -len(view.layers)):  # the view with the most layers gives the order
             for row in view.layers:
                 self._layer(row.layer)
@@ -105,7 +108,7 @@ class _Books:
         return {
             "ends": None if ends is None else list(ends),
             "causes": [[cause.value, cause.meaning] for cause in Cause],
-            "components": list(COMPONENTS),
+            "components": list(self._components),
             "traces": traces,
             "counters": counters,
             "ops": self._ops,
@@ -143,7 +146,7 @@ class _Books:
             columns["out"].append(self._shape(row.outputs))
             columns["calls"].append(exact(row.calls))
             columns["phase"].append(self._string(row.phase))
-            columns["work"].append([exact(count) for count in row.work])
+            columns["work"].append([exact(getattr(row.work, name)) for name in self._components])
         return {"name": trace.name, "framework": trace.framework, "ops": [start, len(columns["id"])]}
 
     def _counter(self, ledger: LedgerResult) -> dict[str, Any]:
@@ -168,7 +171,7 @@ class _Books:
         between = by_ends.get((view.traces[0].name, view.traces[1].name)) if len(names) > 1 else None
         return {
             "convention": clean(view.convention.name),
-            "weights": [view.convention.weight(name) for name in COMPONENTS],
+            "weights": [view.convention.weight(name) for name in self._components],
             "bridges": [self._statement(s) for s in bridges],
             "between": self._statement(between),
             "open": self._open(
