@@ -55,6 +55,7 @@ LEGACY := \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
 	adapters/counters/__init__.py \
+	adapters/counters/dispatched.py \
 	adapters/counters/limits.py \
 	adapters/counters/module_calls.py \
 	adapters/counters/tf_profiler/__init__.py \
@@ -62,6 +63,14 @@ LEGACY := \
 	adapters/counters/thop/__init__.py \
 	adapters/counters/thop/capture.py \
 	adapters/counters/thop/legacy.py \
+	adapters/counters/formulas/__init__.py \
+	adapters/counters/formulas/capture.py \
+	adapters/counters/formulas/facts.py \
+	adapters/counters/formulas/own.py \
+	adapters/counters/formulas/papers.py \
+	adapters/counters/formulas/table.py \
+	adapters/counters/formulas/terms.py \
+	adapters/counters/formulas/trainers.py \
 	adapters/counters/torchinfo/__init__.py \
 	adapters/counters/torchinfo/capture.py \
 	adapters/counters/torch_profiler/__init__.py \
@@ -96,7 +105,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras transformers diffusers matrix pairs zoo gradients programs sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
+.PHONY: demo test keras llm transformers diffusers matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -114,6 +123,10 @@ matrix: $(VENV)/.installed
 pairs: $(VENV)/.installed
 	$(BIN)/python -m tests.matrix.transformers_pairs $(NAMES)
 
+# Every formula beside the training step of six full-size language models: minutes, writes reports/llm.md.
+llm: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python -m tests.matrix.llm_page
+
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load
@@ -126,6 +139,11 @@ gradients: $(VENV)/.installed
 # `make zoo` runs those of two families.
 programs: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "programs or zoo" tests/zoo/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
+
+# The polynomials of every pair in reports/formulas.md are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
+# the page: of all pairs that it lacks, or of those that you name.
+formulas: $(VENV)/.installed
+	$(BIN)/python -m pytest -m formulas tests/zoo/test_every_formula.py -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
@@ -172,7 +190,8 @@ scorecard: $(VENV)/.installed
 	$(BIN)/python -m reconcile scorecard --out reports/scorecard --data model_zoo/scorecard.json
 
 # Every counter on every pair of the zoo, those with environments of their own as well: half an hour, goes on where it was
-# interrupted, writes reports/counters.md. GROUP="calflops ..." runs some; delete reports/counters.csv to begin anew.
+# interrupted, writes reports/counters.md, also from the training steps of `make gallery`. GROUP="calflops ..." runs some; delete
+# reports/counters.csv to begin anew.
 counters: $(VENV)/.installed
 	$(BIN)/python -m tests.zoo.every_counter $(GROUP)
 

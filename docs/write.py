@@ -132,6 +132,7 @@ def _index() -> Iterator[str]:
     yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."
     yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
     yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
+    yield "- [Bugs on record](bugs.md): a command for each, which prints a program that shows the bug with the bare counter."
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
     yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."

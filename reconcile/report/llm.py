@@ -1,0 +1,263 @@
+"""The page of a training's FLOPs: every formula that people quote beside what ran, and the numbers for MFU and HFU."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.conventions import CAUSAL, Convention
+from ..core.records import RECOMPUTATION, Ledger
+from ..core.registry import known_counters
+from ..core.results import RunResult, TraceResult
+from ..core.text import multiple, number, signed
+from ..engine.settle import Collected
+from ..verdict.citation import masks
+
+SCHEMA = 1
+PREFIX = "formula:"
+WIDTH = 79
+ONCE, AGAIN = "what ran", "computed again"
+"""Rows of the table: what ran without activations that were computed again, and these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A formula on this model: FLOPs of one step, and per cause what leads from there to what ran; or why it has none."""
+
+    name: str
+    step: int | None
+    causes: Mapping[str, int]
+    residual: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """FLOPs of one training step on ``batch`` sequences of ``seq`` tokens: all that ran, and those of activations that were
+    computed ``again``.  ``causal`` are those that ran once and that no causal mask discards: None, and ``unseen`` says why, if the
+    trace does not show that; otherwise ``unseen`` names the products whose masks it does not show."""
+
+    model: str
+    batch: int
+    seq: int
+    ran: int
+    causal: int | None
+    unseen: str
+    again: int
+    versions: Mapping[str, str]
+    quotes: tuple[Quote, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.batch * self.seq
+
+    @property
+    def once(self) -> int:
+        """What a step takes if nothing is computed again: the numerator of MFU."""
+        return self.ran - self.again
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The formulas that give what ran."""
+        return tuple(q.name for q in self.quotes if q.step == self.once)
+
+    @property
+    def refused(self) -> dict[str, list[str]]:
+        """The formulas that have no number, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for quote in self.quotes:
+            if quote.step is None:
+                reasons.setdefault(quote.reason, []).append(quote.name)
+        return reasons
+
+
+def size_of(collected: Collected) -> tuple[int, int] | None:
+    """B and T of the step, as the formulas read them; None if no formula could read the model."""
+    ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger))
+    facts = next((sighting.op.attrs for ledger in ledgers for sighting in ledger.sightings), None)
+    return None if facts is None else (facts["B"], facts["T"])
+
+
+def page(result: RunResult, size: tuple[int, int], name: str) -> Page:
+    """The page of a training step of ``size`` that was counted with formulas; the result has the totals of the convention causal."""
+    (trace,) = result.traces
+    batch, seq = size
+    convention = result.convention
+    statements = {s.from_: s for s in result.statements if s.to == trace.name}
+    quotes = []
+    for ledger in result.ledgers:
+        statement = statements.get(ledger.counter)
+        causes = {c.value: amount for c, amount in statement.by_cause().items()} if statement is not None else {}
+        residual = statement.residual if statement is not None else None
+        short = ledger.counter.removeprefix(PREFIX)
+        quotes.append(Quote(short, ledger.normalised_total, causes, residual, ledger.reason))
+    ran, again = trace.totals[convention.name], _again(trace, convention)
+    kept = trace.totals.get(CAUSAL.name)
+    gap = next(iter(trace.gaps(CAUSAL)), None)
+    return Page(
+        model=name,
+        batch=batch,
+        seq=seq,
+        ran=ran,
+        causal=None if kept is None else kept - _again(trace, CAUSAL),
+        unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),
+        again=again,
+        versions=trace.versions,
+        quotes=tuple(sorted(quotes, key=lambda q: (q.step is None, abs((q.step or 0) - ran + again), q.name))),
+    )
+
+
+def _again(trace: TraceResult, convention: Convention) -> int:
+    return sum(convention.flops(row.work) for row in trace.rows if row.phase == RECOMPUTATION)
+
+
+def per_token(page: Page, flops: int) -> str:
+    """``57,912,852,480``, or with two decimals if the step does not divide."""
+    whole = Fraction(flops, page.tokens)
+    return number(int(whole)) if whole.denominator == 1 else f"{float(whole):,.2f}"
+
+
+def ratio(page: Page, flops: int) -> str:
+    """``1.0545``: how many times what ran once. What only rounds to 1 says by how many FLOPs of the step it does not."""
+    return multiple(flops, page.once)
+
+
+def _rounded(page: Page, flops: int) -> str:
+    """The same without the FLOPs, for a narrow column."""
+    return ratio(page, flops).partition(" ")[0]
+
+
+def choice(page: Page) -> str:
+    """Which formula to use, in a sentence."""
+    if page.exact:
+        several = "s give" if len(page.exact) > 1 else " gives"
+        return f"Right for this model: {', '.join(page.exact)}. The formula{several} exactly the products that ran."
+    near = next((q for q in page.quotes if q.step is not None), None)
+    if near is None or near.step is None:
+        return "No formula has a number for this model: use the number that ran."
+    return f"No formula is exact for this model. The nearest is {near.name}, {ratio(page, near.step)} times what ran."
+
+
+def numerators(page: Page) -> list[str]:
+    """The numbers to use for MFU and HFU, each in a sentence."""
+    mfu = f"MFU: {per_token(page, page.once)} FLOPs per token, whole attention, as in PaLM's definition."
+    hfu = f"HFU: {per_token(page, page.ran)} FLOPs per token"
+    more = f", of them {per_token(page, page.again)} for activations that are computed again." if page.again else ""
+    lines = [mfu, hfu + (more or ", the same: nothing is computed again.")]
+    if page.causal is None:
+        lines.append(f"Without masked products: not known, {page.unseen}.")
+    elif page.unseen or page.causal != page.once:
+        kept = per_token(page, page.causal) + page.unseen
+        lines.append(f"If your MFU leaves masked products out, as some trainers do: {kept}. Say so beside it.")
+    return lines
+
+
+def cite(page: Page) -> str:
+    """One sentence to publish."""
+    version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
+    at = f"{page.batch} x {number(page.seq)} tokens"
+    return (
+        f"{page.model} takes {per_token(page, page.once)} FLOPs per token of a training step of {at} (convention matmul: 2 per "
+        f"multiply-add of matrix products, whole attention), recorded op by op by reconcile on {version}."
+    )
+
+
+def text(page: Page) -> str:
+    """The page for a terminal of 80 columns."""
+    wide = max(len(q.name) for q in page.quotes) if page.quotes else 8
+    lines = [
+        f"{page.model}: a training step of {page.batch} x {number(page.seq)} tokens, FLOPs per token",
+        "",
+        f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
+        f"{ONCE:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
+    ]
+    if page.again:
+        lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_rounded(page, page.again):>7}")
+    if page.causal is not None and not page.unseen:
+        lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_rounded(page, page.causal):>7}")
+    lines.append("")
+    for quote in page.quotes:
+        if quote.step is not None:
+            why = _largest(page, quote)
+            lines.append(
+                f"{quote.name:{wide}}  {per_token(page, quote.step):>17}  {_rounded(page, quote.step):>7}  {why}"
+            )
+    lines += ["", *(_wrapped(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
+    sentences = ["", choice(page), "", *numerators(page), "", f"To publish: {cite(page)}"]
+    return "\n".join([*lines, *map(_wrapped, sentences)]) + "\n"
+
+
+def _largest(page: Page, quote: Quote) -> str:
+    """The residual, or ``exact``, or the cause of the largest amount and how many more there are."""
+    if quote.residual:
+        return f"residual {signed(quote.residual)}"
+    if quote.step == page.once:
+        return "exact"
+    largest, *others = sorted(quote.causes, key=lambda name: -abs(quote.causes[name]))
+    return largest + (f" + {len(others)}" if others else "")
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, WIDTH, break_on_hyphens=False)
+
+
+def markdown(page: Page) -> str:
+    """The page as a section of Markdown, with the amount of every cause."""
+    lines = [
+        f"## {page.model}, {page.batch} x {number(page.seq)} tokens",
+        "",
+        choice(page),
+        "",
+        *(f"- {line}" for line in numerators(page)),
+        "",
+        f"> {cite(page)}",
+        "",
+        "| formula | FLOPs per token | of what ran | what to add per step to arrive there |",
+        "|:--|--:|--:|:--|",
+        f"| *{ONCE}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
+    ]
+    if page.again:
+        again = f"{per_token(page, page.again)} | {ratio(page, page.again)} | {number(page.again)} per step"
+        lines.append(f"| *{AGAIN}* | {again} |")
+    for quote in page.quotes:
+        if quote.step is None:
+            continue
+        causes = "; ".join(f"{name} {signed(amount)}" for name, amount in quote.causes.items()) or "exact"
+        causes += f"; **residual {signed(quote.residual)}**" if quote.residual else ""
+        lines.append(f"| {quote.name} | {per_token(page, quote.step)} | {ratio(page, quote.step)} | {causes} |")
+    lines += ["", *(f"- {', '.join(names)}: {reason}." for reason, names in page.refused.items())]
+    return "\n".join(lines) + "\n"
+
+
+def data(page: Page) -> str:
+    """The page as JSON: FLOPs of one step, exact integers."""
+    content = {
+        "schema": SCHEMA,
+        "model": page.model,
+        "batch": page.batch,
+        "seq": page.seq,
+        "ran": page.ran,
+        "recomputation": page.again,
+        "not_masked": page.causal,
+        "masks_not_seen": page.unseen.lstrip(", "),
+        "mfu_per_step": page.once,
+        "hfu_per_step": page.ran,
+        "cite": cite(page),
+        "versions": dict(page.versions),
+        "formulas": [
+            {
+                "name": PREFIX + q.name,
+                "formula": known_counters()[PREFIX + q.name].summary,
+                "step": q.step,
+                "causes": dict(q.causes),
+                "residual": q.residual,
+                "reason": q.reason,
+            }
+            for q in page.quotes
+        ],
+    }
+    return json.dumps(content, indent=1) + "\n"
