@@ -44,6 +44,7 @@ LEGACY := \
 	adapters/tensorflow/model.py \
 	adapters/tensorflow/session.py \
 	adapters/onnx/__init__.py \
+	adapters/jax/__init__.py \
 	adapters/pytorch/__init__.py \
 	adapters/pytorch/adapter.py \
 	adapters/pytorch/caches.py \

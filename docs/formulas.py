@@ -25,6 +25,13 @@ HELD = {
     "aten_reductions": ("elements, composites", "loops"),
     "aten_sampling": ("sampling", "loops, and for other gradients their parts"),
     "aten_sparse": ("sparse", "loops over the stored values"),
+    "lax_elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
+    "lax_linalg": (
+        "lax",
+        "the formulas of the other frameworks; for the rest only the absence of matrix products is said",
+    ),
+    "lax_products": ("lax", "loops"),
+    "lax_windows": ("lax", "loops"),
     "onnx_elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx_layers": ("onnx", "the same operation in PyTorch"),
     "tf_elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
@@ -38,6 +45,7 @@ HELD = {
 FRAMEWORKS = {
     "PyTorch": ("aten.", "higher_order.", "prim.", "quantized.", "torchvision."),
     "ONNX": ("onnx.",),
+    "JAX": ("lax.",),
     "TensorFlow": ("",),
 }
 """Title -> how the names of its operations begin; the first that fits."""
@@ -62,15 +70,22 @@ def formulas() -> Iterator[str]:
         "booleans alone does no floating-point work, and one that PyTorch tags as pointwise has no multiply-adds. A formula may "
         "know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
     )
-    rest = registered()
-    for title, starts in FRAMEWORKS.items():
-        entries = {op: entry for op, entry in rest.items() if op.startswith(starts)}
-        rest = {op: entry for op, entry in rest.items() if op not in entries}
-        yield from _tables(title, entries)
-        if title == "PyTorch":
-            yield from _computed("PyTorch, on complex numbers", registered_variants("complex"))
-            yield from _computed("PyTorch, on sparse tensors", registered_variants("sparse"))
+    for title in FRAMEWORKS:
+        yield from _tables(title, _of(title, registered()))
+        for kind, tensors in (("complex", "complex numbers"), ("sparse", "sparse tensors")):
+            entries = _of(title, registered_variants(kind))
+            if entries:
+                yield from _computed(f"{title}, on {tensors}", entries)
     yield ""
+
+
+def _of(title: str, entries: Mapping[str, Formula]) -> dict[str, Formula]:
+    """Those of one framework."""
+    return {
+        op: entry
+        for op, entry in entries.items()
+        if title == next(t for t, s in FRAMEWORKS.items() if op.startswith(s))
+    }
 
 
 def _tables(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:

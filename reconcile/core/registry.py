@@ -20,7 +20,7 @@ GROUP = "reconcile.frameworks"
 COUNTER_GROUP = "reconcile.counters"
 """The entry point group in which other packages register their counters: ``mine = "my_package:COUNTERS"``."""
 
-BUILT_IN = ("tensorflow", "pytorch", "onnx")
+BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
 """Folders below ``adapters/``, in the order of reports."""
 
 COUNTER_FOLDERS = (

@@ -36,7 +36,7 @@ def test_another_shell_is_one_sentence(stub: Stub) -> None:
         ("reconcile run --convention-f", ["--convention-file"]),
         ("reconcile run --model gru", ["gru_demo"]),
         ("reconcile run --counter th", ["thop"]),
-        ("reconcile run --to trace", ["trace@tf", "trace@torch", "trace@onnx"]),
+        ("reconcile run --to trace", ["trace@tf", "trace@torch", "trace@onnx", "trace@jax"]),
         ("reconcile run --convention m", ["matmul"]),
         ("reconcile run --model nothing", [""]),
     ],

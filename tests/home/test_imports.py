@@ -20,7 +20,7 @@ import pytest
 from reconcile.core import registry
 
 ROOT = Path(__file__).resolve().parents[2]
-FRAMEWORKS = ("tensorflow", "keras", "torch", "thop", "fvcore")
+FRAMEWORKS = ("tensorflow", "keras", "torch", "jax", "flax", "thop", "fvcore")
 HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
@@ -280,7 +280,7 @@ FACES = {"formula", "verdict", "drift", "decode", "pages", "zoo", "report", "swe
 def test_no_face_knows_a_framework_by_its_name() -> None:
     """They ask the registry: a framework of another package is shown like the others."""
     names = set(registry.frameworks())
-    assert {"tf", "torch", "onnx"} <= names
+    assert {"tf", "torch", "onnx", "jax"} <= names
     faces = [m for m in MODULES if part(f"{m}.") in FACES]
     assert {part(f"{m}.") for m in faces} == FACES
     texts = [

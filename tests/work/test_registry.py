@@ -19,7 +19,7 @@ def test_every_formula_has_a_source_and_an_exact_name():
     for name, entry in FORMULAS.items():
         assert entry.op == name
         assert len(entry.source) > 10, name
-        assert name.startswith(TORCH + ("onnx.",)) or name.isidentifier(), name
+        assert name.startswith(TORCH + ("lax.", "onnx.")) or name.isidentifier(), name
         assert not name.startswith("aten.") or not name.endswith("_") or name.endswith("__"), name
 
 
@@ -37,7 +37,7 @@ def test_torch_and_tensorflow_know_the_names():
     unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
-    missing = {n for n in FORMULAS if not n.startswith(TORCH + ("onnx.",)) and n not in defs}
+    missing = {n for n in FORMULAS if not n.startswith(TORCH + ("lax.", "onnx.")) and n not in defs}
     assert [name for name in sorted(missing) if not _op_def(name)] == []
 
 

@@ -1,0 +1,17 @@
+"""JAX: its record here, its models and traces in the modules beside it."""
+
+from ...core.framework import Framework
+
+FRAMEWORK = Framework(
+    name="jax",
+    title="JAX",
+    package="jax",
+    adapter=".adapters.jax.adapter",
+    formulas=".work.lax",
+    model="function of arrays, or a Flax, Equinox or Keras model",
+    help="A JAX model of your own: a function of arrays, or a model of Flax, Equinox or Keras.",
+    extra="jax",
+    distributions=("jax", "jaxlib", "flax", "equinox", "dm-haiku"),
+    backend="jax",
+    order=4,
+)

@@ -1,0 +1,205 @@
+"""What a JAX model is, as a function of shapes: plain functions, modules of Flax (nnx and linen), pytrees that can be called
+(Equinox), and Keras models.
+
+Nothing is computed or allocated: parameters and inputs are ``jax.ShapeDtypeStruct``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import jax
+
+from ..shared import adapter, keras_model
+
+LAYER = "layer:"
+"""A scope of ours whose name is a layer's whole path."""
+DISTRIBUTIONS = ("jax", "jaxlib", "flax", "equinox", "dm-haiku", "keras")
+
+
+class Call(NamedTuple):
+    """One call of a model: ``function(*arguments)`` on shapes. ``root`` is the scope that stands for the whole model, or ''."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    root: str = ""
+
+
+def versions() -> dict[str, str]:
+    """Of JAX and of the libraries that are imported."""
+    found = {}
+    for name in DISTRIBUTIONS:
+        if {"dm-haiku": "haiku"}.get(name, name) in sys.modules:
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def abstract(leaf: Any) -> Any:
+    """An array, or an input that a pair states, as its shape and dtype; anything else unchanged."""
+    if not adapter.is_leaf(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
+        return leaf
+    return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype)
+
+
+def of_nnx(value: Any) -> Any:
+    """Flax's nnx if ``value`` is one of its modules, otherwise None."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx if nnx is not None and isinstance(value, nnx.Module) else None
+
+
+def of_linen(value: Any) -> bool:
+    """Whether it is a module of Flax linen."""
+    linen = sys.modules.get("flax.linen")
+    return linen is not None and isinstance(value, linen.Module)
+
+
+def is_tree(value: Any) -> bool:
+    """Whether it is a container of arrays that can be called, as modules of Equinox are."""
+    return callable(value) and not jax.tree_util.all_leaves([value])
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether all that it knows of arrays can be read from outside: a function may close over some."""
+    return of_nnx(value) is not None or of_linen(value) or is_tree(value)
+
+
+def without_arrays(value: Any) -> Any:
+    """A model with shapes in the place of its arrays."""
+    nnx = of_nnx(value)
+    if nnx is not None:
+        graph, state = nnx.split(value)
+        return nnx.merge(graph, jax.tree.map(abstract, state))
+    return jax.tree.map(abstract, value) if is_tree(value) else value
+
+
+def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
+    """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is."""
+
+    @functools.wraps(maker)
+    def made(*positional: Any, **named: Any) -> Any:
+        results: list[Any] = []
+
+        def run() -> None:
+            result = maker(*positional, **named)
+            model = result[0] if isinstance(result, tuple) and len(result) in (2, 3) else result
+            if holds_arrays(model):
+                rest = jax.tree.map(abstract, result[1:]) if model is not result else None
+                shapes = without_arrays(model)
+                results.append(shapes if rest is None else (shapes, *rest))
+
+        try:
+            jax.eval_shape(run)
+        except Exception:  # it needs values, or is broken: then the real run says so
+            results.clear()
+        return results[0] if results else maker(*positional, **named)
+
+    return made
+
+
+def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Call:
+    """One call with these arguments. Leaves without a shape and a dtype are constants of the program."""
+    leaves, tree = jax.tree.flatten((positional, named))
+    arrays = [abstract(leaf) for leaf in leaves if adapter.is_leaf(leaf)]
+    constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
+    where = [adapter.is_leaf(leaf) for leaf in leaves]
+
+    def given(values: Any) -> Any:
+        rest = iter(values)
+        return jax.tree.unflatten(tree, [next(rest) if w else c for w, c in zip(where, constants, strict=True)])
+
+    if keras_model.keras_of(model, "Layer"):
+        return _keras(model, given, arrays)
+    if of_nnx(model) is not None:
+        return _nnx(model, given, arrays)
+    if of_linen(model):
+        return _linen(model, given, arrays)
+    if is_tree(model):
+        return _tree(model, given, arrays)
+
+    def function(values: Any) -> Any:
+        args, kwargs = given(values)
+        return model(*args, **kwargs)
+
+    return Call(function, (arrays,))
+
+
+def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
+    """A call of the merged module; what it writes into its own variables is a result as well."""
+    nnx = of_nnx(model)
+    graph, state = nnx.split(model)
+
+    def function(state: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        merged = nnx.merge(graph, state)
+        with scoped({id(m): ".".join(map(str, path)) for path, m in nnx.iter_modules(merged)}, merged, nnx):
+            return merged(*args, **kwargs), nnx.state(merged)
+
+    return Call(function, (jax.tree.map(abstract, state), arrays))
+
+
+def scoped(paths: dict[int, str], model: Any, nnx: Any) -> ExitStack:
+    """Meanwhile a call of one of these modules is within a scope of its path."""
+    stack = ExitStack()
+    for kind in {type(m) for _, m in nnx.iter_modules(model)}:
+        own = kind.__dict__.get("__call__")
+        if own is None:
+            continue
+
+        def called(self: Any, *args: Any, _own: Any = own, **kwargs: Any) -> Any:
+            path = paths.get(id(self))
+            if path is None:
+                return _own(self, *args, **kwargs)
+            with jax.named_scope(LAYER + path):
+                return _own(self, *args, **kwargs)
+
+        kind.__call__ = functools.wraps(own)(called)
+        stack.callback(setattr, kind, "__call__", own)
+    return stack
+
+
+def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
+    """``apply`` with variables of the shapes that ``init`` makes."""
+    keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in ("params", "dropout")}
+
+    def initial(keys: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        return model.init(keys, *args, **kwargs)
+
+    def function(variables: Any, keys: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        return model.apply(variables, *args, rngs=keys, **kwargs)
+
+    return Call(function, (jax.eval_shape(initial, keys, arrays), keys, arrays), model.name or type(model).__name__)
+
+
+def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
+    """A call of a container of arrays, with shapes in their place."""
+    leaves, tree = jax.tree.flatten(model)
+    held = [adapter.is_leaf(leaf) for leaf in leaves]
+
+    def function(own: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        rest = iter(own)
+        whole = jax.tree.unflatten(tree, [next(rest) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
+        return whole(*args, **kwargs)
+
+    return Call(function, ([abstract(leaf) for leaf, h in zip(leaves, held, strict=True) if h], arrays))
+
+
+def _keras(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
+    """``stateless_call`` of a Keras model in inference."""
+    if not model.built:
+        args, kwargs = given(arrays)
+        model.build(*(tuple(a.shape) for a in args), **{f"{name}_shape": tuple(a.shape) for name, a in kwargs.items()})
+    states = [[abstract(v.value) for v in some] for some in (model.trainable_variables, model.non_trainable_variables)]
+
+    def function(trainable: Any, others: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        return model.stateless_call(trainable, others, *args, **kwargs)[0]
+
+    return Call(function, (*states, arrays), model.name)

@@ -1,0 +1,109 @@
+"""Equations of a jaxpr as records: tensors, attributes and layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...core.records import Op, Tensor
+from .model import LAYER
+
+JAXPRS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+
+
+def tensor(aval: Any) -> Tensor:
+    """The shape and dtype of an abstract value; a token, or a reference, is of a dtype that is no number's."""
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    if shape is None or dtype is None:
+        return Tensor((), type(aval).__name__)
+    name = str(getattr(dtype, "name", dtype))
+    sizes = tuple(size if isinstance(size, int) else None for size in shape)
+    return Tensor(sizes, "key" if name.startswith("key<") else name)
+
+
+def attributes(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of an equation that JSON can hold."""
+    found = {}
+    for name, value in params.items():
+        given = plain(value)
+        if given is not _NOTHING:
+            found[name] = given
+    return found
+
+
+_NOTHING = object()
+
+
+def plain(value: Any) -> Any:
+    """Numbers, text and lists of them as they are; a dtype or an enumeration by its name."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        items = [plain(item) for item in value]
+        return _NOTHING if any(item is _NOTHING for item in items) else items
+    if hasattr(value, "lhs_spec"):
+        return [list(value.lhs_spec), list(value.rhs_spec), list(value.out_spec)]
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) and not hasattr(value, "eqns") else _NOTHING
+
+
+def scopes(equation: Any) -> tuple[str, ...]:
+    """The names of the scopes that an equation was made in, outermost first, without those of transformations."""
+    stack = getattr(equation.source_info.name_stack, "stack", ())
+    return tuple(part.name for part in stack if type(part).__name__ == "Scope")
+
+
+def layer_of(names: Iterable[str], root: str) -> str:
+    """The path of a layer, dots between levels: the scopes below the root's, a method without its name, none twice in a row.
+
+    >>> layer_of(["Net/rnn", "GRUCell_0.scan_fn", "GRUCell_0", "in"], "Net")
+    'rnn.GRUCell_0.in'
+    """
+    path: list[str] = []
+    for name in names:
+        if name.startswith(LAYER):
+            path = [name[len(LAYER) :]] if name != LAYER else []
+            continue
+        for part in name.split("/"):
+            own = part.partition(".")[0] if root else part
+            if not path or path[-1] != own:
+                path.append(own)
+    if root and path and path[0] == root:
+        path = path[1:]
+    return ".".join(path)
+
+
+def is_program(value: Any) -> bool:
+    """Whether a parameter is a jaxpr, or has some in it."""
+    if isinstance(value, (tuple, list)):
+        return any(map(is_program, value))
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
+
+
+def elements(atom: Any) -> int:
+    """The number of elements of a variable or a literal."""
+    return math.prod(atom.aval.shape)
+
+
+def computes(closed: Any) -> bool:
+    """Whether a program, or one inside it, has values that are neither integers nor booleans."""
+    return any(
+        getattr(getattr(variable.aval, "dtype", None), "kind", "f") not in "biu"
+        or any(computes(inner) for inner in _inside(equation.params.values()))
+        for equation in getattr(closed, "jaxpr", closed).eqns
+        for variable in equation.outvars
+    )
+
+
+def _inside(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from _inside(value)
+        elif is_program(value):
+            yield value
+
+
+def same(op: Op) -> tuple[Any, ...]:
+    """What two ops have in common if one is another call of the other."""
+    return (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))

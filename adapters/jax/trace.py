@@ -1,0 +1,207 @@
+"""The trace of a JAX model: the equations of its jaxpr that the outputs depend on, with what runs inside calls and loops.
+
+The function is traced on shapes; nothing is computed and nothing allocated. A scan's length is in the jaxpr. A ``while`` is
+counted where integers that the program knows decide it, and a branch is taken where they choose it; otherwise the trace is
+incomplete, and names the loop or the branch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.interpreters import partial_eval
+
+from ...core.records import Op, Problem, Trace
+from . import records, scalars
+from .model import Call, versions
+
+ENDLESS = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
+CHOSEN = "which of its branches runs depends on data"
+INSIDE = "it runs programs that this trace does not know how to enter"
+OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
+"""What makes one array of those of a group of devices."""
+WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin")
+"""Primitives that hold the program of one of their steps, which their name already says."""
+MARKS = ("debug_callback", "debug_print")
+"""What says something of the values, and is no part of the model."""
+
+
+def program(call: Call) -> Any:
+    """The closed jaxpr of a call, without what its results do not depend on."""
+    closed = jax.make_jaxpr(call.function)(*call.arguments)
+    live, _ = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)
+    return closed.replace(jaxpr=live)
+
+
+class Walk:
+    """Goes through a jaxpr and those inside it, and takes notes of every equation that computes."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.ops: dict[Any, Op] = {}
+        self.problems: list[Problem] = []
+        self.axes: dict[Any, int] = {}
+
+    def through(self, closed: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        """Every equation of a jaxpr that runs ``calls`` times within these scopes, called with what is known of its inputs."""
+        known = scalars.Known(closed, given)
+        for equation in known.jaxpr.eqns:
+            self._equation(equation, known, calls, names + records.scopes(equation))
+            known.after(equation)
+
+    def _equation(self, equation: Any, known: scalars.Known, calls: int, names: tuple[str, ...]) -> None:
+        name, given = equation.primitive.name, [known.of(atom) for atom in equation.invars]
+        if name in MARKS:
+            return
+        inner = [equation.params[key] for key in records.JAXPRS if key in equation.params]
+        if name in ENTERED:
+            ENTERED[name](self, equation, given, calls, names)
+        elif name.startswith(WITH_A_STEP) or not any(map(records.is_program, equation.params.values())):
+            self._record(equation, calls, names)
+        elif len(inner) == 1 and name in scalars.CALLED:
+            self.through(inner[0], given, calls, names)
+        else:
+            self._problem(equation, INSIDE, names)
+
+    def _scan(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        params = equation.params
+        inner = params["jaxpr"]
+        same = list(given[: params["num_consts"]])
+        self.through(inner, same + [None] * (len(inner.jaxpr.invars) - len(same)), calls * params["length"], names)
+
+    def _while(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        params = equation.params
+        trips = scalars.trips(params, given)
+        inner = (params["cond_jaxpr"], params["body_jaxpr"])
+        if trips is None:
+            if any(map(records.computes, inner)):
+                self._problem(equation, ENDLESS, names)
+            return
+        before, inside = params["cond_nconsts"], params["body_nconsts"]
+        for closed, constants, times in (
+            (inner[0], given[:before], trips + 1),
+            (inner[1], given[before : before + inside], trips),
+        ):
+            unknown = [None] * (len(closed.jaxpr.invars) - len(constants))
+            if times:
+                self.through(closed, [*constants, *unknown], calls * times, names)
+
+    def _cond(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        branches, chosen = equation.params["branches"], given[0]
+        if chosen is not None:
+            chosen = min(max(chosen, 0), len(branches) - 1)
+            self.through(branches[chosen], given[1:], calls, names)
+            return
+        walks = []
+        for branch in branches:
+            walk = Walk(self.root)
+            walk.axes = self.axes
+            walk.through(branch, given[1:], calls, names)
+            walks.append(walk)
+        if all(not walk.problems and walk.work() == walks[0].work() for walk in walks):
+            self.take(walks[0])
+        else:
+            self._problem(equation, CHOSEN, names)
+
+    def _shard_map(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        """The body runs on every device of the axes that it is mapped over."""
+        params, before = equation.params, self.axes
+        sizes = dict(params["mesh"].shape)
+        mapped = {
+            axis: sizes[axis] for axis in params.get("manual_axes") or sizes if axis not in params.get("auto", ())
+        }
+        self.axes = {**before, **mapped}
+        self.through(params["jaxpr"], [None] * len(given), calls * math.prod(mapped.values()), names)
+        self.axes = before
+
+    def _linear_solve(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        solve = equation.params["jaxprs"].solve
+        self.through(solve, [None] * len(solve.jaxpr.invars), calls, names)
+
+    def _reduce(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        """A reduction by a function of the user's: N - O calls of it."""
+        inner, operands = equation.params["jaxpr"], len(equation.outvars)
+        steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
+        if steps > 0:
+            self.through(inner, [None] * (2 * operands), calls * steps, names)
+
+    def _reduce_window(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+        """A reduction of windows by a function of the user's: window - 1 calls of it per output element."""
+        inner, operands = equation.params["jaxpr"], len(equation.outvars)
+        window = math.prod(equation.params["window_dimensions"])
+        steps = records.elements(equation.outvars[0]) * (window - 1)
+        if steps > 0:
+            self.through(inner, [None] * (2 * operands), calls * steps, names)
+
+    def _record(self, equation: Any, calls: int, names: tuple[str, ...]) -> None:
+        op = self._op(equation, calls, names)
+        axes = equation.params.get("axes", equation.params.get("axis_name"))
+        if equation.primitive.name in OVER_DEVICES:
+            groups, size = equation.params.get("axis_index_groups"), 1
+            for axis in axes if isinstance(axes, tuple) else (axes,):
+                size *= self.axes.get(axis, 1)
+            size = len(groups[0]) if groups else size
+            op = op._replace(attrs=dict(op.attrs, axis_size=size), calls=calls // size)
+        self.add(op)
+
+    def _op(self, equation: Any, calls: int, names: tuple[str, ...]) -> Op:
+        return Op(
+            "",
+            "lax." + equation.primitive.name,
+            records.layer_of(names, self.root),
+            tuple(records.tensor(atom.aval) for atom in equation.invars),
+            tuple(records.tensor(variable.aval) for variable in equation.outvars),
+            records.attributes(equation.params),
+            calls,
+        )
+
+    def add(self, op: Op) -> None:
+        """Take an op in; one that differs from an earlier one in nothing is more calls of it."""
+        key = records.same(op)
+        held = self.ops.get(key)
+        self.ops[key] = (
+            op._replace(id=f"op{len(self.ops)}") if held is None else held._replace(calls=held.calls + op.calls)
+        )
+
+    def take(self, other: Walk) -> None:
+        """Take in what another walk found."""
+        for op in other.ops.values():
+            self.add(op)
+
+    def work(self) -> dict[Any, int]:
+        """The calls of every op, wherever it is, in any order."""
+        found: dict[Any, int] = {}
+        for op in self.ops.values():
+            key = records.same(op._replace(layer=""))
+            found[key] = found.get(key, 0) + op.calls
+        return found
+
+    def _problem(self, equation: Any, reason: str, names: tuple[str, ...]) -> None:
+        layer = records.layer_of(names, self.root)
+        name = "lax." + equation.primitive.name
+        self.problems.append(Problem(layer, name, f"{name}_{len(self.problems)}", reason))
+
+
+ENTERED = {
+    "scan": Walk._scan,
+    "while": Walk._while,
+    "cond": Walk._cond,
+    "shard_map": Walk._shard_map,
+    "custom_linear_solve": Walk._linear_solve,
+    "reduce": Walk._reduce,
+    "reduce_window": Walk._reduce_window,
+}
+"""How to enter a primitive that runs programs otherwise than once."""
+
+
+def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
+    """The trace of one call. Raises whatever the model raises when it is called."""
+    closed = program(call)
+    walk = Walk(call.root)
+    walk.through(closed, [None] * len(closed.jaxpr.invars), 1, ())
+    ops = tuple(walk.ops.values())
+    layers = tuple(dict.fromkeys(op.layer for op in ops))
+    return Trace("jax", versions(), jax.default_backend(), ops, tuple(walk.problems), (), layers, notes)

@@ -1,0 +1,313 @@
+"""Formulas of JAX's primitives against loops over numbers that count; tests/matrix/test_jax.py holds the values to JAX's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconcile.core.records import Tensor
+from reconcile.core.work import SINGLE
+from reconcile.work import UnknownWork, Work, elementwise, known_part, lax_elementwise, load, registered, work_of
+from reconcile.work import lax as _formulas  # noqa: F401
+from tests.work import counting, oracle
+from tests.work.counting import Accumulator, Tally, dot, largest, square, total
+from tests.work.records_by_hand import make
+
+SMALL = st.integers(1, 3)
+RELAXED = settings(max_examples=40, deadline=None)
+
+
+def array(tally: Tally, *shape: int) -> np.ndarray:
+    """Numbers that are all different."""
+    return tally.array(np.arange(1, math.prod(shape) + 1).reshape(shape))
+
+
+@RELAXED
+@given(
+    st.lists(SMALL, max_size=2), st.lists(SMALL, max_size=2), st.lists(SMALL, max_size=2), st.lists(SMALL, max_size=2)
+)
+def test_dot_general_is_a_dot_product_per_output_element(batch, summed, left, right) -> None:
+    """lhs (batch, left, summed), rhs (summed, right, batch): any order of the axes, any number of each."""
+    tally = Tally()
+    lhs, rhs = array(tally, *batch, *left, *summed), array(tally, *summed, *right, *batch)
+    nb, ns, nl, nr = map(len, (batch, summed, left, right))
+    results = np.empty((*batch, *left, *right), dtype=object)
+    for index in np.ndindex(results.shape):
+        b, m, n = index[:nb], index[nb : nb + nl], index[nb + nl :]
+        terms = list(itertools.product(*map(range, summed)))
+        results[index] = dot(tally, [lhs[(*b, *m, *t)] for t in terms], [rhs[(*t, *n, *b)] for t in terms])
+    numbers = [
+        [list(range(nb + nl, nb + nl + ns)), list(range(ns))],
+        [list(range(nb)), list(range(ns + nr, ns + nr + nb))],
+    ]
+    op = make("lax.dot_general", [lhs.shape, rhs.shape], [results.shape], dimension_numbers=numbers)
+    assert work_of(op) == tally.work()
+
+
+def orders(axes: int, layout: str) -> list[int]:
+    """Where batch (or outputs), features and the axes stand."""
+    return [0, 1, *range(2, axes + 2)] if layout == "first" else [0, axes + 1, *range(1, axes + 1)]
+
+
+def placed(shape: Any, place: list[int]) -> tuple[int, ...]:
+    """A shape in the order batch, features, axes, as the layout has it."""
+    found = [0] * len(shape)
+    for size, at in zip(shape, place, strict=True):
+        found[at] = size
+    return tuple(found)
+
+
+def conv_record(
+    lhs: Any, rhs: Any, out: Any, strides: Any, dilations: Any, layout: str = "first", groups: int = 1
+) -> Any:
+    axes = len(lhs) - 2
+    place = orders(axes, layout)
+    kernel = orders(axes, "first") if layout == "first" else [axes + 1, axes, *range(axes)]
+    return make(
+        "lax.conv_general_dilated",
+        [placed(lhs, place), placed(rhs, kernel)],
+        [placed(out, place)],
+        window_strides=list(strides),
+        lhs_dilation=list(dilations),
+        dimension_numbers=[place, kernel, place],
+        feature_group_count=groups,
+    )
+
+
+@RELAXED
+@given(
+    axes=st.integers(1, 2),
+    sizes=st.tuples(SMALL, SMALL, SMALL, SMALL),
+    kernel=st.tuples(SMALL, SMALL),
+    stride=st.tuples(SMALL, SMALL),
+    padding=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    dilation=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    layout=st.sampled_from(["first", "last"]),
+)
+def test_a_convolution_counts_padding_like_other_products(
+    axes, sizes, kernel, stride, padding, dilation, layout
+) -> None:
+    batch, per_group, out_group, groups = sizes
+    kernel, stride, padding, dilation = (value[:axes] for value in (kernel, stride, padding, dilation))
+    tally = Tally()
+    x, w = array(tally, batch, per_group * groups, 5, 6)[..., : 6 if axes == 2 else 1], None
+    x = x if axes == 2 else x[..., 0]
+    w = array(tally, out_group * groups, per_group, *kernel)
+    found = oracle.conv(tally, x, w, None, stride, padding, dilation, groups)
+    op = conv_record(x.shape, w.shape, found.shape, stride, (1,) * axes, layout, groups)
+    assert work_of(op) == tally.work()
+
+
+@RELAXED
+@given(
+    sizes=st.tuples(SMALL, SMALL, SMALL, SMALL),
+    kernel=st.tuples(SMALL, SMALL),
+    stride=st.tuples(st.integers(2, 3), st.integers(2, 3)),
+    padding=st.tuples(st.integers(0, 1), st.integers(0, 1)),
+    layout=st.sampled_from(["first", "last"]),
+)
+def test_zeros_between_the_elements_are_a_transposed_convolution(sizes, kernel, stride, padding, layout) -> None:
+    batch, features, outputs, size = sizes
+    if any((size - 1) * s + k - 2 * p < 1 for s, k, p in zip(stride, kernel, padding, strict=True)):
+        return
+    tally = Tally()
+    x, w = array(tally, batch, features, size, size), array(tally, features, outputs, *kernel)
+    found = oracle.conv_transposed(tally, x, w, None, stride, padding, (0, 0), (1, 1), 1)
+    op = conv_record(x.shape, (outputs, features, *kernel), found.shape, (1, 1), stride, layout)
+    assert work_of(op) == tally.work()
+
+
+def test_the_gradient_of_a_filter_has_the_products_of_the_convolution() -> None:
+    """JAX: the images as features, the gradient as the kernel, dilated by the stride; groups become batch_group_count."""
+    batch, channels, outputs, groups, size, kernel, stride = 2, 4, 6, 2, 7, 3, 2
+    wide = (size - kernel) // stride + 1
+    tally = Tally()
+    x, w = array(tally, batch, channels, size, size), array(tally, outputs, channels // groups, kernel, kernel)
+    oracle.conv(tally, x, w, None, (stride, stride), (0, 0), (1, 1), groups)
+    gradient = (channels // groups, outputs, kernel, kernel)
+    op = conv_record((channels, batch, size, size), (outputs, batch, wide, wide), gradient, (1, 1), (1, 1))
+    assert work_of(op) == Work(mac=tally.work().mac, accumulators=math.prod(gradient))
+
+
+def test_strides_over_zeros_between_elements_are_unknown() -> None:
+    with pytest.raises(UnknownWork, match="zeros between"):
+        work_of(conv_record((1, 1, 4, 4), (1, 1, 2, 2), (1, 1, 3, 3), (2, 2), (2, 2)))
+
+
+ROWS = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "neg": lambda x, y: -x,
+    "mul": lambda x, y: x * y,
+    "square": lambda x, y: square(x),
+    "div": lambda x, y: x / y,
+    "remainder": lambda x, y: x._do("div", x.value % y.value),
+    "compare": lambda x, y: x.max(y),
+    "special": lambda x, y: x.tanh(),
+    "clamp2": lambda x, y: x.max(0.0).min(6.0),
+}
+
+
+@pytest.mark.parametrize(("row", "name"), [(r, n) for r, names in lax_elementwise.NAMES.items() for n in names.split()])
+def test_elementwise(row, name) -> None:
+    tally = Tally()
+    counting.each(ROWS[row], array(tally, 3, 4), array(tally, 3, 4))
+    assert elementwise.SHARED[row][0] * 12 == tally.work()
+    assert work_of(make(f"lax.{name}", [(3, 4), (3, 4)], [(3, 4)])) == tally.work()
+
+
+@pytest.mark.parametrize("y", range(-9, 18))
+def test_integer_powers_are_multiplied_by_squaring(y) -> None:
+    """The loop of _integer_pow_lowering, run."""
+    tally = Tally()
+    base, left, result = array(tally, 1)[0], abs(y), None
+    while left:
+        if left & 1:
+            result = base if result is None else result * base
+        left >>= 1
+        if left:
+            base = base * base
+    if y < 0:
+        result = counting.Num(1.0, tally) / result
+    assert work_of(make("lax.integer_pow", [(1,)], [(1,)], y=y)) == tally.work()
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
+def test_reductions(shape, data) -> None:
+    axes = tuple(sorted(data.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    functions = {
+        "reduce_sum": total,
+        "reduce_max": largest,
+        "reduce_min": largest,
+        "argmax": largest,
+        "reduce_prod": lambda items: counting.Num(1.0, items[0].tally) if len(items) == 1 else product(items),
+    }
+    for name, function in functions.items():
+        tally = Tally()
+        moved = np.moveaxis(array(tally, *shape), axes, range(-len(axes), 0)).reshape((*kept, -1))
+        for index in np.ndindex(kept):
+            function(list(moved[index]))
+        assert work_of(make(f"lax.{name}", [shape], [kept], axes=list(axes))) == tally.work(), name
+
+
+def product(items: Any) -> Any:
+    first, *rest = items
+    for item in rest:
+        first = first * item
+    return first
+
+
+def test_sums_along_an_axis() -> None:
+    tally = Tally()
+    for row in array(tally, 4, 5).T:
+        so_far = counting.Num(0.0, tally)
+        for item in row:
+            so_far = so_far + item
+    assert work_of(make("lax.cumsum", [(4, 5)], [(4, 5)], axis=0)) == tally.work()
+    tally = Tally()
+    for row in array(tally, 4, 5).T:
+        best = row[0]
+        for item in row[1:]:
+            best = best.max(item)
+    assert work_of(make("lax.cummax", [(4, 5)], [(4, 5)], axis=0)) == tally.work()
+    assert work_of(make("lax.cummax", [(0, 5)], [(0, 5)], axis=0)) == Work()
+
+
+@given(window=st.tuples(SMALL, SMALL), stride=st.tuples(SMALL, SMALL))
+def test_windows(window, stride) -> None:
+    for name, function in (("sum", total), ("max", largest), ("min", largest)):
+        tally = Tally()
+        found = oracle.gathered(oracle.windows(array(tally, 2, 3, 5, 6), window, stride, (0, 0), 0.0), function)
+        op = make(f"lax.reduce_window_{name}", [(2, 3, 5, 6)], [found.shape], window_dimensions=[1, 1, *window])
+        assert work_of(op) == tally.work()
+        if name == "max":  # its gradient: the window's largest again, and one add
+            counting.each(lambda a: a + 1.0, found)
+            scatter = [found.shape, (2, 3, 5, 6)]
+            op = make("lax.select_and_scatter_add", scatter, [(2, 3, 5, 6)], window_dimensions=[1, 1, *window])
+            assert work_of(op) == tally.work()
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_sorts_are_those_of_the_other_frameworks(n) -> None:
+    """Held in test_ordering; here by the record: the axis, integer keys, two keys."""
+    aten = work_of(make("aten.sort", [(3, n)], [(3, n), (3, n)], dim=-1))
+    assert work_of(make("lax.sort", [(n, 3)], [(n, 3)], dimension=0, num_keys=1)) == aten
+    whole = Tensor((n, 3), "int32")
+    assert work_of(make("lax.sort", [whole, (n, 3)], [whole, (n, 3)], dimension=0, num_keys=1)) == Work()
+    with pytest.raises(UnknownWork, match="keys"):
+        work_of(make("lax.sort", [(n, 3), (n, 3)], [(n, 3), (n, 3)], dimension=0, num_keys=2))
+    best = work_of(make("aten.topk", [(3, n)], [(3, 1), (3, 1)], dim=-1, k=1))
+    assert work_of(make("lax.top_k", [(3, n)], [(3, 1), (3, 1)], k=1)) == best == Work(cmp=3 * (n - 1))
+
+
+def test_scatters_step_once_per_update() -> None:
+    indices = Tensor((5, 1), "int32")
+    for name, step in (("add", Work(add=1)), ("sub", Work(add=1)), ("mul", Work(mul=1)), ("max", Work(cmp=1))):
+        assert work_of(make(f"lax.scatter-{name}", [(9, 4), indices, (5, 4)], [(9, 4)])) == step * 20
+    assert work_of(make("lax.scatter", [(9, 4), indices, (5, 4)], [(9, 4)])) == Work()
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_a_sum_over_devices_is_one_sum_of_their_arrays(devices) -> None:
+    tally = Tally()
+    arrays = [array(tally, 3, 2) for _ in range(devices)]
+    for index in np.ndindex(3, 2):
+        total(a[index] for a in arrays)
+    assert work_of(make("lax.psum", [(3, 2)], [(3, 2)], axis_size=devices)) == tally.work()
+    assert work_of(make("lax.all_gather", [(3, 2)], [(3 * devices, 2)], axis_size=devices)) == Work()
+
+
+def test_ragged_products_take_each_row_once() -> None:
+    tally = Tally()
+    x, w, group = array(tally, 5, 3), array(tally, 2, 3, 4), (0, 0, 1, 1, 1)
+    for row, column in np.ndindex(5, 4):
+        accumulator = Accumulator(tally)
+        for k in range(3):
+            accumulator.mac(x[row, k], w[group[row], k, column])
+    rows = Tensor((2,), "int32")
+    assert work_of(make("lax.ragged_dot_general", [x.shape, w.shape, rows], [(5, 4)])) == tally.work()
+    with pytest.raises(UnknownWork):
+        work_of(make("lax.ragged_dot_general", [(5, 3), (5, 4), rows], [(2, 3, 4)]))
+
+
+def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
+    square_, tall = [(2, 4, 4)], [(2, 5, 3)]
+    assert work_of(make("lax.cholesky", square_, square_)) == work_of(make("aten.linalg_cholesky", square_, square_))
+    assert work_of(make("lax.lu", tall, tall)) == work_of(make("aten.linalg_lu_factor", tall, tall))
+    aten = work_of(make("aten.linalg_solve_triangular", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], unitriangular=False))
+    assert work_of(make("lax.triangular_solve", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], left_side=True)) == aten
+    assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(SINGLE)
+
+
+def test_integers_compute_nothing_and_unknown_primitives_are_unknown() -> None:
+    whole = Tensor((4,), "int32")
+    assert work_of(make("lax.add", [whole, whole], [whole])) == Work()
+    for name in ("lax.pallas_call", "lax.ffi_call", "lax.pure_callback", "lax.no_such_primitive"):
+        with pytest.raises(UnknownWork, match=name):
+            work_of(make(name, [(4,)], [(4,)]))
+    with pytest.raises(UnknownWork, match="pointwise"):
+        work_of(make("lax.nextafter", [(4,), (4,)], [(4,)]))
+
+
+HELD = """dot_general conv_general_dilated
+ragged_dot_general integer_pow reduce_sum reduce_max reduce_min reduce_prod argmax cumsum
+cummax reduce_window_sum reduce_window_max reduce_window_min select_and_scatter_add sort top_k scatter-add scatter-sub scatter-mul
+scatter-max psum cholesky lu triangular_solve"""
+ALIKE = """argmin cumprod cummin scatter-min psum2 psum_invariant unreduced_psum reduce_scatter pmax pmin
+select_and_gather_add"""
+"""One function with another that is held."""
+
+
+def test_every_formula_that_computes_is_held_here() -> None:
+    load()
+    computing = {name[4:] for name, entry in registered().items() if name.startswith("lax.") and not entry.zero_reason}
+    partly = {name for name in computing if "the rest is not fixed" in registered()[f"lax.{name}"].source}
+    elements = {name for names in lax_elementwise.NAMES.values() for name in names.split()}
+    assert computing - partly - elements == {*HELD.split(), *ALIKE.split()}
