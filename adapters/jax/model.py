@@ -103,7 +103,7 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Call:
     """One call with these arguments. Leaves without a shape and a dtype are constants of the program."""
-    leaves, tree = jax.tree.flatten((positional, named))
+    leaves, tree = jax.tree.flatten((positional, named), is_leaf=adapter.is_leaf)
     arrays = [abstract(leaf) for leaf in leaves if adapter.is_leaf(leaf)]
     constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
     where = [adapter.is_leaf(leaf) for leaf in leaves]
