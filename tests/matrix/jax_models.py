@@ -1,0 +1,221 @@
+"""Models of JAX for test_jax.py, which run in an environment of their own. ``python jax_models.py FILE`` writes their traces."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen, nnx
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+F32 = "float32"
+W = jax.ShapeDtypeStruct((6, 6), F32)
+X = jax.ShapeDtypeStruct((5, 6), F32)
+
+
+class Nnx(nnx.Module):
+    """Two layers in a list, and one called twice."""
+
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 4, (3, 3), rngs=rngs)
+        self.blocks = nnx.List([nnx.Linear(4, 4, rngs=rngs), nnx.Linear(4, 2, rngs=rngs)])
+
+    def __call__(self, x):
+        x = nnx.relu(self.conv(x)).mean((1, 2))
+        return self.blocks[1](self.blocks[0](self.blocks[0](x)))
+
+
+class Linen(linen.Module):
+    """A dense layer and a GRU, which is a scan."""
+
+    @linen.compact
+    def __call__(self, x):
+        return linen.RNN(linen.GRUCell(7), name="rnn")(linen.relu(linen.Dense(5)(x)))
+
+
+class Huge(nnx.Module):
+    """More parameters than fit into memory: 4 TB."""
+
+    def __init__(self, rngs):
+        self.wide = nnx.Linear(1_000_000, 1_000_000, use_bias=False, rngs=rngs)
+
+    def __call__(self, x):
+        return self.wide(x)
+
+
+def with_nnx():
+    return Nnx(nnx.Rngs(0)), jnp.ones((2, 8, 8, 3))
+
+
+def with_linen():
+    return Linen(), jnp.ones((2, 4, 3))
+
+
+def huge():
+    return Huge(nnx.Rngs(0)), jax.ShapeDtypeStruct((1, 1_000_000), F32)
+
+
+def scopes():
+    """A plain function: layers are its scopes."""
+
+    def net(w, x):
+        with jax.named_scope("first"):
+            x = x @ w
+        with jax.named_scope("second"), jax.named_scope("inner"):
+            return jnp.tanh(x @ w)
+
+    return net, (W, X)
+
+
+def jitted():
+    return jax.jit(lambda w, x: jax.jit(jnp.matmul)(jax.jit(jnp.matmul)(x, w), w)), (W, X)
+
+
+def dead():
+    """Of two products one is not returned; of a scan's carry one part is not."""
+
+    def net(w, x):
+        (_, kept), _ = lax.scan(lambda c, _: ((c[0] @ w, c[1] @ w @ w), None), (x, x), None, length=3)
+        lost = x @ w  # noqa: F841
+        return kept
+
+    return net, (W, X)
+
+
+def remat():
+    return (lambda w, x: jax.checkpoint(lambda y: jnp.sin(y @ w))(x)), (W, X)
+
+
+def custom():
+    """A gradient of its own, backwards and forwards: the forward pass is the function."""
+
+    @jax.custom_vjp
+    def first(w, x):
+        return x @ w
+
+    first.defvjp(lambda w, x: (x @ w @ w, x), lambda x, g: (x.T @ g, g))
+
+    @jax.custom_jvp
+    def second(x):
+        return x * x
+
+    second.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    return (lambda w, x: second(first(w, x))), (W, X)
+
+
+def scanned():
+    """97 steps of a product."""
+    return (lambda w, x: lax.scan(lambda c, _: (c @ w, None), x, None, length=97)[0]), (W, X)
+
+
+def nested():
+    """A scan in a scan."""
+
+    def step(w, c, _):
+        return lax.scan(lambda d, _: (d @ w, None), c, None, length=3)[0], None
+
+    return (lambda w, x: lax.scan(functools.partial(step, w), x, None, length=4)[0]), (W, X)
+
+
+def while_known():
+    """9, 7, 5, 3: while i > 2."""
+    return (lambda w, x: lax.while_loop(lambda c: c[0] > 2, lambda c: (c[0] - 2, c[1] @ w), (9, x))[1]), (W, X)
+
+
+def while_of_data():
+    return (lambda w, x: lax.while_loop(lambda c: jnp.sum(c) < 9, lambda c: c @ w, x)), (W, X)
+
+
+def while_of_an_argument():
+    def net(n, w, x):
+        return lax.fori_loop(0, n, lambda _, c: c @ w, x)
+
+    return net, (jax.ShapeDtypeStruct((), "int32"), W, X)
+
+
+def cond_known():
+    return (lambda w, x: lax.cond(w.shape[0] > 5, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
+
+
+def switch_known():
+    """The branch is a number that the program computes: 7 rem 4 is 3, the last one."""
+
+    def net(w, x):
+        return lax.switch(
+            jnp.int32(7) % 4, [lambda y, n=n: functools.reduce(jnp.matmul, [y] + [w] * n) for n in range(4)], x
+        )
+
+    return net, (W, X)
+
+
+def cond_alike():
+    """Whatever the data, one product."""
+    return (lambda w, x: lax.cond(x[0, 0] > 0, lambda y: y @ w, lambda y: y @ w, x)), (W, X)
+
+
+def cond_of_data():
+    return (lambda w, x: lax.cond(x[0, 0] > 0, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
+
+
+def sharded():
+    """Every device multiplies its rows; their columns' sums are added up."""
+    mesh = Mesh(np.array(jax.devices()[:1]), ("rows",))
+
+    @functools.partial(
+        jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()
+    )
+    def net(w, x):
+        return lax.psum(jnp.sum(x @ w, axis=0), "rows")
+
+    return net, (W, X)
+
+
+def sharded_by_5():
+    """As ``sharded`` on five devices, which need not be there."""
+    mesh = jax.sharding.AbstractMesh((5,), ("rows",))
+
+    @functools.partial(
+        jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()
+    )
+    def net(w, x):
+        return lax.psum(jnp.sum(x @ w, axis=0), "rows")
+
+    return net, (W, X)
+
+
+def callback():
+    """Python code that nothing can look into."""
+    return (lambda x: jax.pure_callback(lambda y: y, X, x)), (X,)
+
+
+def reduced():
+    """A reduction by a function of the user's own: a + b - 1."""
+    return (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b - 1.0, (1,))), (X,)
+
+
+def solved():
+    return (lambda w, x: jnp.linalg.solve(w, x.T)), (W, X)
+
+
+TRACED = (
+    scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
+    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reduced, solved, with_nnx, with_linen, huge,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    import json
+    import sys
+    from pathlib import Path
+
+    from reconcile.adapters.jax import model, trace
+    from reconcile.core.records import to_json
+
+    found = {}
+    for make in TRACED:
+        net, arguments = model.shaped(make)()
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        found[make.__name__] = to_json(trace.trace(model.call(net, given, {})))
+    Path(sys.argv[1]).write_text(json.dumps(found))

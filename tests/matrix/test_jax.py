@@ -1,0 +1,149 @@
+"""JAX in an environment of its own: traces of every kind of program against closed forms, and `reconcile run --jax`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from reconcile.core.records import Trace, from_json
+from reconcile.launch import environments
+from reconcile.launch.provision import ensure
+from reconcile.work import UnknownWork, Work, work_of
+
+pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = Path(__file__).with_name("jax.toml")
+MODELS = Path(__file__).with_name("jax_models.py")
+ROWS, WIDTH = 5, 6
+PRODUCT = Work(mac=ROWS * WIDTH * WIDTH, accumulators=ROWS * WIDTH)
+EACH = ROWS * WIDTH
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
+    python = ensure(environments.load(ENVIRONMENTS)["jax"])
+    file = tmp_path_factory.mktemp("jax") / "traces.json"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [python, MODELS, file], env=environ, cwd=file.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: from_json(text) for name, text in json.loads(file.read_text()).items()}
+
+
+def by_layer(trace: Trace) -> dict[str, Work]:
+    found: dict[str, Work] = {}
+    for op in trace.ops:
+        work = work_of(op) * op.calls
+        if work:
+            found[op.layer] = found.get(op.layer, Work()) + work
+    return found
+
+
+def lu_and_two_triangles(n: int, k: int) -> Work:
+    """Counted one by one: pivot, column and rest per step; then two triangles, the first with a unit diagonal."""
+    rest = sum((n - 1 - j) ** 2 for j in range(n))
+    below = n * (n - 1) // 2
+    return Work(add=rest + 2 * k * below, mul=rest + below + 2 * k * below, div=n + k * n, cmp=below)
+
+
+WHOLE = {
+    "jitted": PRODUCT * 2,
+    "dead": PRODUCT * (2 * 3),
+    "remat": PRODUCT + Work(special=EACH),
+    "custom": PRODUCT + Work(mul=EACH),
+    "scanned": PRODUCT * 97,
+    "nested": PRODUCT * (3 * 4),
+    "while_known": PRODUCT * 4,
+    "cond_known": PRODUCT,
+    "switch_known": PRODUCT * 3,
+    "cond_alike": PRODUCT + Work(cmp=1),
+    "sharded": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
+    "sharded_by_5": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
+    "reduced": Work(add=2 * ROWS * (WIDTH - 1)),
+    "solved": lu_and_two_triangles(WIDTH, ROWS),
+}
+
+
+@pytest.mark.parametrize("name", list(WHOLE))
+def test_a_function_is_traced_whole(traces: dict[str, Trace], name: str) -> None:
+    assert traces[name].problems == ()
+    assert by_layer(traces[name]) == {"": WHOLE[name]}
+
+
+def test_layers_are_scopes_and_modules(traces: dict[str, Trace]) -> None:
+    assert by_layer(traces["scopes"]) == {"first": PRODUCT, "second.inner": PRODUCT + Work(special=EACH)}
+    pixels, rows = 2 * 8 * 8, 2
+    assert by_layer(traces["with_nnx"]) == {
+        "conv": Work(mac=pixels * 4 * 27, accumulators=pixels * 4, add=pixels * 4),
+        "": Work(cmp=pixels * 4, add=pixels * 4 - rows * 4, div=rows * 4),
+        "blocks.0": Work(mac=rows * 16, accumulators=rows * 4, add=rows * 4) * 2,
+        "blocks.1": Work(mac=rows * 8, accumulators=rows * 2, add=rows * 2),
+    }
+    found = by_layer(traces["with_linen"])
+    steps, batch, width, hidden = 4, 2, 5, 7
+    gates = {layer.rpartition(".")[2]: work.mac for layer, work in found.items() if layer.startswith("rnn.GRUCell_0.")}
+    units = steps * batch * hidden
+    assert gates == {f"{kind}{gate}": units * (width if kind == "i" else hidden) for kind in "ih" for gate in "rzn"}
+    # r, z: sigmoids; n: tanh; r * hn, (1 - z) * n, z * h; three sums before the activations, 1 - z, and the new state's
+    assert found["rnn.GRUCell_0"] == Work(add=5, mul=3, special=3) * units
+
+
+def test_nothing_is_allocated(traces: dict[str, Trace]) -> None:
+    assert by_layer(traces["huge"]) == {"wide": Work(mac=10**12, accumulators=10**6)}
+
+
+@pytest.mark.parametrize(
+    ("name", "op"),
+    [("while_of_data", "lax.while"), ("while_of_an_argument", "lax.while"), ("cond_of_data", "lax.cond")],
+)
+def test_what_depends_on_data_is_incomplete_by_name(traces: dict[str, Trace], name: str, op: str) -> None:
+    (problem,) = traces[name].problems
+    assert problem.op == op
+    assert "depends on data" in problem.reason
+
+
+def test_a_callback_is_unknown_by_name(traces: dict[str, Trace]) -> None:
+    (op,) = (op for op in traces["callback"].ops if op.op == "lax.pure_callback")
+    with pytest.raises(UnknownWork, match=r"lax\.pure_callback"):
+        work_of(op)
+
+
+def test_every_program_is_checked(traces: dict[str, Trace]) -> None:
+    others = "scopes with_nnx with_linen huge while_of_data while_of_an_argument cond_of_data callback"
+    assert set(traces) == {*WHOLE, *others.split()}
+
+
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, str]:
+    monkeypatch.chdir(folder)
+    (folder / "jax_models.py").write_text(MODELS.read_text())
+    words = ["run", "--out", "out", "--environments", str(ENVIRONMENTS), "--environment", "jax", *args]
+    result = CliRunner().invoke(cli, words, prog_name="reconcile")
+    return result.exit_code, result.output
+
+
+def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_linen")
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / "jax_models.with_linen.json").read_text())
+    (trace,) = report["traces"]
+    steps, batch = 4, 2
+    macs = steps * batch * (3 * 5 + 3 * 7 * (5 + 7))
+    assert trace["totals"]["matmul"] == 2 * macs
+    assert trace["versions"]["flax"] == "0.12.8"
+
+
+def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.py").write_text("import jax.numpy as jnp\n\ndef make():\n    return lambda x: x @ x\n")
+    code, shown = run(tmp_path, monkeypatch, "--jax", "broken:make", "--input", "2,3")
+    assert code == 2
+    assert "TypeError" in shown
+    assert "broken.py, line 4" in shown
+    assert len(shown.splitlines()) == 1
