@@ -25,6 +25,8 @@ OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pm
 """What makes one array of those of a group of devices."""
 WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin")
 """Primitives that hold the program of one of their steps, which their name already says."""
+EQUATIONS = "equations"
+"""Attribute of an op: how many equations of the program are calls of it, a loop's body once."""
 MARKS = ("debug_callback", "debug_print")
 """What says something of the values, and is no part of the model."""
 
@@ -44,6 +46,7 @@ class Walk:
         self.ops: dict[Any, Op] = {}
         self.problems: list[Problem] = []
         self.axes: dict[Any, int] = {}
+        self.equations: dict[Any, int] = {}
 
     def through(self, closed: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
         """Every equation of a jaxpr that runs ``calls`` times within these scopes, called with what is known of its inputs."""
@@ -158,7 +161,7 @@ class Walk:
             calls,
         )
 
-    def add(self, op: Op) -> None:
+    def add(self, op: Op, equations: int = 1) -> None:
         """Take an op in; one that differs from an earlier one in nothing is more calls of it."""
         key = records.same(op)
         held = self.ops.get(key)
@@ -168,8 +171,8 @@ class Walk:
 
     def take(self, other: Walk) -> None:
         """Take in what another walk found."""
-        for op in other.ops.values():
-            self.add(op)
+        for key, op in other.ops.items():
+            self.add(op, other.equations[key])
 
     def work(self) -> dict[Any, int]:
         """The calls of every op, wherever it is, in any order."""
@@ -202,6 +205,6 @@ def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
     closed = program(call)
     walk = Walk(call.root)
     walk.through(closed, [None] * len(closed.jaxpr.invars), 1, ())
-    ops = tuple(walk.ops.values())
+    ops = tuple(op._replace(attrs={**op.attrs, EQUATIONS: walk.equations[key]}) for key, op in walk.ops.items())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     return Trace("jax", versions(), jax.default_backend(), ops, tuple(walk.problems), (), layers, notes)

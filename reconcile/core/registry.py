@@ -38,6 +38,7 @@ COUNTER_FOLDERS = (
     "keras_flops",
     "onnx_tool",
     "formulas",
+    "xla",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

@@ -9,7 +9,7 @@ from .. import SUM
 from ..bridge import Bridge, Item, View, make_item
 from ..module_bridge import Hooks, bridge_modules
 from ..rulebook import apply
-from .rounding import float32_sum
+from ..rounding import float32_sum
 from .rules import BOOK, FLOAT32
 
 HOOKS = Hooks("thop", BOOK, without_copies="this release of thop adds up the children of the model, without the model")

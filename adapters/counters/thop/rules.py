@@ -25,7 +25,7 @@ from .releases import (
     SINCE_MORE_NORMS,
     SINCE_RNN,
 )
-from .rounding import float32_sum
+from ..rounding import float32_sum
 
 rule = BOOK.rule
 

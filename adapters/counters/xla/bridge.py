@@ -1,0 +1,163 @@
+"""From XLA's cost analysis to the JAX trace, layer by layer.
+
+A product that XLA met and one that ran are the same if they are in one layer and XLA's formula gives both the same count; there
+must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
+kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only in a layer that has a primitive
+whose instructions nobody states: XLA's program has parts of that one. Otherwise the model ran other ops, and nothing is booked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ....core.causes import Cause
+from ....core.records import Op, Trace
+from ....work import Work, is_integer_op
+from .. import SUM
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from ..rulebook import NotCounted, Rule, apply
+from .lowerings import Part, is_whole, parts, place
+from .rules import BOOK, FLOAT32
+
+EQUATIONS = "equations"
+
+
+def why_not(op: Op) -> str:
+    """The reason why an instruction without a rule is not counted."""
+    return f"XLA's cost analysis counts 0 for {op.op.partition('.')[2]}"
+
+
+class Met:
+    """Instructions of one layer, kind and size: what the rules count for one, and how often XLA met one."""
+
+    def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
+        self.op, self.rule, self.counted, self.missed = op, rule, counted, missed
+        self.times = 0
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items of every instruction that XLA met, of what ran and XLA left out, and of the sum in float32."""
+    items: list[Item] = []
+    met: dict[tuple[str, Any], Met] = {}
+    for sighting in view.sightings:
+        op = sighting.op
+        rule = BOOK.find(op.op, view.versions)
+        counted, missed = apply(rule, op, why_not)
+        if is_whole(op):
+            if counted:
+                items.append(_one(Met(op, rule, counted, missed), 1, Cause.INTEGER_OP))
+            continue
+        held = met.setdefault((op.layer, place(op, counted)), Met(op, rule, counted, missed))
+        held.times += 1
+    needed: dict[tuple[str, Any], list[tuple[Op, Part]]] = {}
+    unstated: dict[str, Op] = {}
+    for op in trace.ops:
+        if is_integer_op(op):
+            continue
+        stated = parts(op)
+        if stated is None:
+            unstated.setdefault(op.layer, op)
+            items += _left_out(op)
+            continue
+        for part in stated:
+            needed.setdefault((op.layer, part.place), []).append((op, part))
+    for key, wanted in needed.items():
+        items += _matched(met.pop(key, None), wanted, view)
+    for (layer, _), found in met.items():
+        if found.counted:
+            items.append(_left_over(found, unstated.get(layer), view))
+    return Bridge((*items, *_rounded(view)))
+
+
+def _one(found: Met, times: int, cause: Cause | None, gap: str = "") -> Item:
+    """Instructions that count, and of which nothing ran."""
+    return make_item(
+        found.op, found.rule, layer=found.op.layer, op=found.op.op, counted=found.counted, seen=times,
+        times=times if cause is None else 0, cause=cause, entry=SUM, gap=gap,
+    )  # fmt: skip
+
+
+def _left_out(op: Op) -> Iterable[Item]:
+    """The work of a primitive whose instructions nobody states."""
+    work = known_work(op)
+    if work:
+        reason = f"XLA's program has {op.op.partition('.')[2]} in parts"
+        yield unmet(op, work, Cause.OP_NOT_COUNTED, reason)
+
+
+def _left_over(found: Met, holder: Op | None, view: View) -> Item:
+    if holder is None or found.counted.mac:
+        gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
+        return _one(found, found.times, None, gap)
+    return replace(_one(found, found.times, None), ops=(holder.id,))
+
+
+def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> Iterable[Item]:
+    """The items of primitives that share instructions of one kind and size, as many as their equations."""
+    equations = [int(op.attrs.get(EQUATIONS, 1)) * part.count for op, part in wanted]
+    if found is None or found.times != sum(equations):
+        has = found.times if found else 0
+        names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
+        for op, part in wanted:
+            if part.ran or (found is not None and found.counted):
+                gap = other_ops(
+                    view.counter, op.layer, f"{names} are {sum(equations):,} of {part.place[0]}, and XLA has {has:,}"
+                )
+                yield unmet(op, part.ran, None, "", gap=gap)
+        if found is not None and found.counted:
+            yield replace(_one(found, found.times, None), gap="as many of them as XLA has did not run")
+        return
+    for (op, part), seen in zip(wanted, equations, strict=True):
+        yield make_item(
+            found.op,
+            found.rule,
+            layer=op.layer,
+            op=op.op,
+            counted=found.counted,
+            seen=0 if found.missed else seen,
+            ran=part.ran,
+            times=op.calls * part.count,
+            cause=found.missed.cause if found.missed else None,
+            entry=SUM,
+            ops=(op.id,),
+            reason=found.missed.reason if found.missed else "",
+            unknown=unknown_of([op]),
+        )
+
+
+def _rounded(view: View) -> Iterable[Item]:
+    """What adding in float32 changes: every computation is summed by itself, and then added where it is called."""
+    whole: list[Any] = []
+    for sighting in view.sightings:
+        counted, _ = apply(BOOK.find(sighting.op.op, view.versions), sighting.op, why_not)
+        if counted:
+            _into(whole, sighting.op.within).append(2 * counted.mac + sum(counted.only(SINGLES)))
+    op = Op(FLOAT32, FLOAT32, "", (), (), {"addends": _plain(whole)})
+    rule = BOOK.find(FLOAT32, view.versions)
+    counted, _ = apply(rule, op, why_not)
+    if counted:
+        yield make_item(
+            op, rule, layer="", op=FLOAT32, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=SUM
+        )
+
+
+SINGLES = ("add", "mul", "div", "cmp", "special")
+
+
+def _into(addends: list[Any], within: tuple[str, ...]) -> list[Any]:
+    """The list of the computation that these calls lead to."""
+    for call in within:
+        found = next((item for item in addends if isinstance(item, tuple) and item[0] == call), None)
+        if found is None:
+            found = (call, [])
+            addends.append(found)
+        addends = found[1]
+    return addends
+
+
+def _plain(addends: list[Any]) -> list[Any]:
+    return [_plain(item[1]) if isinstance(item, tuple) else item for item in addends]
+
+

@@ -1,0 +1,156 @@
+"""Ledger of XLA's cost analysis: one total, and every instruction that the analysis visits, call by call."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+
+from ....core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor
+from ...jax.model import Call, versions
+from ...jax.records import layer_of
+from ...shared.refusal import BeyondCounter
+from .. import SUM
+from . import hlo
+
+CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
+"""Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
+PROGRAM = "jit(reconciled)"
+"""How the name of an instruction begins that is given from the whole program on."""
+MOVES = frozenset(
+    """parameter constant tuple get-tuple-element iota broadcast reshape transpose slice dynamic-slice dynamic-update-slice reverse
+    concatenate copy copy-start copy-done pad bitcast gather after-all add-dependency optimization-barrier async-update async-done
+    all-gather all-gather-start all-gather-done all-to-all collective-permute collective-permute-start collective-permute-done
+    partition-id replica-id domain""".split()
+)
+"""Instructions that move values, which the analysis leaves at 0."""
+STEPS = ("reduce", "reduce-window", "scatter", "map", "select-and-scatter", "all-reduce", "sort")
+_NOT_SCOPES = re.compile(
+    r"^$|^(while|body|cond|closed_call|core_call|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
+    r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
+)
+
+
+def options() -> Any:
+    """How to print a module: with the names that JAX gave, without layouts."""
+    try:
+        from jaxlib import _hlo as source
+    except ImportError:  # before jaxlib 0.8
+        from jax._src.lib import xla_client
+
+        source = xla_client._xla
+    made = source.HloPrintOptions()
+    made.print_metadata, made.include_layout_in_shapes, made.print_percent = True, False, False
+    return made
+
+
+def capture(counter: str, call: Call) -> Ledger:
+    """The ledger of one call. Raises BeyondCounter for a program that reconcile cannot read as the analysis does."""
+
+    def reconciled(*arguments: Any) -> Any:
+        return call.function(*arguments)
+
+    stage = jax.jit(reconciled).lower(*call.arguments)
+    if counter.endswith("compiled"):
+        compiled = stage.compile()
+        (module,) = compiled.runtime_executable().hlo_modules()
+        costs = compiled.cost_analysis()
+    else:
+        module, costs = stage.compiler_ir("hlo").as_hlo_module(), stage.cost_analysis()
+    costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
+    walk = Walk(hlo.parsed(module.to_string(options())), call.root)
+    walk.through(walk.module.entry, (), ())
+    total = int((costs or {}).get("flops", 0))
+    entries = (Entry(SUM, "", "cost_analysis", total, 1),)
+    return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(walk.sightings), {}, ())
+
+
+class Walk:
+    """Goes through the computations as the analysis does: each call again, a loop's body and condition once."""
+
+    def __init__(self, module: hlo.Module, root: str) -> None:
+        self.module = module
+        self.root = root
+        self.sightings: list[Sighting] = []
+
+    def through(self, computation: str, names: tuple[str, ...], within: tuple[str, ...]) -> None:
+        """Every instruction of a computation that is called within these scopes."""
+        instructions = self.module.computations[computation]
+        types = {i.name: i.outputs for i in instructions}
+        for instruction in instructions:
+            if instruction.opcode == "conditional":
+                raise BeyondCounter(
+                    "the program has a conditional, of which XLA counts the costlier branch: leave this counter out"
+                )
+            if instruction.opcode in MOVES:
+                continue
+            around = scopes_of(instruction, names)
+            if instruction.opcode not in CALLS:
+                path = "/".join((*within, instruction.name))
+                self.sightings.append(Sighting(self._op(instruction, path, around, types, within), SUM, LIVE))
+                continue
+            for key in CALLS[instruction.opcode]:
+                if key in instruction.attrs:
+                    self.through(instruction.attrs[key].lstrip("%"), around, (*within, f"{instruction.name}.{key}"))
+
+    def _op(
+        self,
+        instruction: hlo.Instruction,
+        path: str,
+        scopes: tuple[str, ...],
+        types: dict[str, tuple[Tensor, ...]],
+        within: tuple[str, ...],
+    ) -> Op:
+        inputs = tuple(tensor for name in instruction.operands for tensor in types.get(name, ()))
+        return Op(
+            path,
+            "hlo." + instruction.opcode,
+            layer_of(scopes, self.root),
+            inputs,
+            instruction.outputs,
+            self._attrs(instruction),
+            1,
+            "forward",
+            within,
+        )
+
+    def _attrs(self, instruction: hlo.Instruction) -> dict[str, Any]:
+        given, found = instruction.attrs, {}
+        if instruction.opcode == "dot":
+            found["contracting"] = hlo.numbers(given.get("lhs_contracting_dims", ""))
+        if "window" in given or instruction.opcode == "convolution":
+            found["window"] = hlo.window(given.get("window", ""))
+        if instruction.opcode == "convolution":
+            found["dimension_numbers"] = hlo.labels(given["dim_labels"])
+            for key in ("feature_group_count", "batch_group_count"):
+                found[key] = int(given.get(key, 1))
+        if instruction.opcode == "fft":
+            found["fft_length"] = hlo.numbers(given["fft_length"])
+        if instruction.opcode in STEPS:
+            for key in ("to_apply", "select", "scatter"):
+                if key in given:
+                    found[key] = self._step(given[key].lstrip("%"))
+        return found
+
+    def _step(self, computation: str) -> list[str]:
+        """The instructions of a step on single values, also inside calls."""
+        steps = []
+        for instruction in self.module.computations[computation]:
+            if instruction.opcode in CALLS:
+                for key in CALLS[instruction.opcode]:
+                    steps += self._step(instruction.attrs[key].lstrip("%"))
+            elif instruction.opcode not in MOVES:
+                steps.append(instruction.opcode)
+        return steps
+
+
+def scopes_of(instruction: hlo.Instruction, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The scopes of an instruction in a computation that is called within ``names``.
+
+    JAX names it by the scopes and the primitive, from the program's own name on or from the call on.
+    """
+    *parts, last = instruction.op_name.split("/")
+    if _NOT_SCOPES.match(last):
+        parts.append(last)
+    return (() if parts and parts[0] == PROGRAM else names) + tuple(part for part in parts if not _NOT_SCOPES.match(part))

@@ -1,0 +1,97 @@
+"""Which instructions of HLO a primitive of JAX becomes: their kinds and sizes, and what of the primitive's work each one does.
+
+Source: jax/_src/lax/lax.py and the files beside it, where ``mlir.register_lowering`` names the operation of each primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ....core.records import Op, Tensor
+from ....work import ZERO, Work, is_floating, numel
+from ..bridge import known_work
+from .rules import convolved
+
+ONE = {
+    "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate",
+    "square": "multiply", "max": "maximum", "min": "minimum", "abs": "abs", "sign": "sign", "is_finite": "is-finite",
+    "eq": "compare", "ne": "compare", "lt": "compare", "le": "compare", "gt": "compare", "ge": "compare", "clamp": "clamp",
+    "floor": "floor", "ceil": "ceil", "exp": "exponential", "expm1": "exponential-minus-one", "log": "log",
+    "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "tanh": "tanh", "sin": "sine", "cos": "cosine",
+    "tan": "tan", "atan2": "atan2", "pow": "power", "erf": "erf", "select_n": "select", "convert_element_type": "convert",
+    "reduce_precision": "reduce-precision",
+}  # fmt: skip
+"""Primitives that are one instruction of their output's size."""
+REDUCED = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod")
+WINDOWED = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+PRODUCTS = ("dot", "convolution")
+
+
+class Part(NamedTuple):
+    """``count`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does."""
+
+    place: tuple[Any, ...]
+    ran: Work
+    count: int = 1
+
+
+def place(op: Op, counted: Work) -> tuple[Any, ...]:
+    """The place of an instruction that XLA met: products by their count, all others by the size of their output."""
+    kind = op.op.partition(".")[2]
+    if kind in PRODUCTS:
+        return ("products", counted.mac)
+    size = _size(op.outputs[0])
+    return (kind, _size(op.inputs[0]), size) if kind in ("reduce", "reduce-window") else (kind, size)
+
+
+def is_whole(op: Op) -> bool:
+    """Whether an instruction computes on integers and booleans alone. A choice between numbers, or a conversion to them, does not."""
+    tensors = [*op.inputs, *op.outputs]
+    return bool(tensors) and not any(is_floating(tensor.dtype) for tensor in tensors)
+
+
+def parts(op: Op) -> list[Part] | None:
+    """The instructions of a primitive that the trace has; None for one whose instructions are not stated here."""
+    name, work = op.op.partition(".")[2], known_work(op) or ZERO
+    if name == "dot_general":
+        return [Part(("products", work.mac), work)]
+    if name == "conv_general_dilated":
+        return [Part(("products", _met_by_xla(op)), work)]
+    if name == "convert_element_type" and op.inputs[0].dtype == op.outputs[0].dtype:
+        return []
+    if name in ONE:
+        return [Part((ONE[name], _size(op.outputs[0])), work)]
+    if name in REDUCED:
+        return [Part(("reduce", _size(op.inputs[0]), _size(op.outputs[0])), work)]
+    if name in WINDOWED or name in ("cumsum", "cumprod", "cummax", "cummin"):
+        return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0])), work)]
+    if name == "integer_pow":
+        return _power(op, work)
+    if name == "logistic":  # 1 / (1 + exp(-x)); the work is the function's, which the exponential stands for
+        size = _size(op.outputs[0])
+        return [Part(("exponential", size), work), *(Part((kind, size), ZERO) for kind in ("negate", "add", "divide"))]
+    return [] if not work else None
+
+
+def _power(op: Op, work: Work) -> list[Part] | None:
+    power = op.attrs.get("y", 0)
+    size = _size(op.outputs[0])
+    products = max(abs(power).bit_length() - 1, 0) + max(abs(power).bit_count() - 1, 0)
+    found = [Part(("multiply", size), Work(mul=size), products)] if products else []
+    return found + ([Part(("divide", size), Work(div=size))] if power < 0 else []) if power else None
+
+
+def _size(tensor: Tensor) -> int:
+    return numel(tensor.shape)
+
+
+def _met_by_xla(op: Op) -> int:
+    """The products that XLA's formula gives for a convolution of the trace."""
+    shapes: list[Sequence[int]] = [[int(size or 0) for size in t.shape or ()] for t in (*op.inputs[:2], op.outputs[0])]
+    attrs = op.attrs
+    dilations = list(zip(attrs["lhs_dilation"], attrs["rhs_dilation"], strict=True))
+    groups = (attrs["feature_group_count"], attrs["batch_group_count"])
+    return convolved(shapes, attrs["dimension_numbers"], attrs["padding"], attrs["window_strides"], dilations, groups)
+
+
