@@ -11,6 +11,8 @@ from ...core.errors import UsageError, described
 
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 """Fields of a configuration that state the number of experts."""
+OFFSET = 2
+"""Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
 def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
@@ -45,7 +47,9 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
-    longest = min((table.num_embeddings for table in tables if table.num_embeddings != config.vocab_size), default=seq)
+    stated = getattr(config, "max_position_embeddings", None)
+    rows = [table.num_embeddings for table in tables if stated and stated <= table.num_embeddings <= stated + OFFSET]
+    longest = stated if rows else seq
     if seq > longest:  # on meta, no look-up fails
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
     make.__name__ = make.__qualname__ = name_of(file)
