@@ -47,9 +47,8 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
-    stated = getattr(config, "max_position_embeddings", None)
-    rows = [table.num_embeddings for table in tables if stated and stated <= table.num_embeddings <= stated + OFFSET]
-    longest = stated if rows else seq
+    stated = int(getattr(config, "max_position_embeddings", 0) or 0)
+    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else seq
     if seq > longest:  # on meta, no look-up fails
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
     make.__name__ = make.__qualname__ = name_of(file)
