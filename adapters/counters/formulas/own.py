@@ -152,6 +152,11 @@ LEVANTER_KEYS = ALL_KEYS._replace(
 )
 
 
+LLAMA3 = Assumption(
+    "vocabulary", DIFFERS, lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says"
+)
+
+
 def cookbook(again):
     # type: (bool) -> tuple
     extra = Term(LAYER, layer_again, AGAIN, COOKBOOK + ":91-130", passes=(0, 1), cause=DIFFERS, name="recomputation")

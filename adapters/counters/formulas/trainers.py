@@ -6,6 +6,7 @@ from .own import (
     GATE,
     LEVANTER_KEYS,
     LEVANTER_TWO,
+    LLAMA3,
     cookbook,
     in_nemo,
     latent_norms,
@@ -66,6 +67,8 @@ FOUNDRY = "mosaicml/llm-foundry@8c8dd48f7216 llmfoundry/models/mpt/modeling_mpt.
 VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
 TRL = "huggingface/trl 1.16.0 trl/trainer/utils.py"
 OLD_TRL = "huggingface/trl@f2cd57710ae3 trl/trainer/utils.py"
+NEMO = "NVIDIA/NeMo@6a5ad765bc75 nemo/utils/flops_formulas.py"
+NEMO_SIZES = "NVIDIA/NeMo@6a5ad765bc75 nemo/collections/common/parts/perf_metrics_utils.py"
 AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
 
 
@@ -240,6 +243,17 @@ TRAINERS = {
         forward=False,
         reads=SIZES,
         refuses=nemo_refuses,
+    ),
+    "nemo-llama3": Formula(
+        "NeMo 2, flops_formulas.llama3: heads of h / n, three matrices, a vocabulary of 128,256; attention on T^2 / 2 pairs",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, NEMO + ":99-117", (ONE_WIDTH, THREE)),
+            Term(ATTENTION, attention, FULL, NEMO + ":99-117", (ONE_WIDTH, HALF)),
+            Term(HEAD, head, LOGITS, NEMO_SIZES + ":22-30", (LLAMA3,)),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=plain_only,
     ),
     "cookbook": Formula(
         "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",

@@ -55,8 +55,30 @@ WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgp
 ACTIVE = ("6n-active", "torchtitan", "olmo-core", "llm-foundry", "kaplan")
 MHA = ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu")
 COOKBOOK = ("cookbook", "cookbook-plain")
-LAYERS = ("megatron", "megatron-bridge", "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", *MHA, *COOKBOOK)
-NARROWED = ("nanogpt", "nanochat", "nanochat-prefill", "litgpt", "llm-foundry", "levanter", *MHA, *COOKBOOK)
+LAYERS = (
+    "megatron",
+    "megatron-bridge",
+    "maxtext",
+    "levanter",
+    "verl",
+    "trl",
+    "trl-1.9",
+    "nemo",
+    "nemo-llama3",
+    *MHA,
+    *COOKBOOK,
+)
+NARROWED = (
+    "nanogpt",
+    "nanochat",
+    "nanochat-prefill",
+    "litgpt",
+    "llm-foundry",
+    "levanter",
+    "nemo-llama3",
+    *MHA,
+    *COOKBOOK,
+)
 HALVED = ("kaplan", "megatron", "megatron-bridge", "maxtext", "verl")
 ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
 LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
@@ -96,6 +118,7 @@ def _attention() -> Iterator[Case]:
     yield case("nemo/attention/width", pairs(NARROW) - pairs(), **LLAMA)
     yield case("nemo/attention/T^2/2", -pairs(NARROW) // 2, **LLAMA)
     yield case("nemo/attention/T^2/2", -pairs() // 2)
+    yield case("nemo-llama3/attention/T^2/2", -pairs(NARROW) // 2)
     yield case("litgpt/attention again", pairs(NARROW))
     for name in ("levanter", "chinchilla", "chinchilla-ipynb"):
         yield case(f"{name}/softmax", 0, SOFTMAX)
@@ -132,11 +155,12 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/weights/three matrices", mlp(1), m=2)
         yield case(f"{name}/weights/no shared expert", -mlp(f=NS * FE), moe=True)
     yield case("verl/weights/no shared expert", 0, moe=True, model_type="deepseek_v3")
-    yield case("nemo/weights/width", WIDTH, **LLAMA)
+    for name, stated in (("nemo", LLAMA), ("nemo-llama3", {})):
+        yield case(f"{name}/weights/width", WIDTH, **stated)
+        yield case(f"{name}/weights/three matrices", mlp(1), **stated, m=2)
     yield case("nemo/weights/key heads", KEYS, **GPT2)
     yield case("nemo/weights/two matrices", -mlp(1), **GPT2)
     yield case("nemo/weights/feed-forward", mlp(2, 4 * H) - mlp(2), **GPT2)
-    yield case("nemo/weights/three matrices", mlp(1), **LLAMA, m=2)
     yield case("nemo/weights/no shared expert", -mlp(f=NS * FE), **LLAMA, moe=True)
     yield case("nemo/weights/one shared expert", -mlp(f=(NS - 1) * FE), **DEEPSEEK, moe=True)
     for name in ("megatron", "megatron-bridge"):
@@ -151,6 +175,7 @@ def _heads() -> Iterator[Case]:
     for name in ("megatron", "megatron-bridge", "gpt-neox", "gpt-neox-hfu"):
         yield case(f"{name}/head/padding", PADDED - HEAD)
     yield case("gpt-neox/head/quarter", -PADDED // 4)
+    yield case("nemo-llama3/head/vocabulary", TOKENS * H * 128256 - HEAD)
     for name in ("chinchilla", "verl", "trl-1.9"):
         yield case(f"{name}/lookup", HEAD)
     yield case("trl-1.9/lookup", 0, tied=True)

@@ -94,6 +94,11 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
         6 * (layer(NARROW) + HEAD) + 3 * pairs(NARROW),
         {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)},
     ),
+    "nemo-llama3": (
+        {},
+        6 * (layer(NARROW) + TOKENS * H * 128256) + 3 * pairs(NARROW),
+        {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW), DIFFERS: 6 * (HEAD - TOKENS * H * 128256)},
+    ),
     "chinchilla": (
         {},
         6 * (layer(NARROW, N, 2) + pairs(NARROW) + 2 * HEAD) + 3 * SOFTMAX,
@@ -185,6 +190,7 @@ SOURCES_SAY = {
     "megatron-bridge": 51_470_401_536,
     "maxtext": 51_470_401_536,
     "nemo": 51_470_401_536,
+    "nemo-llama3": 51_470_401_536,
     "verl": 54_622_420_992,
     "trl": 57_912_852_480,
     "trl-1.9": 61_064_871_936,
