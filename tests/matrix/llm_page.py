@@ -14,6 +14,7 @@ from pathlib import Path
 from reconcile.core.atomic import write_file
 from reconcile.launch import environments
 from reconcile.launch.provision import ensure
+from tests.matrix import llm_quoted
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = Path(__file__).with_name("llm.toml")
@@ -78,8 +79,21 @@ def ratios(text: str) -> dict[str, str]:
 
 
 def overview(sections: Mapping[Case, str]) -> str:
-    """The ratios of all formulas, a table for each pass and a column for each model at its shortest length."""
-    return "".join(_table(sections, pass_) for pass_ in PASSES)
+    """The ratios of all formulas, a table for each pass and a column for each model at its shortest length; and those quoted."""
+    quoted = {name: by_source(sections["training", name, llm_quoted.SEQ]) for name in llm_quoted.MODELS}
+    return "".join(_table(sections, pass_) for pass_ in PASSES) + llm_quoted.table(quoted)
+
+
+def by_source(text: str) -> dict[str, str]:
+    """Each formula's ratio to what ran in a section, and that of ``causal``, what ran without masked products."""
+    ran, kept = (
+        re.search(pattern, text) for pattern in (r"\*what ran\* \| ([\d,]+)", r"leaves masked products out.*: ([\d,]+)")
+    )
+    assert ran is not None
+    assert kept is not None
+    whole, causal = (int(found[1].replace(",", "")) for found in (ran, kept))
+    told = {name: "1.0000" if ratio == "exact" else ratio for name, ratio in ratios(text).items()}
+    return {**told, "causal": f"{causal / whole:.4f}"}
 
 
 def _table(sections: Mapping[Case, str], pass_: str) -> str:

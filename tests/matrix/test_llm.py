@@ -10,7 +10,21 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.llm_page import CASES, CONFIGURATIONS, HEAD, PAGE, PASSES, Case, command, overview, ratios, section
+from tests.matrix.llm_page import (
+    CASES,
+    CONFIGURATIONS,
+    HEAD,
+    PAGE,
+    PASSES,
+    Case,
+    by_source,
+    command,
+    overview,
+    ratios,
+    section,
+)
+from tests.matrix.llm_quoted import MODELS as QUOTED_MODELS
+from tests.matrix.llm_quoted import QUOTED, SEQ
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"
 TIMES = {"training": 6, "forward": 2}
@@ -112,6 +126,41 @@ def test_the_disputed_numbers() -> None:
         12 * qwen["num_hidden_layers"] * wide * 2048
     )  # per token: attention is as wide as its heads, not as the model
     assert row(("training", "qwen3-0.6b", 2048), "nanogpt")[1]["width-assumed"] == lost * 2048
+    heads, keys = qwen["num_attention_heads"], qwen["num_key_value_heads"]
+    matrices = (
+        12 * qwen["num_hidden_layers"] * qwen["hidden_size"] * wide * (heads + keys) // heads
+    )  # h (q + 2 k d) + q h
+    _, nemo = row(("training", "qwen3-0.6b", 2048), "nemo-llama3")
+    assert nemo["width-assumed"] == (lost + matrices) * 2048
+    assert nemo["attention-halved"] == 6 * qwen["num_hidden_layers"] * qwen["hidden_size"] * 2048 * 2048
+    assert nemo["formula-differs"] == 6 * qwen["hidden_size"] * (qwen["vocab_size"] - 128256) * 2048
+
+
+def other_readings(c: dict[str, Any]) -> dict[str, int]:
+    """FLOPs per token that the quoted numbers stand for, where they are not the source's."""
+    h, layers, heads, seq = c["hidden_size"], c["num_hidden_layers"], c["num_attention_heads"], SEQ
+    logits = h * c["vocab_size"]
+    weights, pairs = products(c)
+    ran = 6 * (weights + pairs * seq)
+    everything = weights + (2 * layers + 1) * h + (0 if c["tie_word_embeddings"] else logits)
+    return {
+        "cookbook": ran - 4 * logits + 4 * h,
+        "olmo-core": ran + 6 * (2 * layers + 1) * h,
+        "litgpt": 6 * everything + 12 * layers * h * seq,
+        "chinchilla": ran + 6 * logits + 9 * heads * layers * seq,
+        "gpt-neox": 6 * everything + 60 * layers * h * seq,
+    }
+
+
+@pytest.mark.parametrize("model", enumerate(QUOTED_MODELS), ids=QUOTED_MODELS)
+def test_who_is_right_is_said_of_each_quoted_ratio_that_is_not_the_sources(model: tuple[int, str]) -> None:
+    at, name = model
+    sources, read = by_source(SECTIONS["training", name, SEQ]), other_readings(config(name))
+    ran, _ = row(("training", name, SEQ), "*what ran*")
+    assert {q.formula for q in QUOTED if q.why} == set(read)
+    assert [q.name for q in QUOTED if q.ratios[at] != sources[q.formula] and not q.why] == []
+    told = {q.formula: q.ratios[at] for q in QUOTED if q.why}
+    assert {formula: f"{count / ran:.4f}" for formula, count in read.items()} == told
 
 
 @pytest.mark.matrix
