@@ -123,7 +123,8 @@ def page(rows: Sequence[Row]) -> str:
         "Written by `python -m tests.zoo.every_formula`; `make formulas` runs every pair again and compares. The numbers are",
         "FLOPs of one call under the convention `matmul`, for the work that ran, for every counter that runs by default, and for",
         "every cause: the amount to add to its counter to get the work that ran. Every polynomial gives the count to the last",
-        "unit at all points that it was not fitted to, at least three. Sizes that do not vary are the pair's own.",
+        "unit at all points that it was not fitted to, at least three. Sizes that do not vary are the pair's own. A polynomial",
+        "says nothing of sizes below the smallest that is given: a batch of 1 can be a case of its own, as in gru_demo.",
         "",
         f"{len(pairs)} of {len(zoo_names())} pairs, {len(rows) - len(refused)} polynomials"
         f"{f', {len(refused)} counts without one' if refused else ''}.",
