@@ -9,8 +9,6 @@ from typing import Any
 
 from ...core.errors import UsageError, described
 
-EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
-"""Fields of a configuration that state the number of experts."""
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
@@ -18,8 +16,8 @@ OFFSET = 2
 def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     """A function that makes the model of a config.json and its token ids, int64 (batch, seq). No weight is allocated.
 
-    Attention is scaled_dot_product_attention, and experts are grouped products in bfloat16, which need no values: the
-    work is that of every other implementation. Raises UsageError, with one sentence, for a file that describes no such model.
+    Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
+    bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises UsageError, with one sentence, for a file that describes no such model.
     """
     settings = _settings(file)
     try:
@@ -34,9 +32,6 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
         config = AutoConfig.for_model(kind, **settings)
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
-    config._attn_implementation = "sdpa"
-    if any(getattr(config, name, None) for name in EXPERTS):
-        config._experts_implementation = "grouped_mm"
 
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):

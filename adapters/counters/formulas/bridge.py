@@ -59,6 +59,7 @@ class _Terms:
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
         self.used = self._used_experts()
         self.products = products(trace)
+        self.softmax = {op.layer for op in trace.ops if "softmax" in op.op and self._layer(op)}
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -238,6 +239,11 @@ class _Terms:
                     "the formula has no term for the weight of this product, which is outside of the layers",
                 )
             return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if "attention" in op.op or self._layer(op):
+        if self._attends(op):
             return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
-        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight outside of the layers"
+        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"
+
+    def _attends(self, op: Op) -> bool:
+        """Whether a product is one of attention: the op says so, or the module in which it ran takes a softmax."""
+        near = (layer for layer in self.softmax if layer == op.layer or layer.startswith(f"{op.layer}."))
+        return "attention" in op.op or any(near)
