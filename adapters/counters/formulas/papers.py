@@ -26,9 +26,9 @@ from .terms import (
     products_only,
     softmax,
     weights,
-    without_embeddings,
     without_positions,
     without_tables,
+    without_untied_tables,
 )
 
 NANOGPT = "karpathy/nanoGPT@3adf61e154c3 model.py"
@@ -154,10 +154,15 @@ PAPERS = {
         reads=("L", "h", "n"),
     ),
     "torchtitan": Formula(
-        "torchtitan: 6 (N - embeddings, active experts) + 6 L n (d_qk + d_v) T per token",
+        "torchtitan: 6 (N - embeddings unless tied, active experts) + 6 L n (d_qk + d_v) T per token",
         (
-            Term(PARAMETER, without_embeddings, UNTIED + "; experts times a / E", TITAN + ":437-459, 514-533"),
-            Term(ATTENTION, attention, FULL, TITAN + ":412-459"),
+            Term(
+                PARAMETER,
+                without_untied_tables,
+                "numel B T; 0 for every table if none is tied; experts times a / E",
+                TITAN + ":434-456, 511-533",
+            ),
+            Term(ATTENTION, attention, FULL, TITAN + ":443-456, 538-543"),
         ),
         forward=False,
         reads=WIDTHS,

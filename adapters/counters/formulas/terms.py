@@ -124,6 +124,12 @@ def without_embeddings(facts):
     return 0 if facts["embedding"] and len(facts["owners"]) == 1 else every(facts)
 
 
+def without_untied_tables(facts):
+    # type: (Facts) -> int
+    """Each parameter; without tables only in a model whose head has a weight of its own."""
+    return 0 if facts["embedding"] and not facts["tied"] else every(facts)
+
+
 def products_only(facts):
     # type: (Facts) -> int
     """Each matrix inside a layer."""

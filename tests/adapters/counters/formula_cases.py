@@ -73,8 +73,9 @@ def _parameters() -> Iterator[Case]:
         yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
     for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", 0, embedding=True)
-    for name in ("torchtitan", "olmo-core", "llm-foundry"):
+    for name in ("olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", EVERY, embedding=True, owners=["a", "b"])
+    yield case("torchtitan/parameter", EVERY, embedding=True, tied=True)
     yield case("llm-foundry/parameter", EVERY, embedding=True, positions=True)
     yield case("nanogpt/parameter", 0, embedding=True, positions=True)
     yield case("kaplan/parameter", 0, inside=False)
