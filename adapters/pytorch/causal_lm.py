@@ -17,7 +17,8 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
     """A function that makes the model of a config.json and its token ids, int64 (batch, seq). No weight is allocated.
 
     Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
-    bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises UsageError, with one sentence, for a file that describes no such model.
+    bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
+    UsageError, with one sentence, for a file that describes no such model.
     """
     settings = _settings(file)
     try:

@@ -23,6 +23,8 @@ FIELDS = {
     "drope": ("qk_rope_head_dim",),
     "dnope": ("qk_nope_head_dim",),
     "dv": ("v_head_dim",),
+    "frequency": ("moe_layer_freq",),
+    "step": ("interleave_moe_layer_step",),
     "positions": ("max_position_embeddings", "n_positions"),
 }
 """The names under which a configuration states each fact."""
@@ -52,10 +54,22 @@ def configured(config):
     )
     facts["stated"] += ["decoder_sparse_step"] if getattr(config, "decoder_sparse_step", None) is not None else []
     facts.update(model_type=getattr(config, "model_type", ""), config_class=type(config).__name__, moe=False)
-    facts["windows"] = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
+    facts["windows"] = sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
+    window = getattr(config, "sliding_window", None)
+    facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
     return facts
+
+
+def layer_windows(config, number):
+    # type: (Any, int) -> List[int]
+    """The window of each layer, in keys; 0 for one that sees all of them."""
+    window = getattr(config, "sliding_window", None)
+    if not isinstance(window, int) or not getattr(config, "use_sliding_window", True):
+        return [0] * number
+    kinds = list(getattr(config, "layer_types", None) or ["sliding"] * number)
+    return [window if "sliding" in str(kind) else 0 for kind in (kinds + [""] * number)[:number]]
 
 
 def layer_paths(module, number):
