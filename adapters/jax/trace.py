@@ -165,6 +165,7 @@ class Walk:
         """Take an op in; one that differs from an earlier one in nothing is more calls of it."""
         key = records.same(op)
         held = self.ops.get(key)
+        self.equations[key] = self.equations.get(key, 0) + equations
         self.ops[key] = (
             op._replace(id=f"op{len(self.ops)}") if held is None else held._replace(calls=held.calls + op.calls)
         )

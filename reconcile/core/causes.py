@@ -30,6 +30,7 @@ class Cause(str, Enum):
     BODY_NOT_ENTERED = "body-not-entered"
     SHAPE_UNKNOWN = "shape-unknown"
     OP_NOT_COUNTED = "op-not-counted"
+    PADDING_NOT_COUNTED = "padding-not-counted"
     CALL_NOT_SEEN = "call-not-seen"
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
@@ -54,6 +55,7 @@ class Cause(str, Enum):
     FLOAT32_ROUNDING = "float32-rounding"
     AVERAGED_OVER_BATCH = "averaged-over-batch"
     REAL_WORK_DIFFERS = "real-work-differs"
+    COMPILER_REWROTE = "compiler-rewrote"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
 
     @property
@@ -71,6 +73,7 @@ _MEANING = {
     Cause.BODY_NOT_ENTERED: "The counter sees a call (While, If, PartitionedCall) and does not look inside.",
     Cause.SHAPE_UNKNOWN: "The counter knows the op but not its shapes, and silently counts 0.",
     Cause.OP_NOT_COUNTED: "The counter has no formula for this op, or ignores it.",
+    Cause.PADDING_NOT_COUNTED: "The counter leaves out the products of a kernel with padding, which the model runs.",
     Cause.CALL_NOT_SEEN: "The work runs where the counter's hooks do not reach: a functional call, a subclass, a fused kernel.",
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
@@ -95,6 +98,7 @@ _MEANING = {
     Cause.FLOAT32_ROUNDING: "The counter adds in float32, which does not hold every whole number above 2^24.",
     Cause.AVERAGED_OVER_BATCH: "The counter divides by the first dimension of the first input, which it takes for the batch.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
+    Cause.COMPILER_REWROTE: "The compiler merged, repeated or removed single operations; its program has others than the model.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",
 }
 

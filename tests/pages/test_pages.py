@@ -72,7 +72,9 @@ def test_the_rules_of_every_counter_are_on_its_familys_page() -> None:
     for counter in known_counters().values():
         rules = page(counter.family).rules
         assert rules
-        assert [rule.source for rule in rules if not re.search(r":\d+", rule.source)] == []
+        assert [
+            rule.source for rule in rules if not re.search(r":(\d+|[A-Z]\w+)", rule.source)
+        ] == []  # a line, or a C++ function
 
 
 def test_docs_are_what_make_docs_writes() -> None:

@@ -8,8 +8,8 @@ from ....work import Work
 from .. import SUM
 from ..bridge import Bridge, Item, View, make_item
 from ..module_bridge import Hooks, bridge_modules
-from ..rulebook import apply
 from ..rounding import float32_sum
+from ..rulebook import apply
 from .rules import BOOK, FLOAT32
 
 HOOKS = Hooks("thop", BOOK, without_copies="this release of thop adds up the children of the model, without the model")

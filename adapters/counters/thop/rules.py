@@ -10,6 +10,7 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..recurrent_rules import all_layers, one_step, thop_step
+from ..rounding import float32_sum
 from ..rule_parts import by_axes, classes, elements_in, elements_out, two_or_four
 from ..rulebook import NotCounted, dims
 from .releases import BOOK as BOOK
@@ -25,7 +26,6 @@ from .releases import (
     SINCE_MORE_NORMS,
     SINCE_RNN,
 )
-from ..rounding import float32_sum
 
 rule = BOOK.rule
 

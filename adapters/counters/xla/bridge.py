@@ -4,6 +4,8 @@ A product that XLA met and one that ran are the same if they are in one layer an
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
 kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only in a layer that has a primitive
 whose instructions nobody states: XLA's program has parts of that one. Otherwise the model ran other ops, and nothing is booked.
+The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
+compiler's. Products have to be those of the model there, too.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from ....core.causes import Cause
 from ....core.records import Op, Trace
-from ....work import Work, is_integer_op
+from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
@@ -22,6 +24,9 @@ from .lowerings import Part, is_whole, parts, place
 from .rules import BOOK, FLOAT32
 
 EQUATIONS = "equations"
+COMPILED = "xla@compiled"
+REWROTE = "the compiled program has not as many of it"
+REST = tuple(name for name in COMPONENTS if name != "mac")
 
 
 def why_not(op: Op) -> str:
@@ -87,7 +92,14 @@ def _left_out(op: Op) -> Iterable[Item]:
         yield unmet(op, work, Cause.OP_NOT_COUNTED, reason)
 
 
+def _compiled(view: View, *works: Work) -> bool:
+    """Whether these are single operations of a program that was compiled."""
+    return view.counter == COMPILED and not any(work.mac for work in works)
+
+
 def _left_over(found: Met, holder: Op | None, view: View) -> Item:
+    if holder is None and _compiled(view, found.counted):
+        return _one(found, found.times, Cause.COMPILER_REWROTE)
     if holder is None or found.counted.mac:
         gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
         return _one(found, found.times, None, gap)
@@ -96,9 +108,12 @@ def _left_over(found: Met, holder: Op | None, view: View) -> Item:
 
 def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> Iterable[Item]:
     """The items of primitives that share instructions of one kind and size, as many as their equations."""
-    equations = [int(op.attrs.get(EQUATIONS, 1)) * part.count for op, part in wanted]
+    equations = [int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in wanted]
     if found is None or found.times != sum(equations):
         has = found.times if found else 0
+        if _compiled(view, *(part.ran for _, part in wanted), *([found.counted] if found else [])):
+            yield from _rewritten(found, wanted)
+            return
         names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
         for op, part in wanted:
             if part.ran or (found is not None and found.counted):
@@ -110,6 +125,8 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> It
             yield replace(_one(found, found.times, None), gap="as many of them as XLA has did not run")
         return
     for (op, part), seen in zip(wanted, equations, strict=True):
+        padded = found.counted.mac != part.ran.mac and seen == op.calls * part.times
+        only = ("mac",) if padded else ()
         yield make_item(
             found.op,
             found.rule,
@@ -117,14 +134,26 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> It
             op=op.op,
             counted=found.counted,
             seen=0 if found.missed else seen,
-            ran=part.ran,
-            times=op.calls * part.count,
-            cause=found.missed.cause if found.missed else None,
+            ran=part.ran.only(only) if padded else part.ran,
+            times=op.calls * part.times,
+            cause=Cause.PADDING_NOT_COUNTED if padded else found.missed.cause if found.missed else None,
             entry=SUM,
             ops=(op.id,),
             reason=found.missed.reason if found.missed else "",
+            only=only,
             unknown=unknown_of([op]),
         )
+        if padded:
+            yield unmet(op, part.ran.only(REST), None, "", only=REST)
+
+
+def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
+    """Single operations of which the compiled program has not as many as the model."""
+    for op, part in wanted:
+        if part.ran:
+            yield replace(unmet(op, part.ran, Cause.COMPILER_REWROTE, REWROTE), times=op.calls * part.times)
+    if found is not None and found.counted:
+        yield _one(found, found.times, Cause.COMPILER_REWROTE)
 
 
 def _rounded(view: View) -> Iterable[Item]:
@@ -159,5 +188,3 @@ def _into(addends: list[Any], within: tuple[str, ...]) -> list[Any]:
 
 def _plain(addends: list[Any]) -> list[Any]:
     return [_plain(item[1]) if isinstance(item, tuple) else item for item in addends]
-
-

@@ -19,10 +19,42 @@ CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "conditi
 PROGRAM = "jit(reconciled)"
 """How the name of an instruction begins that is given from the whole program on."""
 MOVES = frozenset(
-    """parameter constant tuple get-tuple-element iota broadcast reshape transpose slice dynamic-slice dynamic-update-slice reverse
-    concatenate copy copy-start copy-done pad bitcast gather after-all add-dependency optimization-barrier async-update async-done
-    all-gather all-gather-start all-gather-done all-to-all collective-permute collective-permute-start collective-permute-done
-    partition-id replica-id domain""".split()
+    [
+        "parameter",
+        "constant",
+        "tuple",
+        "get-tuple-element",
+        "iota",
+        "broadcast",
+        "reshape",
+        "transpose",
+        "slice",
+        "dynamic-slice",
+        "dynamic-update-slice",
+        "reverse",
+        "concatenate",
+        "copy",
+        "copy-start",
+        "copy-done",
+        "pad",
+        "bitcast",
+        "gather",
+        "after-all",
+        "add-dependency",
+        "optimization-barrier",
+        "async-update",
+        "async-done",
+        "all-gather",
+        "all-gather-start",
+        "all-gather-done",
+        "all-to-all",
+        "collective-permute",
+        "collective-permute-start",
+        "collective-permute-done",
+        "partition-id",
+        "replica-id",
+        "domain",
+    ]
 )
 """Instructions that move values, which the analysis leaves at 0."""
 STEPS = ("reduce", "reduce-window", "scatter", "map", "select-and-scatter", "all-reduce", "sort")
@@ -63,7 +95,9 @@ def capture(counter: str, call: Call) -> Ledger:
     walk.through(walk.module.entry, (), ())
     total = int((costs or {}).get("flops", 0))
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
-    return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(walk.sightings), {}, ())
+    return Ledger(
+        counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(walk.sightings), {}, ()
+    )
 
 
 class Walk:
@@ -116,7 +150,8 @@ class Walk:
         )
 
     def _attrs(self, instruction: hlo.Instruction) -> dict[str, Any]:
-        given, found = instruction.attrs, {}
+        given = instruction.attrs
+        found: dict[str, Any] = {}
         if instruction.opcode == "dot":
             found["contracting"] = hlo.numbers(given.get("lhs_contracting_dims", ""))
         if "window" in given or instruction.opcode == "convolution":
@@ -153,4 +188,6 @@ def scopes_of(instruction: hlo.Instruction, names: tuple[str, ...]) -> tuple[str
     *parts, last = instruction.op_name.split("/")
     if _NOT_SCOPES.match(last):
         parts.append(last)
-    return (() if parts and parts[0] == PROGRAM else names) + tuple(part for part in parts if not _NOT_SCOPES.match(part))
+    return (() if parts and parts[0] == PROGRAM else names) + tuple(
+        part for part in parts if not _NOT_SCOPES.match(part)
+    )

@@ -124,7 +124,11 @@ def window(text: str) -> dict[str, Any]:
     def each(key: str, default: int) -> list[int]:
         return [int(part) for part in given[key].split("x")] if key in given else [default] * len(sizes)
 
-    pads = [[int(p) for p in part.split("_")] for part in given["pad"].split("x")] if "pad" in given else [[0, 0]] * len(sizes)
+    pads = (
+        [[int(p) for p in part.split("_")] for part in given["pad"].split("x")]
+        if "pad" in given
+        else [[0, 0]] * len(sizes)
+    )
     return {
         "size": sizes,
         "stride": each("stride", 1),

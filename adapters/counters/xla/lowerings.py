@@ -29,11 +29,11 @@ PRODUCTS = ("dot", "convolution")
 
 
 class Part(NamedTuple):
-    """``count`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does."""
+    """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does."""
 
     place: tuple[Any, ...]
     ran: Work
-    count: int = 1
+    times: int = 1
 
 
 def place(op: Op, counted: Work) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ def place(op: Op, counted: Work) -> tuple[Any, ...]:
 
 
 def is_whole(op: Op) -> bool:
-    """Whether an instruction computes on integers and booleans alone. A choice between numbers, or a conversion to them, does not."""
+    """Whether an instruction computes on integers and booleans alone; a choice between numbers does not."""
     tensors = [*op.inputs, *op.outputs]
     return bool(tensors) and not any(is_floating(tensor.dtype) for tensor in tensors)
 
@@ -93,5 +93,3 @@ def _met_by_xla(op: Op) -> int:
     dilations = list(zip(attrs["lhs_dilation"], attrs["rhs_dilation"], strict=True))
     groups = (attrs["feature_group_count"], attrs["batch_group_count"])
     return convolved(shapes, attrs["dimension_numbers"], attrs["padding"], attrs["window_strides"], dilations, groups)
-
-

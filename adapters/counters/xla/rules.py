@@ -1,7 +1,7 @@
 """What XLA's HloCostAnalysis adds to ``flops``, instruction by instruction.
 
-Source: H = xla/service/hlo_cost_analysis.cc of openxla/xla, by the function that handles an instruction. A multiply-add is 2 FLOPs
-(``kFmaFlops``), any other element of an elementwise instruction 1, whatever its type: selects, conversions and integers as well.
+Source: H = xla/service/hlo_cost_analysis.cc of openxla/xla, by the function that handles an instruction. A multiply-add is 2
+FLOPs (``kFmaFlops``), any other element of an elementwise instruction 1, whatever its type: selects, conversions and integers.
 Transcendental functions have a total of their own, ``transcendentals``. ``O``: elements of the output, ``N``: of the first input.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from ....core.causes import Cause
 from ....core.records import Op
@@ -38,8 +39,25 @@ ELEMENTS: dict[str, Work] = {
     ),
 }  # fmt: skip
 """Instruction -> what one element of its output adds."""
-TRANSCENDENTAL = """exponential exponential-minus-one log log-plus-one logistic power sqrt cbrt rsqrt tanh sine cosine tan atan2
-erf rng rng-bit-generator""".split()
+TRANSCENDENTAL = [
+    "exponential",
+    "exponential-minus-one",
+    "log",
+    "log-plus-one",
+    "logistic",
+    "power",
+    "sqrt",
+    "cbrt",
+    "rsqrt",
+    "tanh",
+    "sine",
+    "cosine",
+    "tan",
+    "atan2",
+    "erf",
+    "rng",
+    "rng-bit-generator",
+]
 APART = "XLA counts transcendental functions in a total of their own"
 
 
@@ -63,7 +81,7 @@ def _dot(op: Op) -> Work:
 
 
 def inside(size: int, out: int, taps: int, stride: int, low: int, dilations: tuple[int, int]) -> int:
-    """Pairs of an output and a tap along one axis whose element of the input is there: neither padding, nor a zero between two."""
+    """Pairs of an output and a tap along an axis whose element of the input is there: no padding, and no zero between two."""
     of_input, of_kernel = dilations
     found = 0
     for tap in range(taps):
@@ -82,7 +100,7 @@ def convolved(
     groups: tuple[int, int],
 ) -> int:
     """Multiply-adds of a convolution of (lhs, rhs) to out, whose batch, features and axes are at ``places``."""
-    lhs, rhs, out = shapes
+    lhs, _, out = shapes
     features, batches = groups
     products = lhs[places[0][1]] // features * out[places[2][1]] * (lhs[places[0][0]] // batches)
     for axis, stride in enumerate(strides):
@@ -91,9 +109,13 @@ def convolved(
     return products
 
 
-@BOOK.rule("hlo.convolution", source="H:GetConvolutionFlops", formula="2 per product with an element of the input that is there")
+@BOOK.rule(
+    "hlo.convolution",
+    source="H:GetConvolutionFlops",
+    formula="2 per product with an element of the input that is there",
+)
 def _convolution(op: Op) -> Work:
-    window, shapes = op.attrs["window"], [list(t.shape or ()) for t in (*op.inputs[:2], op.outputs[0])]
+    window, shapes = op.attrs["window"], [[int(n or 0) for n in t.shape or ()] for t in (*op.inputs[:2], op.outputs[0])]
     dilations = list(zip(window["lhs_dilate"], window["rhs_dilate"], strict=True))
     groups = (op.attrs["feature_group_count"], op.attrs["batch_group_count"])
     numbers = op.attrs["dimension_numbers"]
@@ -132,7 +154,9 @@ def _reduce_window(op: Op) -> Work:
     return _steps(op, "to_apply", steps)
 
 
-@BOOK.rule("hlo.select-and-scatter", source="H:HandleSelectAndScatter", formula="S (window - 1) selections and S scatters")
+@BOOK.rule(
+    "hlo.select-and-scatter", source="H:HandleSelectAndScatter", formula="S (window - 1) selections and S scatters"
+)
 def _select_and_scatter(op: Op) -> Work:
     sources = size(op.inputs[1].shape)
     selected = _steps(op, "select", sources * (prod(op.attrs["window"]["size"]) - 1))
@@ -171,7 +195,9 @@ def _cholesky(op: Op) -> Work:
     return Work(add=size((op.inputs[0].shape or ())[-1:]) * size(op.inputs[0].shape) // 3)
 
 
-@BOOK.rule("hlo.all-reduce", "hlo.all-reduce-start", source="H:HandleAllReduce", formula="O, as if there were two replicas")
+@BOOK.rule(
+    "hlo.all-reduce", "hlo.all-reduce-start", source="H:HandleAllReduce", formula="O, as if there were two replicas"
+)
 def _all_reduce(op: Op) -> Work:
     return Work(add=sum(size(tensor.shape) for tensor in op.outputs))
 
@@ -181,18 +207,20 @@ def _custom_call(op: Op) -> Work:
     return Work(add=-1)
 
 
-@BOOK.rule(FLOAT32, source="H:Postprocess", formula="the sum in float32, computation by computation, less the exact sum")
+@BOOK.rule(
+    FLOAT32, source="H:Postprocess", formula="the sum in float32, computation by computation, less the exact sum"
+)
 def _float32(op: Op) -> Work:
     return Work(add=rounded(op.attrs["addends"]) - exact(op.attrs["addends"]))
 
 
-def exact(addends: Sequence[object]) -> int:
+def exact(addends: Sequence[Any]) -> int:
     """The sum of numbers, and of lists of them."""
-    return sum(exact(item) if isinstance(item, list) else int(item) for item in addends)  # type: ignore[call-overload]
+    return sum(exact(item) if isinstance(item, list) else int(item) for item in addends)
 
 
-def rounded(addends: Sequence[object]) -> int:
+def rounded(addends: Sequence[Any]) -> int:
     """The same sum in float32, where the sum of each list is taken first."""
     if exact(addends) <= EXACT:
         return exact(addends)
-    return float32_sum((rounded(item) if isinstance(item, list) else int(item), 1) for item in addends)  # type: ignore[call-overload]
+    return int(float32_sum((rounded(item) if isinstance(item, list) else int(item), 1) for item in addends))
