@@ -74,7 +74,7 @@ def test_it_explains_the_demo(installed: Path, tmp_path: Path, python: tuple[str
     [
         (("name=", "name='thop' or "), "a counter named thop is already registered"),
         (("name=", "name='a b' or "), "'a b' cannot name a counter"),
-        (("blind=", "framework='jax', blind="), "tiny counts models of 'jax', which is not a framework"),
+        (("blind=", "framework='mxnet', blind="), "tiny counts models of 'mxnet', which is not a framework"),
         (("unit=", "unit='GFLOP' or "), "the unit of tiny is 'GFLOP', and has to be MAC or FLOP"),
         (("blind=", "default=True, blind="), "tiny states default=True"),
         (("COUNTERS = torch_counter", "COUNTERS = str; torch_counter"), "it is neither a Counter nor a tuple of them"),

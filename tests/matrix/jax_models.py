@@ -54,6 +54,28 @@ def with_linen():
     return Linen(), jnp.ones((2, 4, 3))
 
 
+def recurrent():
+    """A loop over 97 steps: two products and their sum in each."""
+
+    def run(h, xs, w, u):
+        def step(h, x):
+            h = h @ w + x @ u
+            return h, h
+
+        return lax.scan(step, h, xs)
+
+    return run, tuple(jax.ShapeDtypeStruct(shape, F32) for shape in ((1, 96), (97, 1, 64), (96, 96), (64, 96)))
+
+
+def same():
+    """A convolution with padding."""
+
+    def run(x, kernel):
+        return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    return run, tuple(jax.ShapeDtypeStruct(shape, F32) for shape in ((1, 56, 56, 128), (3, 3, 128, 256)))
+
+
 def huge():
     return Huge(nnx.Rngs(0)), jax.ShapeDtypeStruct((1, 1_000_000), F32)
 

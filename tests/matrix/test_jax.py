@@ -140,6 +140,53 @@ def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert trace["versions"]["flax"] == "0.12.8"
 
 
+LOWERED, COMPILED = "xla@lowered", "xla@compiled"
+STEP = 2 * 96 * (96 + 64)
+"""FLOPs of one step of ``recurrent``: the products of a state of 96 and an input of 64 with their weights."""
+SAME = 2 * 128 * 256
+"""FLOPs of one product of a pixel with a kernel's tap, over all channels and filters of ``same``."""
+COUNTED = {
+    # a loop's body once: its products, their sum, the loop's counter and its test
+    "recurrent": (
+        STEP + 96 + 2,
+        97 * STEP,
+        {"loop-counted-once": 96 * STEP, "outside-convention": -96, "integer-op": -2},
+    ),
+    # along each of two axes 3 taps at 56 places, of which 2 are padding
+    "same": (
+        SAME * (3 * 56 - 2) ** 2,
+        SAME * (3 * 56) ** 2,
+        {"padding-not-counted": SAME * ((3 * 56) ** 2 - (3 * 56 - 2) ** 2)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, ran, causes = COUNTED[name]
+    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", "--counter", LOWERED, "--counter", COMPILED)
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / f"jax_models.{name}.json").read_text())
+    assert {x["counter"]: x["total"] for x in report["ledgers"]} == {LOWERED: counted, COMPILED: counted}
+    for statement in report["statements"]:
+        assert (statement["from_total"], statement["to_total"], statement["residual"]) == (counted, ran, 0)
+        booked: dict[str, int] = {}
+        for line in statement["adjustments"]:
+            booked[line["cause"]] = booked.get(line["cause"], 0) + line["amount"]
+        assert booked == causes
+
+
+@pytest.mark.parametrize("name", ["with_nnx", "with_linen"])
+@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
+def test_xla_reconciles_modules(name: str, convention: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--counter", LOWERED, "--counter", COMPILED, "--convention", convention)
+    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", *words)
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / f"jax_models.{name}.json").read_text())
+    assert {statement["residual"] for statement in report["statements"]} == {0}
+    assert [x["total"] > 0 for x in report["ledgers"]] == [True, True]
+
+
 def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.py").write_text("import jax.numpy as jnp\n\ndef make():\n    return lambda x: x @ x\n")
     code, shown = run(tmp_path, monkeypatch, "--jax", "broken:make", "--input", "2,3")
