@@ -247,6 +247,11 @@ def _collect(
         reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
         raise UsageError(f"the model could not be read in any worker: {reason.rstrip('.')}.")
     sides = list(dict.fromkeys(name for meta in metas for name in meta["frameworks"]))
+    if request.counters and not any(known_counters()[name].framework in sides for name in counters):
+        kinds = " or ".join(dict.fromkeys(title(known_counters()[name].framework) for name in counters))
+        raise UsageError(
+            f"{request.model} has no {kinds} model for {', '.join(counters)}: name a counter of {' or '.join(map(title, sides))}."
+        )
     return {**metas[0], "frameworks": sides}, outcomes
 
 
