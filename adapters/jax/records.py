@@ -66,6 +66,8 @@ def layer_of(names: Iterable[str], root: str) -> str:
             path = [name[len(LAYER) :]] if name != LAYER else []
             continue
         for part in name.split("/"):
+            if "->" in part:  # jnp.einsum calls its scope by its subscripts
+                continue
             own = part.partition(".")[0] if root else part
             if not path or path[-1] != own:
                 path.append(own)

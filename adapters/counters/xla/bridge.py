@@ -2,8 +2,8 @@
 
 A product that XLA met and one that ran are the same if they are in one layer and XLA's formula gives both the same count; there
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
-kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only in a layer that has a primitive
-whose instructions nobody states: XLA's program has parts of that one. Otherwise the model ran other ops, and nothing is booked.
+kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX calls it by the name of a
+primitive of that layer whose instructions nobody states. Otherwise the model ran other ops, and nothing is booked.
 The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
 compiler's. Products have to be those of the model there, too.
 """
@@ -40,6 +40,7 @@ class Met:
     def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
         self.op, self.rule, self.counted, self.missed = op, rule, counted, missed
         self.times = 0
+        self.primitives = set[str]()
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -56,14 +57,15 @@ def bridge(view: View, trace: Trace) -> Bridge:
             continue
         held = met.setdefault((op.layer, place(op, counted)), Met(op, rule, counted, missed))
         held.times += 1
+        held.primitives.add(str(op.attrs.get("primitive", "")))
     needed: dict[tuple[str, Any], list[tuple[Op, Part]]] = {}
-    unstated: dict[str, Op] = {}
+    unstated: dict[tuple[str, str], Op] = {}
     for op in trace.ops:
         if is_integer_op(op):
             continue
         stated = parts(op)
         if stated is None:
-            unstated.setdefault(op.layer, op)
+            unstated.setdefault((op.layer, op.op.partition(".")[2]), op)
             items += _left_out(op)
             continue
         for part in stated:
@@ -72,7 +74,8 @@ def bridge(view: View, trace: Trace) -> Bridge:
         items += _matched(met.pop(key, None), wanted, view)
     for (layer, _), found in met.items():
         if found.counted:
-            items.append(_left_over(found, unstated.get(layer), view))
+            holders = [unstated.get((layer, name)) for name in sorted(found.primitives)]
+            items.append(_left_over(found, holders, view))
     return Bridge((*items, *_rounded(view)))
 
 
@@ -97,13 +100,14 @@ def _compiled(view: View, *works: Work) -> bool:
     return view.counter == COMPILED and not any(work.mac for work in works)
 
 
-def _left_over(found: Met, holder: Op | None, view: View) -> Item:
-    if holder is None and _compiled(view, found.counted):
+def _left_over(found: Met, holders: list[Op | None], view: View) -> Item:
+    """Instructions that no stated primitive needs: parts of the primitives by whose names JAX calls them, or unexplained."""
+    if None in holders and _compiled(view, found.counted):
         return _one(found, found.times, Cause.COMPILER_REWROTE)
-    if holder is None or found.counted.mac:
+    if None in holders or found.counted.mac:
         gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
         return _one(found, found.times, None, gap)
-    return replace(_one(found, found.times, None), ops=(holder.id,))
+    return replace(_one(found, found.times, None), ops=tuple(holder.id for holder in holders if holder))
 
 
 def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> Iterable[Item]:

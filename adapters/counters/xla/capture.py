@@ -62,6 +62,7 @@ _NOT_SCOPES = re.compile(
     r"^$|^(while|body|cond|closed_call|core_call|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
     r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
 )
+_TRANSFORMED = re.compile(r"^(?:vmap|jvp|transpose)\((.*)\)$")
 
 
 def options() -> Any:
@@ -151,7 +152,7 @@ class Walk:
 
     def _attrs(self, instruction: hlo.Instruction) -> dict[str, Any]:
         given = instruction.attrs
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"primitive": instruction.op_name.rpartition("/")[2]}
         if instruction.opcode == "dot":
             found["contracting"] = hlo.numbers(given.get("lhs_contracting_dims", ""))
         if "window" in given or instruction.opcode == "convolution":
@@ -188,6 +189,11 @@ def scopes_of(instruction: hlo.Instruction, names: tuple[str, ...]) -> tuple[str
     *parts, last = instruction.op_name.split("/")
     if _NOT_SCOPES.match(last):
         parts.append(last)
-    return (() if parts and parts[0] == PROGRAM else names) + tuple(
-        part for part in parts if not _NOT_SCOPES.match(part)
-    )
+    own = tuple(part for part in map(unwrapped, parts) if not _NOT_SCOPES.match(part))
+    return own if parts and parts[0] == PROGRAM else names + own
+
+
+def unwrapped(part: str) -> str:
+    """The scope inside of transformations: ``vmap(first)`` is ``first``."""
+    found = _TRANSFORMED.match(part)
+    return unwrapped(found[1]) if found else part
