@@ -69,6 +69,7 @@ LEGACY := \
 	adapters/counters/formulas/facts.py \
 	adapters/counters/formulas/own.py \
 	adapters/counters/formulas/papers.py \
+	adapters/counters/formulas/serving.py \
 	adapters/counters/formulas/table.py \
 	adapters/counters/formulas/terms.py \
 	adapters/counters/formulas/trainers.py \

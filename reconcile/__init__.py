@@ -8,9 +8,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "run": "api",
-    "Run": "api",
+    "Run": "report.found",
     "polynomials": "api",
-    "Formula": "api",
+    "Formula": "report.found",
     "ReconcileError": "core.errors",
     "UsageError": "core.errors",
     "NotInResult": "core.errors",

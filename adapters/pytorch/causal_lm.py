@@ -9,15 +9,16 @@ from typing import Any
 
 from ...core.errors import UsageError, described
 
-EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
-"""Fields of a configuration that state the number of experts."""
+OFFSET = 2
+"""Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
 def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     """A function that makes the model of a config.json and its token ids, int64 (batch, seq). No weight is allocated.
 
-    Attention is scaled_dot_product_attention, and experts are grouped products in bfloat16, which need no values: the
-    work is that of every other implementation. Raises UsageError, with one sentence, for a file that describes no such model.
+    Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
+    bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
+    UsageError, with one sentence, for a file that describes no such model.
     """
     settings = _settings(file)
     try:
@@ -32,9 +33,6 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
         config = AutoConfig.for_model(kind, **settings)
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
-    config._attn_implementation = "sdpa"
-    if any(getattr(config, name, None) for name in EXPERTS):
-        config._experts_implementation = "grouped_mm"
 
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
@@ -45,7 +43,8 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
-    longest = min((table.num_embeddings for table in tables if table.num_embeddings != config.vocab_size), default=seq)
+    stated = int(getattr(config, "max_position_embeddings", 0) or 0)
+    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else seq
     if seq > longest:  # on meta, no look-up fails
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
     make.__name__ = make.__qualname__ = name_of(file)

@@ -14,10 +14,13 @@ best one are shown without --verbose."""
 
 
 def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
-    """What to print: the verdict, the readings with their arithmetic, and what could not be looked at."""
+    """What to print: the verdict, the readings with their arithmetic, and what could not be looked at.
+
+    With ``quiet`` it is one line, with the simplest reading in it.
+    """
     lines = [verdict(decoded)]
     if quiet:
-        return lines
+        return [f"{lines[0]} {decoded.matches[0].what}." if decoded.matches else lines[0]]
     lines += _readings(decoded, verbose)
     if verbose and decoded.near:
         lines += ["", "Nearest candidates that it is not:"]

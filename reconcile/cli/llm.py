@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
+from ..core.errors import EXIT_FAILED
+from ..launch.request import PASSES
 from .options import options
 from .streams import say
 
@@ -19,57 +19,78 @@ if TYPE_CHECKING:
     from ..launch.supervisor import Event
 
 FORMATS = ("text", "md", "json")
+SEQ = 2048
+"""Tokens of a sequence, if nobody says how many."""
 
 
 @click.command()
 @click.argument("model")
-@click.option("--seq", type=click.IntRange(min=1), default=2048, show_default=True, help="Tokens of a sequence.")
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Sequences of a step.")
+@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens of a sequence of a configuration; {SEQ} if left out.")
+@click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration; 1 if left out.")
+@click.option(
+    "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True, help="What to count."
+)
 @click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print it."
 )
 @options("quiet", "verbose")
 @click.pass_context
-def llm(ctx: click.Context, model: str, seq: int, batch: int, formats: str, quiet: bool, verbose: bool) -> None:
+def llm(
+    ctx: click.Context,
+    model: str,
+    seq: int | None,
+    batch: int | None,
+    pass_: str,
+    formats: str,
+    quiet: bool,
+    verbose: bool,
+) -> None:
     """Print the page that a training needs: each formula beside what ran, and the numbers for MFU and HFU.
 
-    MODEL is a HuggingFace config.json, a function that returns a model with its inputs (package.module:function), or a pair of
-    the zoo. Of a configuration, a model is made on meta, so nothing is allocated, and called with --batch sequences of
-    --seq tokens; a function or a pair has inputs of its own. One training step is recorded op by op, and every formula's
-    difference from it is explained to the unit.
+    MODEL is a HuggingFace config.json or its folder, a function that returns a model with its inputs
+    (package.module:function), or a pair of the zoo. Of a configuration, a model is made on meta, so nothing is allocated, and
+    called with --batch sequences of --seq tokens; a function or a pair has inputs of its own. The pass is recorded op by op,
+    and every formula's difference from it is explained to the unit.
 
     \b
     reconcile llm config.json --seq 8192
+    reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
     \b
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """
-    from ..core.conventions import CAUSAL, MATMUL, NAMED
-    from ..core.errors import EXIT_FAILED
+    from ..core.conventions import MATMUL, NAMED
+    from ..core.errors import UsageError
     from ..engine.settle import settle
     from ..report import llm as report
     from .progress import progress
 
-    request, name, take = _asked(model, batch, seq)
+    request, name, take = _asked(model, batch, seq, pass_)
     with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
         collected = take(request, tell)
     result = settle(collected, MATMUL, NAMED)
-    masked = settle(replace(collected, ledgers=()), CAUSAL, NAMED)
     (trace,) = result.traces
     if MATMUL.name not in trace.totals:
         say(f"Error: {name} has no number: {trace.reason}", err=True)
         ctx.exit(EXIT_FAILED)
-    page = report.page(result, masked, name)
+    size = report.size_of(collected)
+    if size is None:
+        raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
+    page = report.page(result, size, name)
     say({"text": report.text, "md": report.markdown, "json": report.data}[formats](page), nl=False)
-    ctx.exit(EXIT_OK if page.closed else EXIT_UNEXPLAINED)
+    ctx.exit(result.exit_code)
 
 
 def _asked(
-    model: str, batch: int, seq: int
+    model: str, batch: int | None, seq: int | None, pass_: str
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
-    """The request, the model's name, and how to run it: a configuration's model in this process, others in a worker."""
+    """The request, the model's name, and how to run it: a configuration's model in this process, others in a worker.
+
+    Raises UsageError for sizes of a model that has inputs of its own.
+    """
+    from ..core.errors import UsageError
     from ..core.registry import known_counters
     from ..launch import runner
     from ..launch.in_process import collect_live
@@ -78,14 +99,17 @@ def _asked(
 
     load()
     framework = next(counter.framework for counter in known_counters().values() if counter.quoted)
-    asked: dict[str, Any] = {"counters": ("formula:all",), "pass_": "training"}
-    if not model.endswith(".json") and not Path(model).is_dir():
+    asked: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
+    within = Path(model, "config.json")
+    if not model.endswith(".json") and not within.is_file():
+        if batch or seq:
+            raise UsageError(f"{model} has inputs of its own: leave --seq and --batch out; they size a configuration.")
         request = run_request(**asked, **{framework if ":" in model else "model": model})
         return request, model, runner.collect
     from ..adapters.pytorch.causal_lm import factory, name_of
 
-    file = Path(model, "config.json") if Path(model).is_dir() else Path(model)
-    made = {framework: factory(file, batch, seq)}
+    file = Path(model) if model.endswith(".json") else within
+    made = {framework: factory(file, batch or 1, seq or SEQ)}
     request = run_request(**asked)
     return (
         request,

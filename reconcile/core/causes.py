@@ -38,10 +38,12 @@ class Cause(str, Enum):
     PARAMETERS_AS_PRODUCTS = "parameters-as-products"
     ATTENTION_LEFT_OUT = "attention-left-out"
     ATTENTION_HALVED = "attention-halved"
+    ATTENTION_WINDOWED = "attention-windowed"
     HEAD_LEFT_OUT = "head-left-out"
     WIDTH_ASSUMED = "width-assumed"
     ALL_EXPERTS_COUNTED = "all-experts-counted"
     BACKWARD_ASSUMED = "backward-assumed"
+    RECOMPUTATION_ASSUMED = "recomputation-assumed"
     FROZEN_NOT_DISCOUNTED = "frozen-not-discounted"
     NON_MAC_DOUBLED = "non-mac-doubled"
     FORMULA_DIFFERS = "formula-differs"
@@ -77,10 +79,12 @@ _MEANING = {
     Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",
     Cause.ATTENTION_LEFT_OUT: "The formula has no term for the products of attention, which read no weight.",
     Cause.ATTENTION_HALVED: "The formula counts attention on half the pairs, T^2 / 2 or T (T + 1) / 2; products on all T^2 ran.",
+    Cause.ATTENTION_WINDOWED: "The formula counts the keys in a window, products on all keys ran; or the other way around.",
     Cause.HEAD_LEFT_OUT: "The formula has no term for the product that turns states into logits.",
     Cause.WIDTH_ASSUMED: "The formula takes the heads together to be as wide as the model; this model's are not.",
     Cause.ALL_EXPERTS_COUNTED: "The formula counts every expert for every token; each token ran through some of them.",
     Cause.BACKWARD_ASSUMED: "The formula takes the backward pass to be twice the forward pass; this gradient did not run.",
+    Cause.RECOMPUTATION_ASSUMED: "The formula adds a forward pass that checkpoints compute again; nothing was computed again.",
     Cause.FROZEN_NOT_DISCOUNTED: "The formula counts gradients of weights that are frozen.",
     Cause.NON_MAC_DOUBLED: "The factor 2 of a MAC is applied to biases, gates and other single operations.",
     Cause.FORMULA_DIFFERS: "The counter's formula for this op differs from the work of the op.",

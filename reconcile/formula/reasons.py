@@ -7,6 +7,7 @@ from functools import cached_property
 
 from ..core.registry import frameworks, known_counters
 from ..core.text import number
+from .edges import after_the_first
 from .fit import Fit, Runs, highest, known, named, polynomial
 from .patterns import cuts, offsets, period
 from .polynomial import interpolate
@@ -81,15 +82,24 @@ class Reasons:
         names = [v.name for v in self.runs.variables]
         through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
         at = next(at for at, value in values.items() if through.at(at) != value)
-        few = [
-            f"; the sizes of {v.name} allow a degree of {most}, so give more"
-            for v, most in zip(self.runs.variables, highest(self.runs.variables, self.done.axes), strict=True)
-            if most < NODES - 2
-        ]
+        edge = after_the_first(self.runs.variables, values)
+        if edge is not None:
+            name, sizes = self.runs.variables[edge].name, self.runs.variables[edge].values
+            few = [f"; without {name}={sizes[0]} it lies on one polynomial: give sizes of {name} from {sizes[1]} on"]
+        else:
+            few = self._few()
         return (
             f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
             f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
+
+    def _few(self) -> list[str]:
+        """The variables with too few sizes for a higher degree."""
+        return [
+            f"; the sizes of {v.name} allow a degree of {most}, so give more"
+            for v, most in zip(self.runs.variables, highest(self.runs.variables, self.done.axes), strict=True)
+            if most < NODES - 2
+        ]
 
     def _period(self, index: int, op: Key) -> int | None:
         table = self._axes[index]

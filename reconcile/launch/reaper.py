@@ -22,7 +22,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +59,22 @@ def command(worker: Sequence[str], run: Path, confined: Path | None, accelerator
 
 
 def main(job: dict[str, Any]) -> None:
-    """Start the worker, wait until it has ended or is to be ended, and leave no process behind."""
+    """Start the worker, wait until it has ended or is to be ended, leave no process behind, and end as the worker did."""
+    _end_as(supervised(job, lambda: os.execv(job["worker"][0], job["worker"])))
+
+
+def supervised(job: dict[str, Any], work: Callable[[], object]) -> int:
+    """Fork a worker that does this work, and leave no process behind. Returns its status from ``waitpid``."""
     _prctl(SUBREAPER, 1)
     awake = _signals()
     me = os.getpid()
     worker = os.fork()
     if not worker:
-        _become(job, me)
+        _become(job, me, work)
     status = _end_all(worker, _wait(worker, awake))
     if _orphaned(job["home"]):
         shutil.rmtree(job["run"], ignore_errors=True)
-    _end_as(status)
+    return status
 
 
 def _prctl(option: int, value: int) -> None:
@@ -87,7 +92,7 @@ def _signals() -> int:
     return awake
 
 
-def _become(job: dict[str, Any], parent: int) -> None:
+def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> None:
     """Become the worker, in a session of its own; it is killed when its parent, the reaper, ends."""
     try:
         os.setsid()
@@ -104,7 +109,7 @@ def _become(job: dict[str, Any], parent: int) -> None:
             note = Path(job["confined"], CONFINED + ".part")
             note.write_text(json.dumps(reasons), encoding="utf-8")
             note.replace(note.with_suffix(""))
-        os.execv(job["worker"][0], job["worker"])
+        work()
     except OSError as error:
         os.write(2, f"{job['worker'][0]} cannot be started: {error.strerror}.\n".encode())
     finally:

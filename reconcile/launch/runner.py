@@ -30,6 +30,7 @@ from .interpreters import Interpreter
 from .lend import lend
 from .request import Point, RunRequest
 from .supervisor import Event, Supervisor
+from .warm import nursery_of
 from .written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
@@ -229,7 +230,7 @@ def _collect(
             **models[framework.name],
         )
         supervisors[framework.name] = Supervisor(
-            body, folder / framework.name, request.timeout, progress, tool, python, folder
+            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery_of(body, python)
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:

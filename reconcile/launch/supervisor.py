@@ -19,6 +19,7 @@ from ..core.protocol import TRACE, WorkerRequest, to_text
 from . import confine, reaper, written
 from .exits import MARK, Log, death_of, refused, sweep
 from .interpreters import Interpreter
+from .warm import Forked, Nursery
 from .written import Outcome
 
 POLL = 0.02
@@ -42,7 +43,8 @@ class Event:
 class Supervisor:
     """Runs tasks in a worker process, and starts another for the rest if one dies. ``meta`` is set once it is known.
 
-    ``run`` is the folder of the whole run, which is removed if this process is killed; None stands for ``folder``.
+    ``run`` is the folder of the whole run, which is removed if this process is killed; None stands for ``folder``.  With a
+    ``nursery`` the worker is forked from there.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Supervisor:
         tool: Path,
         python: Interpreter,
         run: Path | None = None,
+        nursery: Nursery | None = None,
     ) -> None:
         self.framework = request.framework.name
         self.request = request
@@ -64,6 +67,7 @@ class Supervisor:
         self.tool = tool
         self.run_folder = run or folder
         self.python = python
+        self.nursery = nursery
         self.meta: dict[str, Any] | None = None
         self._is_factory = request.model is not None and request.file is None
         self._confined = request.file is not None and not request.file.trusted
@@ -71,7 +75,7 @@ class Supervisor:
         self._succeeded = False
         self._died = ""  # how a process ended that traced a model on meta: the model is then traced on the CPU
         self._stopped = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
 
     def stop(self) -> None:
         """End the worker and run nothing more."""
@@ -107,7 +111,7 @@ class Supervisor:
         finally:
             sweep(mark)
 
-    def _watch(self, process: subprocess.Popen[bytes], folder: Path, tasks: list[str]) -> dict[str, Outcome]:
+    def _watch(self, process: subprocess.Popen[bytes] | Forked, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, user_code, since = "", "", time.monotonic()
         events_read = 0
         late = False
@@ -162,7 +166,7 @@ class Supervisor:
                 self.progress(Event(self.framework, stuck, "failed"))
         return done
 
-    def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes]:
+    def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes] | Forked:
         request = folder / "request.json"
         temporary = folder / "tmp"
         temporary.mkdir()
@@ -171,14 +175,17 @@ class Supervisor:
         worker = [str(self.python.path), "-u", str(self.tool), str(request)]
         caches = {name: str(temporary) for name in CACHES} if self._confined else {}
         confined = folder if self._confined else None
+        own = {**caches, "TMPDIR": str(temporary), MARK: mark}
         with (folder / "worker.log").open("wb") as log:
+            if self.nursery is not None:
+                return self.nursery.fork(request, self.run_folder, log, own)
             return subprocess.Popen(
                 reaper.command(worker, self.run_folder, confined, self.request.device != "cpu"),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**self.python.environ(), **caches, "TMPDIR": str(temporary), MARK: mark},
+                env={**self.python.environ(), **own},
             )
 
     def _read_confined(self, folder: Path) -> bool:
@@ -206,7 +213,7 @@ class Supervisor:
         if refusal is not None:
             raise refused(refusal["error"], folder, self.framework if refusal["declined"] else "")
 
-    def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
+    def _ask_where(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """Abort the worker, so that it writes down where it is."""
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.send_signal(signal.SIGABRT)

@@ -1,4 +1,4 @@
-"""The page of a training's FLOPs: every formula that people quote beside what ran, and the numbers for MFU and HFU."""
+"""The page of a language model's FLOPs: every formula that people quote beside what ran, and the numbers for MFU and HFU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONCE, AGAIN = "what ran", "computed again"
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A formula on this model: FLOPs of one step, and per cause what leads from there to what ran; or why it has none."""
+    """A formula on this model: FLOPs of one step, and by cause what leads from there to what ran; or why it has none."""
 
     name: str
     step: int | None
@@ -36,11 +36,15 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """FLOPs of one training step on ``batch`` sequences of ``seq`` tokens: all that ran, and those of activations that were
-    computed ``again``.  ``causal`` are those that ran once and that no causal mask discards: None, and ``unseen`` says why, if the
-    trace does not show that; otherwise ``unseen`` names the products whose masks it does not show."""
+    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens.
+
+    ``ran`` is all that ran, and ``again`` the part of it for activations that were computed again.  ``causal`` is what ran once
+    and no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen`` names the
+    products whose masks it does not show.
+    """
 
     model: str
+    training: bool
     batch: int
     seq: int
     ran: int
@@ -54,6 +58,11 @@ class Page:
     def tokens(self) -> int:
         """Tokens of a step."""
         return self.batch * self.seq
+
+    @property
+    def step(self) -> str:
+        """``a training step of 1 x 2,048 tokens``."""
+        return f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
 
     @property
     def once(self) -> int:
@@ -83,7 +92,7 @@ def size_of(collected: Collected) -> tuple[int, int] | None:
 
 
 def page(result: RunResult, size: tuple[int, int], name: str) -> Page:
-    """The page of a training step of ``size`` that was counted with formulas; the result has the totals of the convention causal."""
+    """The page of a run with formulas on a batch of ``size``; the result has the totals of the convention causal."""
     (trace,) = result.traces
     batch, seq = size
     convention = result.convention
@@ -100,6 +109,7 @@ def page(result: RunResult, size: tuple[int, int], name: str) -> Page:
     gap = next(iter(trace.gaps(CAUSAL)), None)
     return Page(
         model=name,
+        training=result.pass_ != "forward",
         batch=batch,
         seq=seq,
         ran=ran,
@@ -143,26 +153,31 @@ def choice(page: Page) -> str:
 
 
 def numerators(page: Page) -> list[str]:
-    """The numbers to use for MFU and HFU, each in a sentence."""
+    """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
+    if not page.training:
+        return [f"Forward: {per_token(page, page.once)} FLOPs per token, whole attention.", *_kept(page, "your number")]
     mfu = f"MFU: {per_token(page, page.once)} FLOPs per token, whole attention, as in PaLM's definition."
     hfu = f"HFU: {per_token(page, page.ran)} FLOPs per token"
     more = f", of them {per_token(page, page.again)} for activations that are computed again." if page.again else ""
-    lines = [mfu, hfu + (more or ", the same: nothing is computed again.")]
+    return [mfu, hfu + (more or ", the same: nothing is computed again."), *_kept(page, "your MFU")]
+
+
+def _kept(page: Page, yours: str) -> list[str]:
+    """What no causal mask discards, if that is less or not known."""
     if page.causal is None:
-        lines.append(f"Without masked products: not known, {page.unseen}.")
-    elif page.unseen or page.causal != page.once:
-        kept = per_token(page, page.causal) + page.unseen
-        lines.append(f"If your MFU leaves masked products out, as some trainers do: {kept}. Say so beside it.")
-    return lines
+        return [f"Without masked products: not known, {page.unseen}."]
+    if not page.unseen and page.causal == page.once:
+        return []
+    kept = per_token(page, page.causal) + page.unseen
+    return [f"If {yours} leaves masked products out, as some trainers do: {kept}. Say so beside it."]
 
 
 def cite(page: Page) -> str:
     """One sentence to publish."""
     version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
-    at = f"{page.batch} x {number(page.seq)} tokens"
     return (
-        f"{page.model} takes {per_token(page, page.once)} FLOPs per token of a training step of {at} (convention matmul: 2 per "
-        f"multiply-add of matrix products, whole attention), recorded op by op by reconcile on {version}."
+        f"{page.model} takes {per_token(page, page.once)} FLOPs per token of {page.step} (convention matmul: 2 per multiply-add "
+        f"of matrix products, whole attention), recorded op by op by reconcile on {version}."
     )
 
 
@@ -170,7 +185,7 @@ def text(page: Page) -> str:
     """The page for a terminal of 80 columns."""
     wide = max(len(q.name) for q in page.quotes) if page.quotes else 8
     lines = [
-        f"{page.model}: a training step of {page.batch} x {number(page.seq)} tokens, FLOPs per token",
+        f"{page.model}: {page.step}, FLOPs per token",
         "",
         f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
         f"{ONCE:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
@@ -208,7 +223,7 @@ def _wrapped(line: str) -> str:
 def markdown(page: Page) -> str:
     """The page as a section of Markdown, with the amount of every cause."""
     lines = [
-        f"## {page.model}, {page.batch} x {number(page.seq)} tokens",
+        f"## {page.model}, {page.step}",
         "",
         choice(page),
         "",
@@ -238,14 +253,15 @@ def data(page: Page) -> str:
     content = {
         "schema": SCHEMA,
         "model": page.model,
+        "pass": "training" if page.training else "forward",
         "batch": page.batch,
         "seq": page.seq,
         "ran": page.ran,
         "recomputation": page.again,
         "not_masked": page.causal,
         "masks_not_seen": page.unseen.lstrip(", "),
-        "mfu_per_step": page.once,
-        "hfu_per_step": page.ran,
+        "mfu_per_step": page.once if page.training else None,
+        "hfu_per_step": page.ran if page.training else None,
         "cite": cite(page),
         "versions": dict(page.versions),
         "formulas": [

@@ -1,4 +1,5 @@
 """The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
+With a number behind the request, the process forks workers (launch/nursery.py).
 
 The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -24,11 +25,12 @@ def aboard(tool, name=PRIVATE):
 def main():
     # type: () -> int
     """Serve the request of the command line."""
-    tool, request = sys.argv
+    tool, request = sys.argv[:2]
+    control = sys.argv[2:]
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    worker = importlib.import_module(PRIVATE + ".worker.main")
-    return int(worker.main(request))
+    module = importlib.import_module(PRIVATE + (".launch.nursery" if control else ".worker.main"))
+    return int(module.main(request, *control))
 
 
 if __name__ == "__main__":

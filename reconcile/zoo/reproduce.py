@@ -13,7 +13,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.causes import Cause
@@ -73,12 +73,13 @@ class Sight:
 class Template:
     """How a counter is called: a text with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
     they make, where no rule states them; ``table`` is that of its list of what it counts. ``batch`` is the size of the batch, for
-    a counter that takes only one."""
+    a counter that takes only one. ``after`` are lines to write after a model in whose lines a word stands."""
 
     text: str
     table: str
     places: Mapping[str, str]
     batch: int = BATCH
+    after: Mapping[str, str] = field(default_factory=dict)
 
 
 def differences(counter: str, models: Sequence[str], take: Take = collect) -> Iterator[Difference | str]:
@@ -154,7 +155,8 @@ def sight(result: RunResult, counter: str, reported: int, layer: str | None = No
 
 def written(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
     """The program, of the lines that make the layer."""
-    body = _filled(template.text, lines).rstrip("\n").splitlines()
+    also = [line for word, line in template.after.items() if any(word in made for made in lines)]
+    body = _filled(template.text, [*lines, *also]).rstrip("\n").splitlines()
     ends = ['print("reported", reported)', 'print("expected", expected)', ""]
     return "\n".join([*_head(case, shown, template), *body, "", *_expected(shown), *ends])
 
@@ -189,7 +191,8 @@ def template_of(counter: Counter) -> Template:
     if MODEL not in text:
         raise _without_program(counter)
     batch = getattr(module, "BATCH", {}).get(counter.name, BATCH)
-    return Template(text, getattr(module, "TABLE", ""), getattr(module, "PLACES", {}), batch)
+    places, after = getattr(module, "PLACES", {}), getattr(module, "AFTER", {})
+    return Template(text, getattr(module, "TABLE", ""), places, batch, after)
 
 
 def _without_program(counter: Counter) -> UsageError:

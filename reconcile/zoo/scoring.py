@@ -26,6 +26,7 @@ from ..launch.in_environment import collect_in
 from ..launch.interpreters import EnvironmentError_
 from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
+from ..launch.warm import warm
 from ..model_zoo import pair as pairs
 from .rows import at_once, source_of
 from .scorecard import Card, Cell, Verdict, cells
@@ -101,9 +102,10 @@ def make(
     def measured(batch: Batch) -> list[Card]:
         return list(measure(batch, take))
 
-    done = at_once(
-        batches, jobs, measured, lambda batch, cards: each(batch.title, cards), lambda batch: begun(batch.title)
-    )
+    with warm():
+        done = at_once(
+            batches, jobs, measured, lambda batch, cards: each(batch.title, cards), lambda batch: begun(batch.title)
+        )
     return {card.name: card for cards in done.values() for card in cards}
 
 

@@ -27,6 +27,14 @@ def typed(*args: str, baselines: Path | None = data.SAVED) -> Result:
     return CliRunner().invoke(cli, ["decode", *more, *args], prog_name="reconcile")
 
 
+def test_quiet_is_one_line_with_the_simplest_reading() -> None:
+    done = typed("--model", "gru_demo", "22,938,560", "-q")
+    assert (done.exit_code, done.output) == (0, "22,938,560 for gru_demo is explained: thop × 2 (it counts MACs).\n")
+    done = typed("--model", "gru_demo", "12345", "-q")
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "12,345 for gru_demo is not explained: none of" in done.output
+
+
 def test_explained() -> None:
     done = typed("--model", "gru_demo", "22,938,560")
     assert done.exit_code == 0, done.output
@@ -76,7 +84,9 @@ def test_few_digits_are_one_reading_and_the_macs_come_first() -> None:
 
 def test_one_number_behind_the_digits() -> None:
     done = typed("--model", "resnet50", "3.858e9", "--quiet", "--environment", "tf-2.3.1")
-    assert done.output == "3.858e9 for resnet50 is explained: 1 candidate rounds to it, 3,857,973,248:\n"
+    says = "3.858e9 for resnet50 is explained: 1 candidate rounds to it, 3,857,973,248: the work that ran, in MACs"
+    assert done.output.startswith(says)
+    assert done.output.count("\n") == 1
 
 
 def test_cut_off() -> None:

@@ -21,15 +21,19 @@ def environment(tmp_path: Path) -> Make:
     """``environment("venv", without=("fvcore",))``: its interpreter. This tool is in none of them."""
 
     def made(name: str = "venv", without: Collection[str] = ()) -> Path:
-        folder = tmp_path / name
-        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
-        left_out = {"reconcile", "flop_reconcile", *without}
-        for package in Path(sysconfig.get_path("purelib")).iterdir():
-            if package.name.partition("-")[0].partition(".")[0] not in left_out and package.name != "__pycache__":
-                (packages(folder) / package.name).symlink_to(package)
-        return folder / "bin" / "python"
+        return virtual(tmp_path / name, without)
 
     return made
+
+
+def virtual(folder: Path, without: Collection[str] = ()) -> Path:
+    """The interpreter of a virtual environment that is made here, with the running one's packages but for this tool."""
+    venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
+    left_out = {"reconcile", "flop_reconcile", *without}
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if package.name.partition("-")[0].partition(".")[0] not in left_out and package.name != "__pycache__":
+            (packages(folder) / package.name).symlink_to(package)
+    return folder / "bin" / "python"
 
 
 def packages(folder: Path) -> Path:

@@ -125,6 +125,12 @@ def test_a_parabola_through_all_three_sizes_is_no_evidence() -> None:
     assert counts.polynomials == {}
 
 
+def test_a_size_that_is_a_case_of_its_own_is_named() -> None:
+    reasons = {none.of: none.reason for none in found(Alone, "B,T,4", "B=1..6", "T=4..40").not_polynomial}
+    assert "; without B=1 it lies on one polynomial: give sizes of B from 2 on" in reasons["trace@torch"]
+    assert terms(found(Alone, "B,T,4", "B=2..6", "T=4..40"), "trace@torch") == {(1, 2): 16}
+
+
 class Bilinear(nn.Module):
     """A product of B - 1 rows: along T's axis, at B = 1, nothing runs."""
 

@@ -167,3 +167,16 @@ def test_the_lock_pins_exactly() -> None:
     }.items():
         assert pins[name] == {version}
     assert {"click", "rich", "jinja2", "pandas", "pytest", "hypothesis", "ruff", "mypy", "uv"} <= set(pins)
+
+
+def test_the_types_name_what_the_package_exports() -> None:
+    import ast
+
+    import reconcile
+
+    stub = ast.parse((ROOT / "reconcile" / "__init__.pyi").read_text())
+    named = {
+        alias.asname: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert named == reconcile._HOMES
+    assert [name for name in named if getattr(reconcile, name).__name__ != name] == []

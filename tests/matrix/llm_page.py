@@ -1,6 +1,6 @@
 """The page of six language models: `make llm` writes reports/llm.md with `reconcile llm`, in an environment with transformers.
 
-A section is what the command prints for one configuration of this folder's ``llm/`` at one length.
+A section is what the command prints for one configuration of this folder's ``llm/`` in one pass at one length.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from reconcile.core.atomic import write_file
 from reconcile.launch import environments
 from reconcile.launch.provision import ensure
+from tests.matrix import llm_quoted
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = Path(__file__).with_name("llm.toml")
@@ -28,14 +29,19 @@ MODELS = {
     "deepseek-v3": (2048, 8192),
 }
 """Lengths of the sequence; gpt2 has a table of 1,024 positions."""
+PASSES = {"training": "training step", "forward": "forward pass"}
+"""What a step of each pass is called in a title."""
+Case = tuple[str, str, int]
+CASES = [(pass_, name, seq) for pass_ in PASSES for name, lengths in MODELS.items() for seq in lengths]
 HEAD = """\
-# FLOPs of a language model's training
+# FLOPs of a language model
 
 <!-- Written by `make llm`; edit that, not this. -->
 
 Which formula is right for your model? Each section is what `reconcile llm config.json --seq T --format md` prints: one training
-step of the full-size model on meta, recorded op by op, and every formula that people quote beside it. What each formula counts,
-and where its source is: [formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
+step of the full-size model on meta, recorded op by op, and every formula that people quote beside it. The sections with
+`--pass forward` follow: a formula whose source states a training step only has no number there. What each formula counts, and
+where its source is: [formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
 
 The ratio is to all products that ran, with whole attention. A trainer that counts half of it is not wrong: it divides by another
 number. Say which one you divide by. Of a formula with an empty cell, the source has no term for the model.
@@ -43,35 +49,58 @@ number. Say which one you divide by. Of a formula with an empty cell, the source
 """
 
 
-def section(name: str, seq: int) -> str:
-    """What `reconcile llm` prints. Raises CalledProcessError if anything is unexplained."""
-    python = ensure(environments.load(ENVIRONMENTS)["llm"])
-    words = [
-        str(python),
+def command(pass_: str, file: Path, seq: int) -> list[str]:
+    """The words that print a section, in an environment with transformers."""
+    return [
+        str(ensure(environments.load(ENVIRONMENTS)["llm"])),
         "-m",
         "reconcile",
         "llm",
-        str(CONFIGURATIONS / f"{name}.json"),
+        str(file),
         "--seq",
         str(seq),
+        "--pass",
+        pass_,
         "--format",
         "md",
     ]
+
+
+def section(pass_: str, name: str, seq: int) -> str:
+    """What `reconcile llm` prints. Raises CalledProcessError if anything is unexplained."""
+    words = command(pass_, CONFIGURATIONS / f"{name}.json", seq)
     return subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
 
 def ratios(text: str) -> dict[str, str]:
     """Each formula's ratio to what ran, in a section; ``exact`` if nothing has to be added."""
-    rows = re.findall(r"^\| ([a-z0-9.-]+) \| [\d,.]+ \| ([\d.]+) \| (.+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z0-9.-]+) \| [\d,.]+ \| (\S+)(?: \(\S+\))? \| (.+) \|$", text, re.MULTILINE)
     return {name: "exact" if causes == "exact" else ratio for name, ratio, causes in rows}
 
 
-def overview(sections: Mapping[tuple[str, int], str]) -> str:
-    """The ratios of all formulas in one table, a column for each model at its shortest length."""
+def overview(sections: Mapping[Case, str]) -> str:
+    """The ratios of all formulas, a table for each pass and a column for each model at its shortest length; and those quoted."""
+    quoted = {name: by_source(sections["training", name, llm_quoted.SEQ]) for name in llm_quoted.MODELS}
+    return "".join(_table(sections, pass_) for pass_ in PASSES) + llm_quoted.table(quoted)
+
+
+def by_source(text: str) -> dict[str, str]:
+    """Each formula's ratio to what ran in a section, and that of ``causal``, what ran without masked products."""
+    ran, kept = (
+        re.search(pattern, text) for pattern in (r"\*what ran\* \| ([\d,]+)", r"leaves masked products out.*: ([\d,]+)")
+    )
+    assert ran is not None
+    assert kept is not None
+    whole, causal = (int(found[1].replace(",", "")) for found in (ran, kept))
+    told = {name: "1.0000" if ratio == "exact" else ratio for name, ratio in ratios(text).items()}
+    return {**told, "causal": f"{causal / whole:.4f}"}
+
+
+def _table(sections: Mapping[Case, str], pass_: str) -> str:
     columns = [(name, lengths[0]) for name, lengths in MODELS.items()]
-    told = [ratios(sections[column]) for column in columns]
+    told = [ratios(sections[pass_, name, seq]) for name, seq in columns]
     lines = [
-        "| formula | " + " | ".join(f"{name}, {seq:,}" for name, seq in columns) + " |",
+        f"| {PASSES[pass_]} | " + " | ".join(f"{name}, {seq:,}" for name, seq in columns) + " |",
         "|:--|" + "--:|" * len(columns),
     ]
     for formula in sorted({name for column in told for name in column}):
@@ -82,10 +111,9 @@ def overview(sections: Mapping[tuple[str, int], str]) -> str:
 def main() -> None:
     """Write the page."""
     sections = {}
-    for name, lengths in MODELS.items():
-        for seq in lengths:
-            print(f"{name} at {seq:,}", file=sys.stderr, flush=True)
-            sections[name, seq] = section(name, seq)
+    for case in CASES:
+        print(*case, file=sys.stderr, flush=True)
+        sections[case] = section(*case)
     write_file(PAGE, HEAD + overview(sections) + "\n".join(sections.values()))
 
 

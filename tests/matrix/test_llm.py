@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.matrix.llm_page import CONFIGURATIONS, HEAD, MODELS, PAGE, overview, ratios, section
+from tests.matrix.llm_page import (
+    CASES,
+    CONFIGURATIONS,
+    HEAD,
+    PAGE,
+    PASSES,
+    Case,
+    by_source,
+    command,
+    overview,
+    ratios,
+    section,
+)
+from tests.matrix.llm_quoted import MODELS as QUOTED_MODELS
+from tests.matrix.llm_quoted import QUOTED, SEQ
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"
-CASES = [(name, seq) for name, lengths in MODELS.items() for seq in lengths]
+TIMES = {"training": 6, "forward": 2}
+"""FLOPs of a step for each multiply-add of its forward pass: two, and twice as many for the gradients."""
 
 
-def sections() -> dict[tuple[str, int], str]:
+def sections() -> dict[Case, str]:
     parts = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    named = [(re.match(r"## (\S+), 1 x ([\d,]+) tokens", part), part) for part in parts]
-    return {(m[1], int(m[2].replace(",", ""))): part for m, part in named if m is not None}
+    named = [(re.match(r"## (\S+), a (\S+ \S+) of 1 x ([\d,]+) tokens", part), part) for part in parts]
+    passes = {step: pass_ for pass_, step in PASSES.items()}
+    return {(passes[m[2]], m[1], int(m[3].replace(",", ""))): part for m, part in named if m is not None}
 
 
 SECTIONS = sections()
 
 
-def row(name: str, seq: int, formula: str) -> tuple[int, dict[str, int]]:
+def row(case: Case, formula: str) -> tuple[Fraction, dict[str, int]]:
     """FLOPs per token, and the amounts of the causes per step."""
-    match = re.search(rf"^\| {re.escape(formula)} \| ([\d,]+) \| [\d.]+ \| (.+) \|$", SECTIONS[name, seq], re.MULTILINE)
-    assert match is not None, (name, seq, formula)
+    match = re.search(rf"^\| {re.escape(formula)} \| ([\d,.]+) \| [^|]+ \| (.+) \|$", SECTIONS[case], re.MULTILINE)
+    assert match is not None, (case, formula)
     causes = re.findall(r"([a-z-]+) ([+-][\d,]+)", match[2])
-    return int(match[1].replace(",", "")), {cause: int(amount.replace(",", "")) for cause, amount in causes}
+    return Fraction(match[1].replace(",", "")), {cause: int(amount.replace(",", "")) for cause, amount in causes}
 
 
 def config(name: str) -> dict[str, Any]:
@@ -63,7 +82,7 @@ def products(c: dict[str, Any]) -> tuple[int, int]:
 def test_the_overview_follows_from_the_sections() -> None:
     assert PAGE.read_text() == HEAD + overview(SECTIONS) + "".join(SECTIONS.values()), STALE
     exact = [key for key in CASES if "exact" in ratios(SECTIONS[key]).values()]
-    assert ("llama-3-8b", 8192) in exact
+    assert ("training", "llama-3-8b", 8192) in exact
     assert [key for key in CASES if ("Right for this model" in SECTIONS[key]) != (key in exact)] == []
 
 
@@ -72,20 +91,22 @@ def test_every_model_is_there_at_every_length() -> None:
     assert [key for key, text in SECTIONS.items() if "residual" in text] == []
 
 
-@pytest.mark.parametrize(("name", "seq"), CASES)
-def test_what_ran_is_a_closed_form_of_the_configuration(name: str, seq: int) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_what_ran_is_a_closed_form_of_the_configuration(case: Case) -> None:
+    pass_, name, seq = case
     weights, pairs = products(config(name))
-    assert row(name, seq, "*what ran*")[0] == 6 * (weights + pairs * seq)
+    assert row(case, "*what ran*")[0] == TIMES[pass_] * (weights + pairs * seq)
 
 
-@pytest.mark.parametrize(("name", "seq"), CASES)
-def test_each_formula_and_its_causes_give_what_ran(name: str, seq: int) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_each_formula_and_its_causes_give_what_ran(case: Case) -> None:
+    pass_, name, seq = case
     weights, pairs = products(config(name))
-    names = re.findall(r"^\| ([a-z0-9.-]+) \|", SECTIONS[name, seq], re.MULTILINE)
+    names = re.findall(r"^\| ([a-z0-9.-]+) \|", SECTIONS[case], re.MULTILINE)
     names.remove("formula")
-    assert len(names) >= 14
-    told = {n: row(name, seq, n) for n in names}
-    ran = 6 * (weights + pairs * seq)
+    assert len(names) >= (14 if pass_ == "training" else 4)
+    told = {n: row(case, n) for n in names}
+    ran = TIMES[pass_] * (weights + pairs * seq)
     assert [n for n, (token, causes) in told.items() if token * seq + sum(causes.values()) != ran * seq] == []
 
 
@@ -93,23 +114,90 @@ def test_the_disputed_numbers() -> None:
     c = config("llama-3-8b")
     h, layers, vocabulary = c["hidden_size"], c["num_hidden_layers"], c["vocab_size"]
     table, norms = h * vocabulary, (2 * layers + 1) * h
-    ran, _ = row("llama-3-8b", 8192, "*what ran*")
-    nanogpt, causes = row("llama-3-8b", 8192, "nanogpt")
+    llama = ("training", "llama-3-8b", 8192)
+    ran, _ = row(llama, "*what ran*")
+    nanogpt, causes = row(llama, "nanogpt")
     assert (table, norms, nanogpt - ran) == (525_336_576, 266_240, 3_153_616_896)
     assert causes == {"lookup-as-product": -6 * table * 8192, "parameters-as-products": -6 * norms * 8192}
-    assert row("llama-3-8b", 8192, "trl") == (ran, {})
-    assert row("llama-3-8b", 8192, "torchtitan")[1] == {"parameters-as-products": -6 * norms * 8192}
+    assert row(llama, "trl") == (ran, {})
+    assert row(llama, "torchtitan")[1] == {"parameters-as-products": -6 * norms * 8192}
     qwen = config("qwen3-0.6b")
     wide = qwen["num_attention_heads"] * qwen["head_dim"] - qwen["hidden_size"]
     lost = (
         12 * qwen["num_hidden_layers"] * wide * 2048
     )  # per token: attention is as wide as its heads, not as the model
-    assert row("qwen3-0.6b", 2048, "nanogpt")[1]["width-assumed"] == lost * 2048
+    assert row(("training", "qwen3-0.6b", 2048), "nanogpt")[1]["width-assumed"] == lost * 2048
+    heads, keys = qwen["num_attention_heads"], qwen["num_key_value_heads"]
+    matrices = (
+        12 * qwen["num_hidden_layers"] * qwen["hidden_size"] * wide * (heads + keys) // heads
+    )  # h (q + 2 k d) + q h
+    _, nemo = row(("training", "qwen3-0.6b", 2048), "nemo-llama3")
+    assert nemo["width-assumed"] == (lost + matrices) * 2048
+    assert nemo["attention-halved"] == 6 * qwen["num_hidden_layers"] * qwen["hidden_size"] * 2048 * 2048
+    assert nemo["formula-differs"] == 6 * qwen["hidden_size"] * (qwen["vocab_size"] - 128256) * 2048
+
+
+def other_readings(c: dict[str, Any]) -> dict[str, int]:
+    """FLOPs per token that the quoted numbers stand for, where they are not the source's."""
+    h, layers, heads, seq = c["hidden_size"], c["num_hidden_layers"], c["num_attention_heads"], SEQ
+    logits = h * c["vocab_size"]
+    weights, pairs = products(c)
+    ran = 6 * (weights + pairs * seq)
+    everything = weights + (2 * layers + 1) * h + (0 if c["tie_word_embeddings"] else logits)
+    return {
+        "cookbook": ran - 4 * logits + 4 * h,
+        "olmo-core": ran + 6 * (2 * layers + 1) * h,
+        "litgpt": 6 * everything + 12 * layers * h * seq,
+        "chinchilla": ran + 6 * logits + 9 * heads * layers * seq,
+        "gpt-neox": 6 * everything + 60 * layers * h * seq,
+    }
+
+
+@pytest.mark.parametrize("model", list(enumerate(QUOTED_MODELS)), ids=QUOTED_MODELS)
+def test_who_is_right_is_said_of_each_quoted_ratio_that_is_not_the_sources(model: tuple[int, str]) -> None:
+    at, name = model
+    sources, read = by_source(SECTIONS["training", name, SEQ]), other_readings(config(name))
+    ran, _ = row(("training", name, SEQ), "*what ran*")
+    assert {q.formula for q in QUOTED if q.why} == set(read)
+    assert [q.name for q in QUOTED if q.ratios[at] != sources[q.formula] and not q.why] == []
+    told = {q.formula: q.ratios[at] for q in QUOTED if q.why}
+    assert {formula: f"{float(count / ran):.4f}" for formula, count in read.items()} == told
 
 
 @pytest.mark.matrix
 @pytest.mark.frameworks
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("name", "seq"), [("gpt2", 1024), ("mixtral-8x7b", 2048)])
-def test_a_section_made_again_is_the_same(name: str, seq: int) -> None:
-    assert section(name, seq).strip() == SECTIONS[name, seq].strip(), STALE
+@pytest.mark.parametrize(
+    "case", [("training", "gpt2", 1024), ("training", "mixtral-8x7b", 2048), ("forward", "deepseek-v3", 8192)]
+)
+def test_a_section_made_again_is_the_same(case: Case) -> None:
+    assert section(*case).strip() == SECTIONS[case].strip(), STALE
+
+
+POSITIONS = 16
+TINY = {"vocab_size": 40, "hidden_size": 8, "num_attention_heads": 2, "max_position_embeddings": POSITIONS}
+TABLES = {
+    "bert": {"num_hidden_layers": 1, "intermediate_size": 12, "type_vocab_size": 2, "is_decoder": True},
+    "opt": {"num_hidden_layers": 1, "ffn_dim": 12, "word_embed_proj_dim": 8},
+    "llama": {"num_hidden_layers": 1, "intermediate_size": 12},
+}
+"""A table of positions beside one of token types; one with two rows more than positions; and none."""
+
+
+@pytest.mark.matrix
+@pytest.mark.frameworks
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_of_positions_ends_a_sequence(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{kind}.json"
+    file.write_text(json.dumps({"model_type": kind, **TINY, **TABLES[kind]}))
+    whole, more = (
+        subprocess.run(command("training", file, seq), capture_output=True, text=True)
+        for seq in (POSITIONS, POSITIONS + 1)
+    )
+    assert whole.returncode == 0, whole.stderr
+    if kind == "llama":
+        assert more.returncode == 0, more.stderr
+    else:
+        assert (more.returncode, more.stderr.count("\n")) == (2, 1), more.stderr
+        assert f"has a table of {POSITIONS} positions: give --seq {POSITIONS}, or fewer" in more.stderr

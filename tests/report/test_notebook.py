@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reconcile.api import Run
 from reconcile.core.results import RunResult
 from reconcile.core.text import clean
+from reconcile.report.found import Run
 from reconcile.report.notebook import LAYERS, to_html, to_markdown
 from reconcile.verdict.verdict import verdict
 from tests.report import samples

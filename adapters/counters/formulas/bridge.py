@@ -5,8 +5,9 @@ its router for the one that reads h x E of them, attention for the products of a
 outside of the layers that read one.  A product that no term stands for is booked as it ran.  A parameter that no op of the trace
 read is a gap.
 
-A term's base is compared with these products.  If the forward pass of both is equal, each assumption of the term has a cause
-and an amount of its own; if not, nobody knows whether the assumption is the reason, and the term differs as a whole.
+A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
+the products are those of windows of keys, each assumption that is left has a cause and an amount of its own; if not, nobody knows
+whether the assumption is the reason, and the term differs as a whole.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import accumulate
 
 from ....core.causes import Cause
-from ....core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ....core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, make_item, sum_of, unknown_of, unmet
 from .rules import BOOK
 from .table import parts
-from .terms import ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, Term
+from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WINDOW, Term
 from .ties import met as met_in
 from .ties import products, tied
 
@@ -59,6 +61,7 @@ class _Terms:
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
         self.used = self._used_experts()
         self.products = products(trace)
+        self.softmax = {op.layer for op in trace.ops if "softmax" in op.op and self._layer(op)}
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -102,8 +105,10 @@ class _Terms:
         return rule.compute(sighting.op) if rule is not None else ZERO
 
     def _term(self, term: Term, term_parts: Parts) -> list[Item]:
-        (base, cause), *more = term_parts
+        base, cause = term_parts[0]
         facts, passes = base.op.attrs, int(base.op.attrs["passes"])
+        if term.kind == AGAIN:
+            return self._again(base, passes) if passes and self._counted(base) else []
         if term.cause:
             return [self._made([base], passes, (), cause)] if self._counted(base) else []
         if not any(self._counted(sighting) for sighting, _ in term_parts):
@@ -117,14 +122,20 @@ class _Terms:
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             return [self._made(everything, passes, (), why)]
         forward = sum_of([op for op in ops if op.phase == FORWARD]).mac
-        holds = forward == self._counted(base).mac or (term.kind == PARAMETER and facts["name"] in self.used)
-        sightings = [base] if holds else everything
+        taken = self._taken(everything, forward)
+        windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
+        if windowed or (term.kind == PARAMETER and facts["name"] in self.used):
+            taken = 1
+        holds = taken > 0
+        sightings = everything[: taken or len(everything)]
+        more = term_parts[len(sightings) :]
         covered = {phase for _, phases in self._groups(term.kind, passes) for phase in phases}
         halved = [s for s, why in more if holds and why is Cause.ATTENTION_HALVED and self._counted(s)]
         only = COUNTED[:1] if halved else COUNTED
         items: list[Item] = []
         for seen, phases in self._groups(term.kind, passes):
-            items.append(self._compared(sightings, seen, [op for op in ops if op.phase in phases], ops, facts, only))
+            part = [op for op in ops if op.phase in phases]
+            items.append(self._compared(sightings, seen, part, ops, facts, only, windowed))
         if holds:
             items += [self._made([s], passes, (), why) for s, why in more if self._counted(s) and s not in halved]
         for sighting in halved:
@@ -134,6 +145,19 @@ class _Terms:
             if op.phase not in covered:
                 items.append(self._left(op, "of a phase that the formula leaves out"))
         return items
+
+    def _again(self, term: Sighting, passes: int) -> list[Item]:
+        """A forward pass that the formula takes to be computed again, beside the products that were."""
+        ops = [op for op in self.products if op.phase == RECOMPUTATION and self._layer(op) == term.op.layer]
+        self.claimed.update(op.id for op in ops)
+        same = sum_of(ops).mac == self._counted(term).mac * passes
+        cause = None if same else Cause.FORMULA_DIFFERS if ops else Cause.RECOMPUTATION_ASSUMED
+        return [self._made([term], passes, ops, cause)]
+
+    def _taken(self, parts: list[Sighting], forward: int) -> int:
+        """How many parts, from the base on, are together the multiply-adds of the forward pass; 0 if none are."""
+        counts = accumulate(self._counted(part).mac for part in parts)
+        return next((number for number, count in enumerate(counts, 1) if count == forward), 0)
 
     def _groups(self, kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
         """The phases that a term stands for, with the passes for each: both gradients of attention are of inputs."""
@@ -169,12 +193,13 @@ class _Terms:
         ops: list[Op],
         facts: dict[str, object],
         only: tuple[str, ...],
+        windowed: bool,
     ) -> Item:
-        """A term beside the products of some phases, with the reason why they differ."""
+        """A term beside the products of some phases, with the reason why they differ; ``windowed`` if windows of keys ran."""
         counted, ran = sum((self._counted(s).mac for s in sightings), 0) * seen, sum_of(part).mac
         cause = None
         if counted != ran:
-            cause = Cause.FORMULA_DIFFERS
+            cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
             without = [op for op in ops if op.phase == FORWARD and op.id in self.frozen]
             if ops and counted - ran == sum_of(without).mac:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
@@ -238,6 +263,11 @@ class _Terms:
                     "the formula has no term for the weight of this product, which is outside of the layers",
                 )
             return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if "attention" in op.op or self._layer(op):
+        if self._attends(op):
             return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
-        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight outside of the layers"
+        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"
+
+    def _attends(self, op: Op) -> bool:
+        """Whether a product is one of attention: the op says so, or the module in which it ran takes a softmax."""
+        near = (layer for layer in self.softmax if layer == op.layer or layer.startswith(f"{op.layer}."))
+        return "attention" in op.op or any(near)

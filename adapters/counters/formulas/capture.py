@@ -10,9 +10,9 @@ import torch
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
-from .facts import FIELDS, configured, head_path, layer_paths, matrices, own, parameters, tied
+from .facts import FIELDS, configured, head_path, layer_paths, layer_windows, matrices, own, parameters, tied
 from .table import FORMULAS, count_of, parts
-from .terms import HEAD, PARAMETER, WHOLE, Formula, Term
+from .terms import ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
 
 Place = Tuple[str, Dict[str, Any]]
 """Where a term is, and its facts there."""
@@ -40,10 +40,12 @@ def capture(counter, model):
     formula = FORMULAS[name]
     if not model.training and not formula.forward:
         raise BeyondCounter("its source states a training step only: give --pass training")
+    if model.context and not formula.cache and any(term.kind == ATTENTION for term in formula.terms):
+        raise BeyondCounter("its source counts whole sequences and has no term for a cache: give --pass prefill")
     module = model.build(model.device)
     batch, steps = size_of(list(model.example(model.device)))
     facts = configured(getattr(module, "config", None))
-    facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training))
+    facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
     layers = layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     facts["tied"] = tied(weights)
@@ -55,7 +57,11 @@ def capture(counter, model):
         HEAD: [(head_path(weights, facts), facts)],
         WHOLE: [("", facts)],
     }  # type: Dict[str, List[Place]]
-    inside = [(layer, dict(facts, moe=any(w["routed"] for w in own(weights, layer)), layer=layer)) for layer in layers]  # type: List[Place]
+    windows = layer_windows(getattr(module, "config", None), len(layers))
+    inside = [
+        (layer, dict(facts, layer=layer, index=i, window=windows[i], moe=any(w["routed"] for w in own(weights, layer))))
+        for i, layer in enumerate(layers)
+    ]  # type: List[Place]
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms

@@ -6,12 +6,12 @@ from typing import Any, Dict, List
 import torch
 
 FIELDS = {
-    "L": ("num_hidden_layers", "n_layer"),
-    "h": ("hidden_size", "n_embd"),
-    "n": ("num_attention_heads", "n_head"),
-    "k": ("num_key_value_heads",),
+    "L": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "h": ("hidden_size", "n_embd", "d_model"),
+    "n": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "k": ("num_key_value_heads", "num_kv_heads"),
     "d": ("head_dim",),
-    "f": ("intermediate_size", "n_inner"),
+    "f": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
     "V": ("vocab_size",),
     "E": ("num_local_experts", "num_experts", "n_routed_experts"),
     "a": ("num_experts_per_tok",),
@@ -23,9 +23,13 @@ FIELDS = {
     "drope": ("qk_rope_head_dim",),
     "dnope": ("qk_nope_head_dim",),
     "dv": ("v_head_dim",),
+    "frequency": ("moe_layer_freq",),
+    "step": ("interleave_moe_layer_step",),
     "positions": ("max_position_embeddings", "n_positions"),
 }
 """The names under which a configuration states each fact."""
+OFFSET = 2
+"""Rows that a table of positions has more than positions: OPT's starts at 2."""
 
 
 def configured(config):
@@ -39,6 +43,8 @@ def configured(config):
             facts[fact] = stated[0]
     if "n" in facts and "h" in facts:
         facts.setdefault("k", facts["n"])
+        if getattr(config, "multi_query", False) and not getattr(config, "new_decoder_architecture", False):
+            facts["k"] = 1  # Falcon states num_kv_heads beside it, and does not read it then
         facts.setdefault("d", facts["h"] // facts["n"])
         facts.setdefault("f", 4 * facts["h"])
     if "rkv" in facts and "drope" in facts:
@@ -52,10 +58,22 @@ def configured(config):
     )
     facts["stated"] += ["decoder_sparse_step"] if getattr(config, "decoder_sparse_step", None) is not None else []
     facts.update(model_type=getattr(config, "model_type", ""), config_class=type(config).__name__, moe=False)
-    facts["windows"] = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
+    facts["windows"] = sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
+    window = getattr(config, "sliding_window", None)
+    facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
     return facts
+
+
+def layer_windows(config, number):
+    # type: (Any, int) -> List[int]
+    """The window of each layer, in keys; 0 for one that sees all of them."""
+    window = getattr(config, "sliding_window", None)
+    if not isinstance(window, int) or not getattr(config, "use_sliding_window", True):
+        return [0] * number
+    kinds = list(getattr(config, "layer_types", None) or ["sliding"] * number)
+    return [window if "sliding" in str(kind) else 0 for kind in (kinds + [""] * number)[:number]]
 
 
 def layer_paths(module, number):
@@ -83,7 +101,7 @@ def parameters(module, facts, layers):
             table = isinstance(owner, torch.nn.Embedding) and name == "weight"
             if held is not None:
                 held["owners"].append(path)
-                held["kinds"].append(type(owner).__name__)
+                held["kinds"].append(_kind(owner))
                 held["embedding"] = held["embedding"] or table
                 continue
             shape = [int(n) for n in value.shape]
@@ -95,9 +113,9 @@ def parameters(module, facts, layers):
                 "numel": int(value.numel()),
                 "trainable": bool(value.requires_grad),
                 "owners": [path],
-                "kinds": [type(owner).__name__],
+                "kinds": [_kind(owner)],
                 "embedding": table,
-                "positions": table and bool(layers) and shape[0] == facts.get("positions") != facts.get("V"),
+                "positions": table and bool(layers) and _positions(shape[0], facts),
                 "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
                 "block_norm": path.rpartition(".")[0] in layers and vectors,
                 "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
@@ -105,6 +123,18 @@ def parameters(module, facts, layers):
                 "a": facts.get("a", 0),
             }
     return list(known.values())
+
+
+def _kind(owner):
+    # type: (torch.nn.Module) -> str
+    """The name of a module's class; a class made of Linear is one."""
+    return "Linear" if isinstance(owner, torch.nn.Linear) else type(owner).__name__
+
+
+def _positions(rows, facts):
+    # type: (int, Dict[str, Any]) -> bool
+    """Whether a table of so many rows is one of positions."""
+    return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 
 def own(weights, layer):

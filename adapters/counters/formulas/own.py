@@ -2,12 +2,14 @@
 
 from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
 from .terms import (
+    AGAIN,
     ALL_KEYS,
     ATTENTION,
     DIFFERS,
+    EXACT_HALF,
     FOUR_WIDE,
+    HALF,
     HEAD,
-    LAYER,
     NO_SHARED,
     ONE_WIDTH,
     PADDED,
@@ -17,6 +19,7 @@ from .terms import (
     TWO,
     WEIGHTS,
     WHOLE,
+    WINDOW,
     Assumption,
     Facts,
     Term,
@@ -24,15 +27,17 @@ from .terms import (
     every,
     head,
     router,
+    seen,
     weights,
     without_embeddings,
 )
 
 COOKBOOK = "EleutherAI/cookbook@827ee3b293a6 calc/calc_transformer_flops.py"
+NANOCHAT = "karpathy/nanochat@92d63d4e8bb4 nanochat/gpt.py"
 NEOX = "EleutherAI/gpt-neox@ea7aefd8f8e1 megatron/logging.py"
 
 GATE = "h E B T"
-AGAIN = "one more forward pass of the layers: their activations are taken to be recomputed"
+ONCE_MORE = "one more forward pass of the layers: their activations are taken to be recomputed"
 
 
 def linear(facts):
@@ -79,16 +84,20 @@ def twice(facts):
     return attention(dict(facts, **ONE_WIDTH.facts(facts)))
 
 
-def no_windows(facts):
+def windowless(facts):
     # type: (Facts) -> str
-    """A source with a rule for windows that is not written here."""
-    return "its rule for sliding windows is not read yet" if facts["windows"] else ""
+    """A configuration with sliding layers that does not say how wide their window is."""
+    return (
+        "its source reads the width of a sliding window, and this model's config states none"
+        if facts["windowless"]
+        else ""
+    )
 
 
 def nanochat_refuses(facts):
     # type: (Facts) -> str
-    """nanochat knows neither experts nor latent attention; its rule for windows is not written here."""
-    return plain_only(facts) or no_windows(facts)
+    """nanochat knows neither experts nor latent attention."""
+    return plain_only(facts) or windowless(facts)
 
 
 VERL_DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss")
@@ -117,6 +126,30 @@ def trl_refuses(facts):
         if lacking
         else no_latent(facts)
     )
+
+
+PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
+
+
+def local(facts):
+    # type: (Facts) -> Facts
+    """MaxText's windows: each layer has one but the last of a pattern, whose length goes by the model; other models have none."""
+    pattern = PATTERNS.get(str(facts["model_type"]), 1)
+    own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
+    return dict(WINDOW.facts(own), window=own["window"])
+
+
+LOCAL = WINDOW._replace(
+    facts=local, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
+)
+LOCAL_HALF = HALF._replace(
+    facts=lambda f: {"halves": seen(f) * (2 * int(f["T"]) - seen(f))},
+    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
+)
+BRIDGE_HALF = HALF._replace(
+    facts=lambda f: (EXACT_HALF if seen(f) < int(f["T"]) else HALF).facts(f),
+    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w < T, w (w + 1) / 2 + (T - w) w",
+)
 
 
 def nemo_form(facts):
@@ -152,9 +185,14 @@ LEVANTER_KEYS = ALL_KEYS._replace(
 )
 
 
+LLAMA3 = Assumption(
+    "vocabulary", DIFFERS, lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says"
+)
+
+
 def cookbook(again):
     # type: (bool) -> tuple
-    extra = Term(LAYER, layer_again, AGAIN, COOKBOOK + ":91-130", passes=(0, 1), cause=DIFFERS, name="recomputation")
+    extra = Term(AGAIN, layer_again, ONCE_MORE, COOKBOOK + ":91-130", passes=(0, 1))
     return (
         Term(WEIGHTS, weights, PRODUCTS, COOKBOOK + ":91-130", (ONE_WIDTH, FOUR_WIDE)),
         Term(ATTENTION, attention, FULL, COOKBOOK + ":91-130", (ONE_WIDTH,)),
@@ -169,7 +207,7 @@ def cookbook(again):
 def neox(again):
     # type: (bool) -> tuple
     source = NEOX + (":83-160" if again else ":163-237")
-    extra = Term(LAYER, neox_again, AGAIN, source, passes=(0, 1), cause=DIFFERS, name="recomputation")
+    extra = Term(AGAIN, neox_again, ONCE_MORE, source, passes=(0, 1))
     padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)
     return (
         Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO, FOUR_WIDE)),

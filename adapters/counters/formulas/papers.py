@@ -16,6 +16,8 @@ from .terms import (
     TWO,
     WEIGHTS,
     WHOLE,
+    WINDOW,
+    Assumption,
     Facts,
     Formula,
     Term,
@@ -29,12 +31,15 @@ from .terms import (
     without_embeddings,
     without_positions,
     without_tables,
+    without_untied_tables,
 )
 
 NANOGPT = "karpathy/nanoGPT@3adf61e154c3 model.py"
 NOTEBOOK = "karpathy/nanoGPT@3adf61e154c3 scaling_laws.ipynb cell:10"
 TRAINER = "huggingface/transformers 5.23.0 src/transformers/trainer.py"
 TITAN = "pytorch/torchtitan@b5bcd76c66d0 torchtitan/models/utils.py"
+TITAN_HF = "pytorch/torchtitan@b5bcd76c66d0 torchtitan/experiments/transformers_modeling_backend/model.py"
+MAIN = "pytorch/torchtitan@01c01c88fe7a torchtitan/models/utils.py"
 AWS = "AWS Fine-Tuning FLOPs Meter sagemaker_code/flops_meter.py:40-66"
 KAPLAN = "arXiv:2001.08361 table 1"
 PALM = "arXiv:2204.02311 appendix B"
@@ -43,6 +48,9 @@ CHINCHILLA = "arXiv:2203.15556 appendix F"
 WIDTHS = ("L", "h", "n", "d")
 SIZES = ("L", "h", "n", "d", "k", "f", "V", "m")
 ALL = (ALL_EXPERTS,)
+ONE_PRODUCT = Assumption(
+    "one product", DIFFERS, lambda f: {"dqk": f["d"], "dv": 0}, "head_dim once, for one of attention's two products"
+)
 EVERY = "numel B T"
 FULL = "B n (d_qk + d_v) T^2"
 PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
@@ -154,10 +162,38 @@ PAPERS = {
         reads=("L", "h", "n"),
     ),
     "torchtitan": Formula(
-        "torchtitan: 6 (N - embeddings, active experts) + 6 L n (d_qk + d_v) T per token",
+        "torchtitan: 6 (N - embeddings unless tied, active experts) + 6 L n (d_qk + d_v) T per token",
         (
-            Term(PARAMETER, without_embeddings, UNTIED + "; experts times a / E", TITAN + ":437-459, 514-533"),
-            Term(ATTENTION, attention, FULL, TITAN + ":412-459"),
+            Term(
+                PARAMETER,
+                without_untied_tables,
+                "numel B T; 0 for every table if none is tied; experts times a / E",
+                TITAN + ":434-456, 511-533",
+            ),
+            Term(ATTENTION, attention, FULL, TITAN + ":443-456, 538-543"),
+        ),
+        forward=False,
+        reads=WIDTHS,
+    ),
+    "torchtitan-main": Formula(
+        "torchtitan after 0.3.0: 6 (N - tables but the head's, active experts) + 6 L n (d_qk + d_v) min(window, T) per token",
+        (
+            Term(
+                PARAMETER,
+                without_embeddings,
+                UNTIED + "; experts times a / E",
+                MAIN + ":547-581",
+            ),
+            Term(ATTENTION, attention, FULL, MAIN + ":490-493", (WINDOW,)),
+        ),
+        forward=False,
+        reads=WIDTHS,
+    ),
+    "torchtitan-hf": Formula(
+        "torchtitan for models of transformers: 6 N, of all experts, + 6 L n d T per token",
+        (
+            Term(PARAMETER, every, EVERY, TITAN_HF + ":517-526", ALL),
+            Term(ATTENTION, attention, FULL, TITAN_HF + ":493-526", (ONE_PRODUCT,)),
         ),
         forward=False,
         reads=WIDTHS,

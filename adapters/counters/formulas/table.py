@@ -3,10 +3,11 @@
 from typing import Dict, Optional, Tuple
 
 from .papers import PAPERS
+from .serving import SERVING
 from .terms import Facts, Formula, Term, assumed, deviation
 from .trainers import TRAINERS
 
-FORMULAS = dict(PAPERS, **TRAINERS)  # type: Dict[str, Formula]
+FORMULAS = dict(PAPERS, **SERVING, **TRAINERS)  # type: Dict[str, Formula]
 
 
 def parts(name):

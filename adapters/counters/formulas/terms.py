@@ -6,7 +6,8 @@ that changes, with a cause of its own.
 
 Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
 attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns width
-and number of routed and shared experts, T sequence length, B sequences, tokens = B T.
+and number of routed and shared experts, T sequence length, B sequences, tokens = B T, context the tokens in a cache before the
+call, window the keys that a token of a layer sees at most (0: all).
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
@@ -21,14 +22,17 @@ ATTENTION = "attention"
 HEAD = "head"
 WHOLE = "whole"
 LAYER = "layer"
-KINDS = (PARAMETER, WEIGHTS, ROUTER, ATTENTION, HEAD, LAYER, WHOLE)
-"""Terms: one parameter; the weights of one layer; its router; its attention products; the head; and what stands for no product,
-in each layer and once."""
+AGAIN = "recomputation"
+KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, ATTENTION, HEAD, LAYER, WHOLE)
+"""Terms: what a layer computes again; one parameter; the weights of one layer; its router; its attention products; the head; and
+what stands for no product, in each layer and once."""
 
 DIFFERS = "formula-differs"
 EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
+WINDOWED = "attention-windowed"
 LOOKUP = "lookup-as-product"
+RECOMPUTED = "recomputation-assumed"
 NORMS = "parameters-as-products"
 WIDE = "width-assumed"
 
@@ -69,7 +73,8 @@ class Term(NamedTuple):
 class Formula(NamedTuple):
     """One formula.
 
-    ``forward`` says whether its source states the forward pass alone; ``reads`` are the facts of the configuration that it needs;
+    ``forward`` says whether its source states the forward pass alone, ``cache`` whether it counts the keys of a cache; ``reads``
+    are the facts of the configuration that it needs;
     ``frozen`` is how many passes of a training step it charges a frozen parameter; ``refuses`` gives the sentence for a
     configuration that its source does not cover, '' for one that it does.
     """
@@ -77,6 +82,7 @@ class Formula(NamedTuple):
     summary: str
     terms: Tuple[Term, ...]
     forward: bool = True
+    cache: bool = False
     reads: Tuple[str, ...] = ()
     frozen: int = 3
     refuses: Callable[[Facts], str] = lambda facts: ""
@@ -124,6 +130,12 @@ def without_embeddings(facts):
     return 0 if facts["embedding"] and len(facts["owners"]) == 1 else every(facts)
 
 
+def without_untied_tables(facts):
+    # type: (Facts) -> int
+    """Each parameter; without tables only in a model whose head has a weight of its own."""
+    return 0 if facts["embedding"] and not facts["tied"] else every(facts)
+
+
 def products_only(facts):
     # type: (Facts) -> int
     """Each matrix inside a layer."""
@@ -165,11 +177,23 @@ def router(facts):
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
+def keys(facts):
+    # type: (Facts) -> int
+    """The keys that the last token of a call meets: those in the cache, and those of the call."""
+    return int(facts["T"]) + int(facts.get("context") or 0)
+
+
+def seen(facts):
+    # type: (Facts) -> int
+    """The keys that it sees: all of them, or those in the layer's window."""
+    return min(int(facts.get("window") or keys(facts)), keys(facts))
+
+
 def attention(facts):
     # type: (Facts) -> int
-    """Both products of attention, on T^2 pairs or on those that ``half`` the pairs are twice of."""
+    """Both products of attention, on all T (context + T) pairs or on those that ``halves`` is twice of."""
     widths = int(facts["dqk"]) + int(facts["dv"])
-    pairs = 2 * int(facts["T"]) ** 2  # in halves
+    pairs = 2 * int(facts["T"]) * keys(facts)  # in halves
     return int(facts["B"]) * int(facts["n"]) * widths * int(facts.get("halves", pairs)) // 2
 
 
@@ -206,11 +230,17 @@ HALF = Assumption(
     lambda f: {"halves": int(f["T"]) ** 2},
     "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
 )
+WINDOW = Assumption(
+    "window",
+    WINDOWED,
+    lambda f: {"halves": 2 * int(f["T"]) * seen(f)} if f.get("window") else {},
+    "min(window, keys) keys for every token of a layer with a window",
+)
 EXACT_HALF = Assumption(
     "T(T+1)/2",
     HALVED,
-    lambda f: {"halves": int(f["T"]) * (int(f["T"]) + 1)},
-    "attention on T (T + 1) / 2 of the T^2 pairs",
+    lambda f: {"halves": seen(f) * (2 * int(f["T"]) + 1 - seen(f))},
+    "attention on T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
 )
 ONE_WIDTH = Assumption(
     "width",

@@ -3,9 +3,14 @@
 from typing import Dict
 
 from .own import (
+    BRIDGE_HALF,
     GATE,
     LEVANTER_KEYS,
     LEVANTER_TWO,
+    LLAMA3,
+    LOCAL,
+    LOCAL_HALF,
+    NANOCHAT,
     cookbook,
     in_nemo,
     latent_norms,
@@ -15,18 +20,17 @@ from .own import (
     neox,
     no_block_norm,
     no_token_table,
-    no_windows,
     trl,
     trl_refuses,
     twice,
     verl_refuses,
+    windowless,
 )
 from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED, WIDTHS, no_latent, plain_only
 from .terms import (
     ALL_KEYS,
     ATTENTION,
     DIFFERS,
-    EXACT_HALF,
     FOUR_WIDE,
     HALF,
     HEAD,
@@ -43,6 +47,7 @@ from .terms import (
     TWO,
     WEIGHTS,
     WHOLE,
+    WINDOW,
     Formula,
     Term,
     attention,
@@ -58,7 +63,6 @@ from .terms import (
 MEGATRON = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
 BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
 MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
-NANOCHAT = "karpathy/nanochat@92d63d4e8bb4 nanochat/gpt.py"
 LEVANTER = "stanford-crfm/levanter@9263f81e8b45 src/levanter/utils/flop_utils.py"
 LITGPT = "Lightning-AI/litgpt@26857050fe3f litgpt/utils.py"
 OLMO = "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/transformer/model.py"
@@ -66,6 +70,8 @@ FOUNDRY = "mosaicml/llm-foundry@8c8dd48f7216 llmfoundry/models/mpt/modeling_mpt.
 VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
 TRL = "huggingface/trl 1.16.0 trl/trainer/utils.py"
 OLD_TRL = "huggingface/trl@f2cd57710ae3 trl/trainer/utils.py"
+NEMO = "NVIDIA/NeMo@6a5ad765bc75 nemo/utils/flops_formulas.py"
+NEMO_SIZES = "NVIDIA/NeMo@6a5ad765bc75 nemo/collections/common/parts/perf_metrics_utils.py"
 AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
 
 
@@ -84,44 +90,35 @@ TRAINERS = {
         "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows of its own",
         (
             Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
-            Term(ATTENTION, attention, FULL, BRIDGE + ":1351-1406", (HALF,)),
+            Term(ATTENTION, attention, FULL, BRIDGE + ":1351-1406", (WINDOW, BRIDGE_HALF)),
             Term(LAYER, latent_norms, "(r_q + r_kv) B T", BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
             Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
         ),
         forward=False,
         reads=SIZES,
-        refuses=no_windows,
+        refuses=windowless,
     ),
     "maxtext": Formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
             Term(WEIGHTS, weights, PRODUCTS, MAXTEXT + ":648-743, 1149-1392"),
             Term(ROUTER, router, GATE, MAXTEXT + ":731-743"),
-            Term(ATTENTION, attention, FULL, MAXTEXT + ":1149-1392", (HALF,)),
+            Term(ATTENTION, attention, FULL, MAXTEXT + ":283-353, 1208-1235", (LOCAL, LOCAL_HALF)),
             Term(HEAD, head, LOGITS, MAXTEXT + ":1149-1392"),
         ),
         forward=False,
         reads=SIZES,
-        refuses=no_windows,
+        refuses=windowless,
     ),
     "nanochat": Formula(
         "nanochat, estimate_flops: 6 N of the weights of Linear + 12 L n (h // n) T per token",
         (
             Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":319-349"),
-            Term(ATTENTION, attention, FULL, NANOCHAT + ":319-339", (ONE_WIDTH,)),
+            Term(ATTENTION, attention, FULL, NANOCHAT + ":319-339", (WINDOW, ONE_WIDTH)),
         ),
         forward=False,
         reads=("L", "h", "n"),
         refuses=nanochat_refuses,
-    ),
-    "nanochat-prefill": Formula(
-        "nanochat, estimate_prefill_flops: 2 N of the weights of Linear per token, attention on T (T + 1) / 2 pairs",
-        (
-            Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":341-372"),
-            Term(ATTENTION, attention, FULL, NANOCHAT + ":362-372", (ONE_WIDTH, EXACT_HALF)),
-        ),
-        reads=("L", "h", "n"),
-        refuses=lambda facts: "its source states the prefill alone" if facts["training"] else nanochat_refuses(facts),
     ),
     "levanter": Formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
@@ -164,11 +161,12 @@ TRAINERS = {
                 attention,
                 FULL,
                 "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/attention/__init__.py:791-809",
+                (WINDOW,),
             ),
         ),
         forward=False,
         reads=WIDTHS,
-        refuses=lambda facts: no_windows(facts) or no_latent(facts),
+        refuses=lambda facts: windowless(facts) or no_latent(facts),
     ),
     "llm-foundry": Formula(
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
@@ -240,6 +238,17 @@ TRAINERS = {
         forward=False,
         reads=SIZES,
         refuses=nemo_refuses,
+    ),
+    "nemo-llama3": Formula(
+        "NeMo 2, flops_formulas.llama3: heads of h / n, three matrices, a vocabulary of 128,256; attention on T^2 / 2 pairs",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, NEMO + ":99-117", (ONE_WIDTH, THREE)),
+            Term(ATTENTION, attention, FULL, NEMO + ":99-117", (ONE_WIDTH, HALF)),
+            Term(HEAD, head, LOGITS, NEMO_SIZES + ":22-30", (LLAMA3,)),
+        ),
+        forward=False,
+        reads=SIZES,
+        refuses=plain_only,
     ),
     "cookbook": Formula(
         "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",

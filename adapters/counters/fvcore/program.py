@@ -5,6 +5,7 @@ import torch
 from fvcore.nn import FlopCountAnalysis
 
 {model}
-reported = int(FlopCountAnalysis(net, (x,)).unsupported_ops_warnings(False).total())
+with torch.no_grad():
+    reported = int(FlopCountAnalysis(net, (x,)).unsupported_ops_warnings(False).total())
 """
 TABLE = "fvcore/nn/flop_count.py:26"

@@ -10,3 +10,6 @@ with torch.no_grad(), torch.profiler.profile(activities=cpu, with_flops=True, re
 reported = sum(event.flops or 0 for event in profiler.events())
 """
 TABLE = "torch/csrc/profiler/util.cpp (computeFlops)"
+AFTER = {
+    "MultiheadAttention": "torch.backends.mha.set_fastpath_enabled(False)  # attention op by op, as it is counted here"
+}

@@ -14,6 +14,7 @@ NARROW, TOKENS = H // N, B * T
 FACTS = {
     "B": B, "T": T, "tokens": TOKENS, "L": L, "h": H, "n": N, "k": K, "d": D, "dqk": D, "dv": D, "f": F, "V": V, "m": 3, "E": E,
     "a": A, "fe": FE, "ns": NS, "moe": False, "tied": False, "model_type": "", "config_class": "Config",
+    "context": 0, "index": 0, "window": 0, "sliding": 0, "stated": [],
 }  # fmt: skip
 MATRIX = {
     **FACTS, "shape": [F, H], "numel": F * H, "embedding": False, "positions": False, "inside": True, "routed": False,
@@ -50,13 +51,37 @@ WIDTH = heads(NARROW) - heads()
 KEYS = heads(NARROW, N) - heads(NARROW)
 MIX = (A + NS) * FE
 EXPERTS = {"routed": True}
-WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgpt")
+WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgpt", "torchtitan-hf")
 """Formulas that count all experts, of which the active share is the base."""
-ACTIVE = ("6n-active", "torchtitan", "olmo-core", "llm-foundry", "kaplan")
+ACTIVE = ("6n-active", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry", "kaplan")
 MHA = ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu")
 COOKBOOK = ("cookbook", "cookbook-plain")
-LAYERS = ("megatron", "megatron-bridge", "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", *MHA, *COOKBOOK)
-NARROWED = ("nanogpt", "nanochat", "nanochat-prefill", "litgpt", "llm-foundry", "levanter", *MHA, *COOKBOOK)
+LAYERS = (
+    "vllm",
+    "megatron",
+    "megatron-bridge",
+    "maxtext",
+    "levanter",
+    "verl",
+    "trl",
+    "trl-1.9",
+    "nemo",
+    "nemo-llama3",
+    *MHA,
+    *COOKBOOK,
+)
+NARROWED = (
+    "nanogpt",
+    "nanochat",
+    "nanochat-prefill",
+    "nanochat-decode",
+    "litgpt",
+    "llm-foundry",
+    "levanter",
+    "nemo-llama3",
+    *MHA,
+    *COOKBOOK,
+)
 HALVED = ("kaplan", "megatron", "megatron-bridge", "maxtext", "verl")
 ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
 LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
@@ -67,14 +92,15 @@ def _parameters() -> Iterator[Case]:
     for name in (*WHOLE, *ACTIVE):
         yield case(f"{name}/parameter", EVERY)
         yield case(f"{name}/parameter", EVERY * A // E, **EXPERTS)
-    for name in ("nanochat", "nanochat-prefill"):
+    for name in ("nanochat", "nanochat-prefill", "nanochat-decode"):
         yield case(f"{name}/parameter", EVERY)
     for name in WHOLE:
         yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
-    for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "olmo-core", "llm-foundry"):
+    for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", 0, embedding=True)
-    for name in ("torchtitan", "olmo-core", "llm-foundry"):
+    for name in ("torchtitan-main", "olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", EVERY, embedding=True, owners=["a", "b"])
+    yield case("torchtitan/parameter", EVERY, embedding=True, tied=True)
     yield case("llm-foundry/parameter", EVERY, embedding=True, positions=True)
     yield case("nanogpt/parameter", 0, embedding=True, positions=True)
     yield case("kaplan/parameter", 0, inside=False)
@@ -85,7 +111,16 @@ def _parameters() -> Iterator[Case]:
 
 
 def _attention() -> Iterator[Case]:
-    for name in (*LAYERS, *NARROWED[:5], "kaplan", "palm", "torchtitan", "olmo-core"):
+    for name in (
+        *LAYERS,
+        *NARROWED[:6],
+        "kaplan",
+        "palm",
+        "torchtitan",
+        "torchtitan-main",
+        "torchtitan-hf",
+        "olmo-core",
+    ):
         yield case(f"{name}/attention", pairs())
         yield case(f"{name}/attention", B * N * (11 + 9) * T**2, **LATENT)
     for name in NARROWED:
@@ -93,12 +128,43 @@ def _attention() -> Iterator[Case]:
     for name in HALVED:
         yield case(f"{name}/attention/T^2/2", -pairs() // 2)
     yield case("nanochat-prefill/attention/T(T+1)/2", B * N * NARROW * (T * (T + 1) - 2 * T**2))
+    yield case("torchtitan-hf/attention/one product", -pairs() // 2)
+    yield case("torchtitan-hf/attention/one product", B * N * (6 - 11 - 9) * T**2, **{**LATENT, "d": 6})
+    yield from _windows()
     yield case("nemo/attention/width", pairs(NARROW) - pairs(), **LLAMA)
     yield case("nemo/attention/T^2/2", -pairs(NARROW) // 2, **LLAMA)
     yield case("nemo/attention/T^2/2", -pairs() // 2)
+    yield case("nemo-llama3/attention/T^2/2", -pairs(NARROW) // 2)
     yield case("litgpt/attention again", pairs(NARROW))
     for name in ("levanter", "chinchilla", "chinchilla-ipynb"):
         yield case(f"{name}/softmax", 0, SOFTMAX)
+
+
+def ramp(window: int) -> int:
+    """Keys that the tokens see together under a causal mask and a window, token by token."""
+    return sum(min(step + 1, window) for step in range(T))
+
+
+def _windows() -> Iterator[Case]:
+    wide, both = 5, B * N * 2 * D
+    for name in ("torchtitan-main", "nanochat", "nanochat-prefill", "vllm", "olmo-core", "megatron-bridge"):
+        yield case(f"{name}/attention/window", 0)
+        yield case(f"{name}/attention/window", both * T * (wide - T), window=wide)
+        yield case(f"{name}/attention/window", 0, window=T + 1)
+    yield case("nanochat-prefill/attention/T(T+1)/2", B * N * 2 * NARROW * (ramp(wide) - T * wide), window=wide)
+    yield case("megatron-bridge/attention/T^2/2", both * (ramp(wide) - T * wide), window=wide)
+    yield case("megatron-bridge/attention/T^2/2", -both * T**2 // 2, window=T)
+    for name in ("nanochat-decode", "vllm"):
+        step = {"T": 1, "tokens": B, "context": 9}
+        yield case(f"{name}/attention", both * 10, **step)
+        yield case(f"{name}/attention/window", 0, **step, window=10)
+        yield case(f"{name}/attention/window", both * (wide - 10), **step, window=wide)
+    gemma = {"model_type": "gemma3_text", "sliding": 4}
+    yield case("maxtext/attention/window", both * T * (4 - T), **gemma)
+    yield case("maxtext/attention/window", 0, **gemma, index=5)
+    yield case("maxtext/attention/window", 0, model_type="mistral", sliding=4, window=4)
+    yield case("maxtext/attention/T^2/2", -both * 4**2 // 2, **gemma)
+    yield case("maxtext/attention/T^2/2", -both * T**2 // 2, **gemma, index=5)
 
 
 def _layers() -> Iterator[Case]:
@@ -131,12 +197,22 @@ def _layers() -> Iterator[Case]:
     for name in ("trl", "trl-1.9", "verl"):
         yield case(f"{name}/weights/three matrices", mlp(1), m=2)
         yield case(f"{name}/weights/no shared expert", -mlp(f=NS * FE), moe=True)
+    yield case("vllm/weights/three matrices", mlp(1), m=2)
+    yield case("vllm/weights/feed-forward", mlp(f=4 * H) - mlp(), E=0)
+    yield case("vllm/weights/feed-forward", 0, E=0, stated=["intermediate_size"])
+    dense = {"stated": ["intermediate_size"], "moe": False}
+    yield case("vllm/weights/layers with experts", mlp(f=MIX) - mlp(), **dense)
+    yield case("vllm/weights/layers with experts", 0, **dense, E=0)
+    yield case("vllm/weights/layers with experts", 0, **dense, dense=1, frequency=1)
+    yield case("vllm/weights/layers with experts", mlp(f=MIX) - mlp(), **dense, dense=1, frequency=1, index=1)
+    yield case("vllm/weights/layers with experts", mlp() - mlp(f=MIX), **{**dense, "moe": True}, step=2)
     yield case("verl/weights/no shared expert", 0, moe=True, model_type="deepseek_v3")
-    yield case("nemo/weights/width", WIDTH, **LLAMA)
+    for name, stated in (("nemo", LLAMA), ("nemo-llama3", {})):
+        yield case(f"{name}/weights/width", WIDTH, **stated)
+        yield case(f"{name}/weights/three matrices", mlp(1), **stated, m=2)
     yield case("nemo/weights/key heads", KEYS, **GPT2)
     yield case("nemo/weights/two matrices", -mlp(1), **GPT2)
     yield case("nemo/weights/feed-forward", mlp(2, 4 * H) - mlp(2), **GPT2)
-    yield case("nemo/weights/three matrices", mlp(1), **LLAMA, m=2)
     yield case("nemo/weights/no shared expert", -mlp(f=NS * FE), **LLAMA, moe=True)
     yield case("nemo/weights/one shared expert", -mlp(f=(NS - 1) * FE), **DEEPSEEK, moe=True)
     for name in ("megatron", "megatron-bridge"):
@@ -151,6 +227,8 @@ def _heads() -> Iterator[Case]:
     for name in ("megatron", "megatron-bridge", "gpt-neox", "gpt-neox-hfu"):
         yield case(f"{name}/head/padding", PADDED - HEAD)
     yield case("gpt-neox/head/quarter", -PADDED // 4)
+    yield case("nemo-llama3/head/vocabulary", TOKENS * H * 128256 - HEAD)
+    yield case("vllm/head/last token", B * H * V - HEAD)
     for name in ("chinchilla", "verl", "trl-1.9"):
         yield case(f"{name}/lookup", HEAD)
     yield case("trl-1.9/lookup", 0, tied=True)

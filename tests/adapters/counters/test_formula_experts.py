@@ -150,7 +150,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "verl": ({"model_type": "gpt2"}, "has no formula for 'gpt2'"),
     "trl": ({"experts": A}, "config.decoder_sparse_step, which this model lacks"),
     "nemo": ({"kind": "GemmaConfig"}, "its formula for GemmaConfig is not read yet"),
-    "maxtext": ({"sliding_window": 4}, "its rule for sliding windows is not read yet"),
+    "megatron-bridge": (
+        {"layer_types": ["sliding_attention"]},
+        "the width of a sliding window, and this model's config states none",
+    ),
     "llm-foundry": ({"layer_types": ["sliding_attention"]}, "returns 0 for layers with windows"),
 }
 

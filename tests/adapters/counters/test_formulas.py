@@ -15,7 +15,7 @@ nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
 
-B, T, L, H, N, F, V = 2, 6, 2, 8, 2, 20, 16
+B, T, L, H, N, F, V, STEPS = 2, 6, 2, 8, 2, 20, 16, 24
 TOKENS = B * T
 LAYER = 4 * H * H + 2 * H * F
 NORM = 2 * H
@@ -44,7 +44,7 @@ class Block(nn.Module):  # type: ignore[name-defined, misc]
 class Decoder(nn.Module):  # type: ignore[name-defined, misc]
     """A small decoder with the configuration that a model of transformers has."""
 
-    def __init__(self, d: int = H // N, tie: bool = False, frozen: bool = False) -> None:
+    def __init__(self, d: int = H // N, tie: bool = False, frozen: bool = False, positions: bool = False) -> None:
         super().__init__()
         self.config = SimpleNamespace(
             num_hidden_layers=L, hidden_size=H, num_attention_heads=N, head_dim=d, intermediate_size=F, vocab_size=V
@@ -52,6 +52,9 @@ class Decoder(nn.Module):  # type: ignore[name-defined, misc]
         self.table = nn.Embedding(V, H)
         self.layers = nn.ModuleList(Block(d) for _ in range(L))
         self.head = nn.Linear(H, V, bias=False)
+        self.steps = nn.Embedding(STEPS, H) if positions else None
+        if positions:
+            self.config.max_position_embeddings = STEPS
         if tie:
             self.head.weight = self.table.weight
         if frozen:
@@ -59,6 +62,8 @@ class Decoder(nn.Module):  # type: ignore[name-defined, misc]
 
     def forward(self, ids: Any) -> Any:
         x = self.table(ids)
+        if self.steps is not None:
+            x = x + self.steps(torch.arange(T, device=x.device))
         for layer in self.layers:
             x = layer(x)
         return self.head(x)
@@ -96,6 +101,16 @@ def test_its_total_is_the_closed_form_and_the_difference_has_causes(formula: str
     total, causes, tied, tied_causes = TRAINING[formula]
     assert causes_of(Decoder(), formula) == (6 * total, causes)
     assert causes_of(Decoder(tie=True), formula) == (6 * tied, tied_causes)
+
+
+def test_torchtitan_takes_no_table_out_of_n_where_one_is_tied() -> None:
+    assert causes_of(Decoder(positions=True), "torchtitan") == (6 * TRAINING["torchtitan"][0], NORMS)
+    steps = 6 * STEPS * H * TOKENS
+    looked_up = {Cause.LOOKUP_AS_PRODUCT: -steps}
+    assert causes_of(Decoder(tie=True, positions=True), "torchtitan") == (
+        6 * TRAINING["torchtitan"][2] + steps,
+        NORMS | looked_up,
+    )
 
 
 def test_kaplan_and_megatron_halve_attention() -> None:

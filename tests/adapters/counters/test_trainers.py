@@ -58,6 +58,7 @@ DIFFERS, WIDTH, HALF, LOOKUP = (
     Cause.ATTENTION_HALVED,
     Cause.LOOKUP_AS_PRODUCT,
 )
+AGAIN = Cause.RECOMPUTATION_ASSUMED
 NORM, HEADLESS = Cause.PARAMETERS_AS_PRODUCTS, Cause.HEAD_LEFT_OUT
 
 DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
@@ -76,6 +77,12 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
         6 * ALL + 10 * pairs(NARROW),
         {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE, DIFFERS: -4 * pairs(NARROW)},
     ),
+    "torchtitan-main": ({}, 6 * (layer() + HEAD + (L + 1) * NORMS + pairs()), {NORM: -6 * (L + 1) * NORMS}),
+    "torchtitan-hf": (
+        {},
+        6 * ALL + 3 * pairs(),
+        {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, DIFFERS: 3 * pairs()},
+    ),
     "olmo-core": ({}, 6 * (layer() + HEAD + NORMS + pairs()), {NORM: -6 * NORMS}),
     "llm-foundry": (
         {},
@@ -93,6 +100,11 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
         {"kind": "LlamaConfig"},
         6 * (layer(NARROW) + HEAD) + 3 * pairs(NARROW),
         {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)},
+    ),
+    "nemo-llama3": (
+        {},
+        6 * (layer(NARROW) + TOKENS * H * 128256) + 3 * pairs(NARROW),
+        {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW), DIFFERS: 6 * (HEAD - TOKENS * H * 128256)},
     ),
     "chinchilla": (
         {},
@@ -118,7 +130,8 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             Cause.OP_NOT_COUNTED: 4 * HEAD,
-            DIFFERS: 6 * layer(NARROW) - 8 * layer(NARROW, f=4 * H) - 2 * pairs(NARROW) - 4 * H * TOKENS,
+            DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
+            AGAIN: -2 * (layer(NARROW, f=4 * H) + pairs(NARROW)),
         },
     ),
     "cookbook-plain": (
@@ -140,7 +153,8 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
         TOKENS * (96 * H**2 * L + 16 * L * H * T) + 6 * PADDED,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
-            DIFFERS: 6 * (layer(NARROW) + HEAD - PADDED) - 8 * PLAIN - 2 * pairs(NARROW),
+            DIFFERS: 6 * (layer(NARROW) + HEAD - PADDED - PLAIN),
+            AGAIN: -2 * (PLAIN + pairs(NARROW)),
         },
     ),
 }
@@ -175,6 +189,8 @@ def llama(**more: Any) -> dict[str, Any]:
         "tied": False,
         "model_type": "llama",
         "config_class": "LlamaConfig",
+        "index": 0,
+        "sliding": 0,
     }
     return {**facts, **stated, **more}
 
@@ -185,6 +201,7 @@ SOURCES_SAY = {
     "megatron-bridge": 51_470_401_536,
     "maxtext": 51_470_401_536,
     "nemo": 51_470_401_536,
+    "nemo-llama3": 51_470_401_536,
     "verl": 54_622_420_992,
     "trl": 57_912_852_480,
     "trl-1.9": 61_064_871_936,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from threading import Thread, Timer, current_thread
 from typing import Any
 
@@ -27,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are forked"),
     pytest.mark.filterwarnings("ignore:.*fork"),  # of a process that has threads
 ]
+ROOT = Path(__file__).parents[3]
 PASSES = {"a call": inference.trace, "a training step": training.trace}
 
 
@@ -96,13 +98,21 @@ def test_a_worker_has_no_other_thread() -> None:
     assert [elsewhere._is_own(thread) for thread in own + others] == [True] * 3 + [False] * 2
 
 
-def test_the_profiler_does_not_speak_and_leaves_no_setting(
-    pool: ThreadPoolExecutor, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert elsewhere.LEVEL not in os.environ
-    assert problems(lambda x: pool.submit(torch.sin, x).result()) == [("(thread)", "")]
-    assert capfd.readouterr() == ("", "")
-    assert elsewhere.LEVEL not in os.environ
+SILENT = """
+import os
+from tests.adapters.pytorch.test_elsewhere import ThreadPoolExecutor, elsewhere, problems, time, torch
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(time.sleep, 0).result()
+    found = problems(lambda x: pool.submit(torch.sin, x).result())
+print(found, elsewhere.LEVEL in os.environ)
+"""
+
+
+def test_the_profiler_does_not_speak_and_leaves_no_setting() -> None:
+    """In a process of its own: PyTorch reads the setting once, when the first profiler of a process starts."""
+    environ = {name: value for name, value in os.environ.items() if name != elsewhere.LEVEL}
+    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, env=environ, cwd=ROOT)
+    assert (done.stdout, done.stderr) == ("[('(thread)', '')] False\n", "")
 
 
 def busy(seconds: float) -> None:

@@ -1,0 +1,112 @@
+"""The formulas of inference: a prompt that fills a cache, a token that meets one. Python 3.6, standard library only."""
+
+from typing import Dict
+
+from .own import NANOCHAT, linear, nanochat_refuses, windowless
+from .papers import LOGITS, PRODUCTS, SIZES
+from .terms import (
+    ATTENTION,
+    DIFFERS,
+    EXACT_HALF,
+    FOUR_WIDE,
+    HEAD,
+    ONE_WIDTH,
+    PARAMETER,
+    THREE,
+    WEIGHTS,
+    WINDOW,
+    Assumption,
+    Facts,
+    Formula,
+    Term,
+    attention,
+    head,
+    weights,
+)
+
+VLLM = "vllm 0.33.0 vllm/v1/metrics/perf.py"
+CACHED = "B n (d_qk + d_v) T (context + T)"
+
+
+def sparse(facts):
+    # type: (Facts) -> bool
+    """Whether vLLM takes this layer to have experts: it reads two rules of configurations, and takes all layers without one."""
+    if "frequency" in facts and "dense" in facts:
+        return int(facts["index"]) >= int(facts["dense"]) and int(facts["index"]) % int(facts["frequency"]) == 0
+    return (int(facts["index"]) + 1) % int(facts.get("step") or 1) == 0
+
+
+def vllm_refuses(facts):
+    # type: (Facts) -> str
+    """vLLM serves; it does not train."""
+    if facts["training"]:
+        return "its source states inference alone: give --pass prefill or --pass decode"
+    return windowless(facts)
+
+
+def prefill_refuses(facts):
+    # type: (Facts) -> str
+    if facts["training"]:
+        return "its source states the prefill alone: give --pass prefill"
+    return nanochat_refuses(facts)
+
+
+def decode_refuses(facts):
+    # type: (Facts) -> str
+    if not facts["context"]:
+        return "its source states a decoding step alone: give --pass decode --context N"
+    return nanochat_refuses(facts)
+
+
+ALL_SPARSE = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": sparse(f)} if f.get("E") else {},
+    "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
+)
+FOUR_UNLESS_STATED = FOUR_WIDE._replace(
+    facts=lambda f: {} if "intermediate_size" in f["stated"] else FOUR_WIDE.facts(f),
+    formula="a feed-forward of 4 h without intermediate_size",
+)
+LAST = Assumption(
+    "last token", DIFFERS, lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone"
+)
+
+SERVING = {
+    "vllm": Formula(
+        "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",
+        (
+            Term(
+                WEIGHTS,
+                weights,
+                PRODUCTS,
+                VLLM + ":562-614, 827-880, 1195-1236",
+                (THREE, FOUR_UNLESS_STATED, ALL_SPARSE),
+            ),
+            Term(ATTENTION, attention, CACHED, VLLM + ":144-160, 562-614, 827-880", (WINDOW,)),
+            Term(HEAD, head, LOGITS, VLLM + ":179-185, 1419-1431", (LAST,)),
+        ),
+        cache=True,
+        reads=SIZES,
+        refuses=vllm_refuses,
+    ),
+    "nanochat-prefill": Formula(
+        "nanochat, estimate_prefill_flops: 2 N of the weights of Linear per token, attention on T (T + 1) / 2 pairs",
+        (
+            Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":341-372"),
+            Term(ATTENTION, attention, CACHED, NANOCHAT + ":362-372", (WINDOW, ONE_WIDTH, EXACT_HALF)),
+        ),
+        reads=("L", "h", "n"),
+        refuses=prefill_refuses,
+    ),
+    "nanochat-decode": Formula(
+        "nanochat, estimate_decode_flops: 2 N of the weights of Linear + 4 L n (h // n) (context + 1) for a token",
+        (
+            Term(PARAMETER, linear, "numel B of a weight of Linear", NANOCHAT + ":341-360"),
+            Term(ATTENTION, attention, CACHED, NANOCHAT + ":351-360", (WINDOW, ONE_WIDTH)),
+        ),
+        cache=True,
+        reads=("L", "h", "n"),
+        refuses=decode_refuses,
+    ),
+}  # type: Dict[str, Formula]

@@ -1,0 +1,79 @@
+"""What formulas read of configurations and modules: names of other families, classes made of Linear, tables of positions."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconcile.core.causes import Cause
+from tests.adapters.counters.test_formulas import causes_of
+
+torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.formulas.facts import configured, parameters  # noqa: E402
+from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, N, T  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+nn = torch.nn
+
+
+@pytest.mark.parametrize(
+    ("stated", "read"),
+    [
+        ({"n_layers": 3, "d_model": 8, "n_heads": 4}, {"L": 3, "h": 8, "n": 4, "k": 4, "d": 2, "f": 32}),  # MPT
+        ({"num_layers": 3, "hidden_size": 8, "num_heads": 2}, {"L": 3, "h": 8, "n": 2, "k": 2, "d": 4}),  # GPT-Neo
+        ({"hidden_size": 8, "num_attention_heads": 2, "ffn_dim": 20}, {"f": 20}),  # OPT
+    ],
+)
+def test_other_families_have_other_names(stated: dict[str, int], read: dict[str, int]) -> None:
+    assert read.items() <= configured(SimpleNamespace(**stated)).items()
+
+
+def test_falcon_has_one_key_head_unless_its_architecture_is_the_new_one() -> None:
+    stated = {"hidden_size": 8, "num_attention_heads": 4, "num_kv_heads": 4, "ffn_hidden_size": 20, "multi_query": True}
+    assert {"k": 1, "f": 20}.items() <= configured(SimpleNamespace(**stated)).items()
+    new = SimpleNamespace(**{**stated, "num_kv_heads": 2}, new_decoder_architecture=True)
+    assert configured(new)["k"] == 2
+
+
+@pytest.mark.parametrize(("rows", "is_one"), [(15, False), (16, True), (18, True), (19, False)])
+def test_a_table_of_positions_may_have_two_rows_more(rows: int, is_one: bool) -> None:
+    module = nn.Module()
+    module.table, module.layers = nn.Embedding(rows, 4), nn.ModuleList([nn.Linear(2, 2)])
+    weights = {w["name"]: w for w in parameters(module, {"positions": 16, "V": 40}, ["layers.0"])}
+    assert weights["table.weight"]["positions"] == is_one
+
+
+class Own(nn.Linear):  # type: ignore[name-defined, misc]
+    """A class made of Linear, as Falcon has one."""
+
+
+def test_a_class_made_of_linear_is_one() -> None:
+    model = Decoder()
+    for layer in model.layers:
+        layer.mlp.up = Own(H, F, bias=False)
+    assert causes_of(model, "nanochat") == causes_of(Decoder(), "nanochat")
+
+
+class Scan(nn.Module):  # type: ignore[name-defined, misc]
+    """A product of two activations that is not attention's: there is no softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.o = nn.Linear(H, H, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.o(x @ (x.transpose(1, 2) @ x))
+
+
+def test_a_product_without_weight_and_softmax_is_not_called_attention() -> None:
+    model = Decoder()
+    for layer in model.layers:
+        layer.attention = Scan()
+    _, causes = causes_of(model, "6n")
+    assert Cause.ATTENTION_LEFT_OUT not in causes
+    assert causes[Cause.OP_NOT_COUNTED] == 6 * L * B * 2 * T * H * H
+    _, causes = causes_of(Decoder(), "6n")
+    assert causes[Cause.ATTENTION_LEFT_OUT] == 6 * L * B * N * 2 * Decoder().config.head_dim * T**2
+    assert Cause.OP_NOT_COUNTED not in causes
