@@ -63,7 +63,7 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
             "python must be a version such as 3.11 or the word current",
         ),
         (GOOD.replace('["tf"]', '"tf"'), "frameworks must be a list of texts"),
-        (GOOD.replace('["tf"]', '["jax"]'), "frameworks must be some of tf, torch"),
+        (GOOD.replace('["tf"]', '["mxnet"]'), "frameworks must be some of tf, torch, jax"),
         (GOOD.replace('["tf"]', "[]"), "frameworks must be some of tf, torch"),
         (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is not a requirement"),
         (
@@ -123,7 +123,7 @@ OF_OLD_TENSORFLOW = ("protobuf<3.20", "numpy<2")
             ("tf", "torch"),
             ("setuptools<70",),
         ),
-        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch"), ("setuptools<70",)),
+        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), ("setuptools<70",)),
     ],
 )
 def test_adhoc(
