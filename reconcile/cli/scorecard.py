@@ -65,14 +65,15 @@ def scorecard(
     from ..core.registry import known_counters
     from ..launch.request import PASSES, every_counter
     from ..report import pictures
+    from ..zoo import reproduce, scoring
     from ..zoo import scorecard as cards_
-    from ..zoo import scoring
     from ..zoo.conform import families as all_families
 
     pictures.require()
     for name in counters:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
+        reproduce.check_framework(known_counters()[name])
     for name in families:
         if name not in all_families():
             raise unknown("family", name, all_families())

@@ -86,7 +86,7 @@ def differences(counter: str, models: Sequence[str], take: Take = collect) -> It
     """The layers of these pairs that the counter does not count as they ran, pair by pair; a sentence for a pair that it cannot
     count. Raises UsageError if no layer of the zoo is made in the counter's framework."""
     record = known_counters()[counter]
-    _check_framework(record)
+    check_framework(record)
     for model in models:
         names = {brick.name for brick in one.bricks(model)}
         result = settle(take(run_request(model=model, counters=(counter,))), MATMUL, BUILT_IN)
@@ -106,7 +106,8 @@ def made_in(counter: Counter) -> str:
     return frameworks()[counter.framework].exports or counter.framework
 
 
-def _check_framework(counter: Counter) -> None:
+def check_framework(counter: Counter) -> None:
+    """Raises UsageError for a counter in whose framework no layer of the zoo is made."""
     if not hasattr(one, f"build_{made_in(counter)}"):
         raise UsageError(
             f"{counter.name} counts models of {title(counter.framework)}, and no layer of the zoo is made there."
@@ -117,7 +118,7 @@ def program(counter: str, case: str, take: Take = collect) -> str:
     """The program that shows the difference. Raises UsageError if the case is unknown, or if there is no difference."""
     check_case(case)
     record = known_counters()[counter]
-    _check_framework(record)
+    check_framework(record)
     template = template_of(record)
     shown = alone(record, case, take, template.batch)
     if shown.reported == shown.ran:

@@ -514,3 +514,6 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
         assert CliRunner().invoke(cli, args).exit_code == code
     wrong = CliRunner().invoke(cli, ["scorecard", "--case", "family_dens", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean family_dense" in wrong.stderr) == (2, True)
+    foreign = CliRunner().invoke(cli, ["scorecard", "--counter", "xla@lowered", "--out", str(tmp_path)])
+    assert foreign.exit_code == 2
+    assert foreign.stderr == "Error: xla@lowered counts models of JAX, and no layer of the zoo is made there.\n"
