@@ -105,7 +105,7 @@ def one_model(
     if model is not None and inputs:
         raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
     if mapped and len([name for name in factories if frameworks()[name].aligned]) != TOGETHER:
-        raise UsageError(f"{mapped} is for two models of your own: give both {_options()}.")
+        raise UsageError(f"{mapped} is for two models of your own: give two of {_options()}.")
     at_most_two(factories)
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
@@ -120,9 +120,10 @@ def at_most_two(models: Collection[str]) -> None:
 
 
 def _options(between: str = " and ") -> str:
-    """The options of the frameworks whose models are made by functions: ``--torch and --tf``."""
+    """The options of the frameworks whose models are made by functions: ``--torch, --tf and --jax``."""
     records = sorted(frameworks().values(), key=lambda record: record.order)
-    return between.join(f"--{f.name}" for f in records if f.factories)
+    *others, last = [f"--{f.name}" for f in records if f.factories]
+    return between.join([", ".join(others), last]) if others else last
 
 
 def name_of(factories: Mapping[str, str]) -> str:

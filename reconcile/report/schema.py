@@ -12,7 +12,7 @@ from ..core.registry import frameworks
 def schema() -> dict[str, Any]:
     """JSON Schema of ``report.json.to_dict``: ``schema.json``, with a row of an alignment as the registry makes it.
 
-    A row names the two frameworks that were aligned: with the built-in ones, TensorFlow and PyTorch, and nothing else.
+    A row names the two frameworks that were aligned: two of TensorFlow, PyTorch and JAX.
     """
     data: dict[str, Any] = json.loads(resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
     match = data["$defs"]["match"]

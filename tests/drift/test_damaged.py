@@ -135,7 +135,7 @@ READ = {
 }  # fmt: skip
 """What is of the right form, and what a rule of a counter cannot read."""
 REFUSED = {
-    "a framework that is none": (put("ledgers", 0, "framework", value="jax"), "ledgers[0].framework is 'jax', which is not"),
+    "a framework that is none": (put("ledgers", 0, "framework", value="mxnet"), "ledgers[0].framework is 'mxnet', which is not"),
     "a size below 0": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=-1), "is not a whole number of at least 0"),
     "a size beyond all": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=2**63), "is larger than any tensor"),
     "more elements than there are": (put("traces", 0, "ops", 0, "inputs", 0, 0, value=[2**62] * 9), "is larger than any tensor"),

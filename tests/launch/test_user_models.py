@@ -95,9 +95,9 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
         ((), "name a model: --model NAME"),
         (
             ("--model", "gru_demo", "--torch", "net:make"),
-            "--model names a pair, and --torch and --tf name your own model",
+            "--model names a pair, and --torch, --tf and --jax name your own model",
         ),
-        (("--model", "gru_demo", "--input", "1"), "--input is for --torch and --tf"),
+        (("--model", "gru_demo", "--input", "1"), "--input is for --torch, --tf and --jax"),
         (("--torch", "net:make", "--set", "a=1"), "--set is for the parameters of a pair"),
         (("--torch", "net:make", "--input", "x"), "--input 'x' cannot be read"),
         (("--torch", "net:make", "--counter", "tohp"), "unknown counter 'tohp'"),

@@ -136,7 +136,7 @@ def changes(data: dict[str, Any]) -> list[tuple[str, str, int]]:
 
 @pytest.mark.parametrize("option", ["--mapping", "--write-mapping"])
 def test_a_mapping_takes_two_models(repository: Repository, option: str) -> None:
-    said = f"{option} is for two models of your own: give both --torch and --tf."
+    said = f"{option} is for two models of your own: give two of --torch, --tf and --jax."
     assert repository.refusal("--torch", "net:Net", option, "layers.csv") == said
     assert repository.refusal("--model", "gru_demo", option, "layers.csv") == said
 

@@ -109,7 +109,7 @@ def test_pip_installs_what_the_project_is_called_with_extras_that_it_has() -> No
     name, extra = re.fullmatch(r"([\w-]+)\[(\w+)\]", requirement).groups()
     others = re.findall(r"\[(\w+)\]", README.partition(line)[2].partition("\n")[0])
     assert name == project["name"]
-    assert [extra, *others] == ["all", "tf", "torch", "onnx", "counters"]
+    assert [extra, *others] == ["all", "tf", "torch", "onnx", "jax", "counters"]
     assert [e for e in [extra, *others] if e not in project["optional-dependencies"]] == []
 
 

@@ -231,10 +231,12 @@ OF_FORMULAS = {
     Cause.RECOMPUTATION_ASSUMED, Cause.FROZEN_NOT_DISCOUNTED,
 }  # fmt: skip
 """A formula runs nothing, so it cannot contradict a trace: tests of formulas hold these causes to closed forms."""
+OF_XLA = {Cause.PADDING_NOT_COUNTED, Cause.COMPILER_REWROTE}
+"""JAX is not installed here: tests/matrix/test_jax.py holds these causes to closed forms."""
 
 
 def test_every_cause_has_a_case():
-    assert [cause.value for cause in Cause if cause not in {*CASES, *OF_FORMULAS}] == []
+    assert [cause.value for cause in Cause if cause not in {*CASES, *OF_FORMULAS, *OF_XLA}] == []
 
 
 def own(result: RunResult, counter: str):
