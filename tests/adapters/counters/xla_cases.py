@@ -1,4 +1,4 @@
-"""XLA's cost analysis by hand, from xla/service/hlo_cost_analysis.cc: 2 for a multiply-add, 1 for another element of an output."""
+"""XLA's cost analysis by hand, from xla/service/hlo_cost_analysis.cc: 2 for a multiply-add, 1 for any other element."""
 
 from __future__ import annotations
 
