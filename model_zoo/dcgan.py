@@ -8,6 +8,8 @@ How the frameworks differ here
 * The work of a transposed convolution goes by its input: each input element is multiplied by the whole kernel.  A counter
   that goes by the output, or by the output over the stride squared, finds something else wherever these do not agree: the
   first layer makes 16 pixels of one at stride 1.
+* JAX runs every one as a convolution of an input with zeros between its elements.  At stride 1 there are none: then it is
+  a plain convolution of a padded input, whose work goes by the output, more than the others do by 15/16 of it.
 * Keras' "same" at kernel 4 and stride 2 takes one row away on each side, as PyTorch's padding=1 does.
 * Radford et al. start from 1024 channels; the generator here starts from 512, as PyTorch's example of it does.
 """

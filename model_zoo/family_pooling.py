@@ -8,7 +8,7 @@ How the frameworks differ here
 * Keras builds an adaptive pool of averages out of windows of two sizes, gathered where they belong, and of maxima
   likewise; PyTorch has one operator.  Keras writes a global pool as a mean, PyTorch as an adaptive pool to 1.
 * Keras repeats rows and columns to upsample to the nearest; bilinear interpolation is one operator in either framework, of
-  other elementary operations.
+  other elementary operations.  On JAX it is two products with matrices of weights, one per axis.
 """
 
 from __future__ import annotations

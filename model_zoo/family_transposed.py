@@ -9,6 +9,7 @@ How the frameworks differ here
 * Where the stride exceeds the kernel, Keras' "valid" ends with the rows that no input reaches; PyTorch calls them
   output_padding.
 * Keras has no groups for transposed convolutions, so there are none here.
+* JAX runs one of stride 1 as a plain convolution of a padded input: its work goes by the output, which is larger.
 """
 
 from __future__ import annotations

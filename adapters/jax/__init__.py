@@ -12,6 +12,7 @@ FRAMEWORK = Framework(
     help="A JAX model of your own: a function of arrays, or a model of Flax, Equinox or Keras.",
     extra="jax",
     distributions=("jax", "jaxlib", "flax", "equinox", "dm-haiku"),
+    trains=True,
     backend="jax",
     order=4,
 )

@@ -60,7 +60,12 @@ class Capture(adapter.Capture):
         with adapter.trying(self.pair, lambda: self._plainly(made, positional, named), called_with):
             from . import model
 
-            taken = trace(model.call(made, positional, named))
+            if self.request.training:
+                from .training import trace as trained
+
+                taken = trained(model.call(made, positional, named, training=True), self.request.training)
+            else:
+                taken = trace(model.call(made, positional, named))
         return adapter.noted(taken, self.pair, called_with)
 
     def plain_call(self, params: Any) -> tuple[Callable[[], Any], str]:

@@ -23,11 +23,16 @@ DISTRIBUTIONS = ("jax", "jaxlib", "flax", "equinox", "dm-haiku", "keras")
 
 
 class Call(NamedTuple):
-    """One call of a model: ``function(*arguments)`` on shapes. ``root`` is the scope that stands for the whole model, or ''."""
+    """One call of a model: ``function(*arguments)`` on shapes, which returns the model's outputs and whatever it writes.
+
+    ``root`` is the scope that stands for the whole model, or ''.  The floating arrays of the first argument are what a training
+    step trains; ``paths`` are their names.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     root: str = ""
+    paths: tuple[str, ...] = ()
 
 
 def versions() -> dict[str, str]:
@@ -101,8 +106,12 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Call:
-    """One call with these arguments. Leaves without a shape and a dtype are constants of the program."""
+def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], training: bool = False) -> Call:
+    """One call with these arguments, in train mode where the library has one and it is asked for.
+
+    Leaves without a shape and a dtype are constants of the program.  A plain function trains its first argument, as
+    ``jax.grad`` does, if it has another one.
+    """
     leaves, tree = jax.tree.flatten((positional, named), is_leaf=adapter.is_leaf)
     arrays = [abstract(leaf) for leaf in leaves if adapter.is_leaf(leaf)]
     constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
@@ -113,33 +122,46 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Call
         return jax.tree.unflatten(tree, [next(rest) if w else c for w, c in zip(where, constants, strict=True)])
 
     if keras_model.keras_of(model, "Layer"):
-        return _keras(model, given, arrays)
+        return _keras(model, given, arrays, training)
     if of_nnx(model) is not None:
-        return _nnx(model, given, arrays)
+        return _nnx(model, given, arrays, training)
     if of_linen(model):
         return _linen(model, given, arrays)
     if is_tree(model):
         return _tree(model, given, arrays)
+    several = len(positional) + len(named) > 1
+    first = jax.tree.leaves(positional[:1], is_leaf=adapter.is_leaf) if several else []
+    count = sum(map(adapter.is_leaf, first))
 
-    def function(values: Any) -> Any:
-        args, kwargs = given(values)
-        return model(*args, **kwargs)
+    def function(trained: Any, rest: Any) -> Any:
+        args, kwargs = given([*trained, *rest])
+        return model(*args, **kwargs), None
 
-    return Call(function, (arrays,))
+    return Call(function, (arrays[:count], arrays[count:]), "", paths_of(positional[:1])[:count])
 
 
-def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
+def paths_of(tree: Any) -> tuple[str, ...]:
+    """The path of every array in a tree, dots between levels."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=adapter.is_leaf)
+    return tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in leaves if adapter.is_leaf(leaf))
+
+
+def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
     """A call of the merged module; what it writes into its own variables is a result as well."""
     nnx = of_nnx(model)
-    graph, state = nnx.split(model)
+    graph, trained, rest = nnx.split(model, nnx.Param, ...)
 
-    def function(state: Any, values: Any) -> Any:
+    def function(trained: Any, rest: Any, values: Any) -> Any:
         args, kwargs = given(values)
-        merged = nnx.merge(graph, state)
+        merged = nnx.merge(graph, trained, rest)
+        if training:
+            merged.train()
         with scoped({id(m): ".".join(map(str, path)) for path, m in nnx.iter_modules(merged)}, merged, nnx):
             return merged(*args, **kwargs), nnx.state(merged)
 
-    return Call(function, (jax.tree.map(abstract, state), arrays))
+    paths = tuple(".".join(map(str, path)) for path, _ in nnx.to_flat_state(trained))
+    shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
+    return Call(function, (*shapes, arrays), "", paths)
 
 
 def scoped(paths: dict[int, str], model: Any, nnx: Any) -> ExitStack:
@@ -170,11 +192,14 @@ def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
         args, kwargs = given(values)
         return model.init(keys, *args, **kwargs)
 
-    def function(variables: Any, keys: Any, values: Any) -> Any:
-        args, kwargs = given(values)
-        return model.apply(variables, *args, rngs=keys, **kwargs)
+    rest = dict(jax.eval_shape(initial, keys, arrays))
+    trained = rest.pop("params", {})
 
-    return Call(function, (jax.eval_shape(initial, keys, arrays), keys, arrays), model.name or type(model).__name__)
+    def function(trained: Any, rest: Any, keys: Any, values: Any) -> Any:
+        args, kwargs = given(values)
+        return model.apply({"params": trained, **rest}, *args, rngs=keys, **kwargs), None
+
+    return Call(function, (trained, rest, keys, arrays), model.name or type(model).__name__, paths_of(trained))
 
 
 def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
@@ -186,13 +211,14 @@ def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
         args, kwargs = given(values)
         rest = iter(own)
         whole = jax.tree.unflatten(tree, [next(rest) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
-        return whole(*args, **kwargs)
+        return whole(*args, **kwargs), None
 
-    return Call(function, ([abstract(leaf) for leaf, h in zip(leaves, held, strict=True) if h], arrays))
+    own = [abstract(leaf) for leaf, h in zip(leaves, held, strict=True) if h]
+    return Call(function, (own, arrays), "", paths_of(model))
 
 
-def _keras(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
-    """``stateless_call`` of a Keras model in inference."""
+def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
+    """``stateless_call`` of a Keras model; in training it gives the new values of what it does not train as well."""
     if not model.built:
         args, kwargs = keras_model.as_taken(model, *given(arrays))
         model.build(*(tuple(a.shape) for a in args), **{f"{name}_shape": tuple(a.shape) for name, a in kwargs.items()})
@@ -200,6 +226,9 @@ def _keras(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
 
     def function(trainable: Any, others: Any, values: Any) -> Any:
         args, kwargs = keras_model.as_taken(model, *given(values))
-        return model.stateless_call(trainable, others, *args, **kwargs)[0]
+        if training:
+            return model.stateless_call(trainable, others, *args, training=True, **kwargs)
+        return model.stateless_call(trainable, others, *args, **kwargs)[0], None
 
-    return Call(function, (*states, arrays), model.name)
+    paths = tuple(v.path.replace("/", ".") for v in model.trainable_variables)
+    return Call(function, (*states, arrays), model.name, paths)

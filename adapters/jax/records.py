@@ -66,7 +66,7 @@ def layer_of(names: Iterable[str], root: str) -> str:
             path = [name[len(LAYER) :]] if name != LAYER else []
             continue
         for part in name.split("/"):
-            if "->" in part:  # jnp.einsum calls its scope by its subscripts
+            if "->" in part or part == "rematted_computation":  # jnp.einsum calls its scope by its subscripts
                 continue
             own = part.partition(".")[0] if root else part
             if not path or path[-1] != own:

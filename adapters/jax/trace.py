@@ -8,13 +8,13 @@ incomplete, and names the loop or the branch.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 from jax.interpreters import partial_eval
 
-from ...core.records import Op, Problem, Trace
+from ...core.records import FORWARD, RECOMPUTATION, Op, Problem, Trace
 from . import records, scalars
 from .model import Call, versions
 
@@ -27,15 +27,30 @@ WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "ar
 """Primitives that hold the program of one of their steps, which their name already says."""
 EQUATIONS = "equations"
 """Attribute of an op: how many equations of the program are calls of it, a loop's body once."""
+AGAIN = "rematted_computation"
+"""The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
 MARKS = ("debug_callback", "debug_print")
 """What says something of the values, and is no part of the model."""
 
 
-def program(call: Call) -> Any:
-    """The closed jaxpr of a call, without what its results do not depend on."""
-    closed = jax.make_jaxpr(call.function)(*call.arguments)
-    live, _ = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)
-    return closed.replace(jaxpr=live)
+def program(function: Callable[..., Any], arguments: Sequence[Any], kept: int | None = None) -> Any:
+    """The closed jaxpr of a call, without what its results, or the first ``kept`` of them, do not depend on."""
+    closed = jax.make_jaxpr(function)(*arguments)
+    return live(closed, kept)
+
+
+def live(closed: Any, kept: int | None = None) -> Any:
+    """A closed jaxpr without what its results, or the first ``kept`` of them, do not depend on."""
+    wanted = [kept is None or index < kept for index in range(len(closed.jaxpr.outvars))]
+    needed, _ = partial_eval.dce_jaxpr(closed.jaxpr, wanted, instantiate=True)
+    return closed.replace(jaxpr=needed)
+
+
+def walked(closed: Any, root: str) -> Walk:
+    """Every equation of a program that computes."""
+    walk = Walk(root)
+    walk.through(closed, [None] * len(closed.jaxpr.invars), 1, ())
+    return walk
 
 
 class Walk:
@@ -159,6 +174,7 @@ class Walk:
             tuple(records.tensor(variable.aval) for variable in equation.outvars),
             records.attributes(equation.params),
             calls,
+            RECOMPUTATION if AGAIN in names else FORWARD,
         )
 
     def add(self, op: Op, equations: int = 1) -> None:
@@ -203,9 +219,11 @@ ENTERED = {
 
 def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
     """The trace of one call. Raises whatever the model raises when it is called."""
-    closed = program(call)
-    walk = Walk(call.root)
-    walk.through(closed, [None] * len(closed.jaxpr.invars), 1, ())
+    return finished(walked(program(call.function, call.arguments), call.root), notes)
+
+
+def finished(walk: Walk, notes: tuple[str, ...]) -> Trace:
+    """The trace of what a walk found."""
     ops = tuple(op._replace(attrs={**op.attrs, EQUATIONS: walk.equations[key]}) for key, op in walk.ops.items())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     return Trace("jax", versions(), jax.default_backend(), ops, tuple(walk.problems), (), layers, notes)

@@ -1,0 +1,105 @@
+"""The trace of one training step of a JAX model: forward, loss, gradients by ``jax.grad``, and the optimiser's step.
+
+The loss is the mean of squares of every floating output, summed over the outputs; the gradients are those of the parameters.
+JAX keeps no line between the forward pass and its derivative: an equation is of the forward pass if the outputs or the loss
+depend on it, and of the backward pass otherwise.  What is computed early for the gradients alone is of the backward pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...core.records import BACKWARD, FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Op, Trace
+from ..shared.refusal import FactoryError
+from .model import LAYER, Call
+from .trace import Walk, finished, live, walked
+
+RATES = {"sgd": 0.01, "adam": 0.001}
+"""Learning rates: no count depends on them."""
+NOTHING = "nothing to train: no floating output depends on a parameter; the step is the forward pass and the loss"
+NOTE = (
+    "one training step: forward in train mode, where the library has one; loss: the mean of squares of every floating output, "
+    "summed; gradients with respect to the parameters by jax.grad (none with respect to the model's input); one step of "
+    "optax.%s, one parameter after the other"
+)
+
+
+def trace(call: Call, optimizer: str) -> Trace:
+    """Trace of one training step on shapes. Raises FactoryError without Optax, and whatever the model raises."""
+    leaves, tree = jax.tree.flatten(call.arguments[0])
+    trained = [index for index, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    outputs: list[int] = []
+
+    def loss(floating: Sequence[Any], others: Sequence[Any], *rest: Any) -> Any:
+        whole = list(others)
+        for index, leaf in zip(trained, floating, strict=True):
+            whole[index] = leaf
+        result = call.function(jax.tree.unflatten(tree, whole), *rest)
+        squares = [y for y in jax.tree.leaves(result[0]) if jnp.issubdtype(y.dtype, jnp.floating)]
+        outputs.append(len(jax.tree.leaves(result)))
+        with jax.named_scope(LAYER + LOSS_LAYER):
+            means = [jnp.mean(jnp.square(y)) for y in squares]
+            total = means[0] if means else jnp.zeros(())
+            for mean in means[1:]:
+                total = total + mean
+        return total, result
+
+    floating = [leaves[index] for index in trained]
+    arguments = (floating, leaves, *call.arguments[1:])
+    if not floating:
+        closed = jax.make_jaxpr(loss)(*arguments)
+        return finished(_phased(walked(live(closed), call.root), None), (NOTHING,))
+    closed = jax.make_jaxpr(jax.value_and_grad(loss, has_aux=True))(*arguments)
+    kept = 1 + outputs[-1]  # the loss and the model's own results come before the gradients
+    found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
+    paths = [call.paths[index] if index < len(call.paths) else "" for index in trained]
+    for path, leaf in zip(paths, floating, strict=True):
+        _optimized(found, path.rpartition(".")[0], leaf, optimizer)
+    return finished(found, (NOTE % optimizer,))
+
+
+def _phased(step: Walk, forward: Walk | None) -> Walk:
+    """The walk through a step with the phase of every op: ``forward`` is what the loss and the outputs need, None for all."""
+    found = Walk(step.root)
+    found.problems = step.problems
+    for key, op in step.ops.items():
+        own = op.calls if forward is None else min(op.calls, forward.ops[key].calls if key in forward.ops else 0)
+        equations = step.equations[key]
+        early = equations if forward is None else min(equations, forward.equations.get(key, 0))
+        for phase, calls, count in (
+            (FORWARD, own, early),
+            (BACKWARD, op.calls - own, equations - early),
+        ):
+            if calls:
+                found.add(_placed(op, phase)._replace(calls=calls), max(count, 1))
+    return found
+
+
+def _placed(op: Op, phase: str) -> Op:
+    if op.layer == LOSS_LAYER:
+        return op._replace(phase=LOSS)
+    return op if op.phase != FORWARD else op._replace(phase=phase)
+
+
+def _optimized(found: Walk, layer: str, leaf: Any, optimizer: str) -> None:
+    """Add the step of one parameter."""
+    try:
+        import optax
+    except ImportError as error:
+        raise FactoryError("a training step of JAX needs Optax for its optimiser: pip install optax.") from error
+    made = getattr(optax, optimizer)(RATES[optimizer])
+    state = jax.eval_shape(made.init, leaf)
+
+    def update(weight: Any, gradient: Any, state: Any) -> Any:
+        with jax.named_scope(LAYER + layer):
+            changes, after = made.update(gradient, state, weight)
+            return optax.apply_updates(weight, changes), after
+
+    if math.prod(leaf.shape):
+        for op in walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "").ops.values():
+            found.add(op._replace(phase=OPTIMIZER, layer=layer))

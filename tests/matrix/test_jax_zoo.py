@@ -1,0 +1,94 @@
+"""The zoo's JAX sides: they compute what TensorFlow's compute, with the same gradients, and both of XLA's counters reconcile.
+
+`make matrix` proves those of SMALL; `make gradients` proves all.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.core.conventions import BUILT_IN
+from reconcile.engine.settle import settle
+from reconcile.launch import environments, in_environment
+from reconcile.launch.provision import ensure
+from reconcile.launch.request import run_request
+from reconcile.model_zoo import pair as pairs
+from reconcile.work import load
+from reconcile.zoo.gallery import APART
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [n for n in pairs.zoo_names() if pairs.load_pair(pairs.pair_path(n)).builder("jax") is not None]
+SMALL = (
+    "gru_demo", "bert_base", "gpt2", "llama",  # in Flax
+    "conv1x1", "conv_only", "crnn", "dcgan", "family_activation", "family_dense", "family_norm", "family_pooling",
+    "family_recurrent", "family_transposed", "lstm_lm", "unet",
+)  # fmt: skip
+LARGE = [name for name in NAMES if name not in SMALL]
+NOTHING = {64: 1e-7, 32: 1e-5}
+"""By bits: a gradient below this share of the largest is what rounding leaves of one that is 0."""
+GRADIENTS_APART = {64: 1e-5, 32: 1e-3}
+pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(1800)]
+
+
+def proven(folder: Path, *models: str) -> dict[str, Any]:
+    """What ``jax_parity`` says of these pairs."""
+    place = ensure(environments.load()["xla"])
+    for python, task in ((sys.executable, "given"), (str(place), "compared")):
+        command = [python, "-m", "tests.matrix.jax_parity", task, str(folder), *models]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 0, done.stderr[-3000:]
+    return {found["model"]: found for found in map(json.loads, done.stdout.splitlines()[-len(models) :])}
+
+
+def hold(found: dict[str, Any]) -> None:
+    """Outputs, losses and every gradient agree."""
+    ours, theirs = found["several"]
+    assert ours == theirs
+    assert found["outputs"] < APART
+    ours, theirs = found["loss"]
+    assert theirs > 0
+    assert abs(ours - theirs) < APART * theirs
+    largest = max((size for _, size in found["gradients"].values()), default=0.0)
+    apart = {
+        name: difference / max(size, NOTHING[found["bits"]] * largest)
+        for name, (difference, size) in found["gradients"].items()
+        if largest
+    }
+    assert {name: share for name, share in apart.items() if not share < GRADIENTS_APART[found["bits"]]} == {}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return proven(tmp_path_factory.mktemp("parity"), *SMALL)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", SMALL)
+def test_outputs_and_gradients_are_equal_here(small: dict[str, Any], name: str) -> None:
+    hold(small[name])
+
+
+@pytest.mark.gradients
+@pytest.mark.parametrize("name", LARGE)
+def test_outputs_and_gradients_are_equal(name: str, tmp_path: Path) -> None:
+    hold(proven(tmp_path, name)[name])
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", SMALL)
+def test_both_counters_reconcile_under_every_convention(name: str) -> None:
+    """At the settings of the pair's proof; reports/counters.csv has every pair at its own size."""
+    load()
+    pair = pairs.load_pair(pairs.pair_path(name))
+    request = run_request(model=name, overrides=dict(pair.proof), counters=("xla@lowered", "xla@compiled"))
+    collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
+    for convention in BUILT_IN.values():
+        result = settle(collected, convention, BUILT_IN)
+        assert result.exit_code == 0, result.statements
+        assert [s.residual for s in result.statements] == [0, 0]
