@@ -1,10 +1,11 @@
 """The format of a pair: one model in several frameworks, meant to be equivalent.
 
 A pair file states ``PAIR = Pair(name, params, ...)`` and defines, as functions of the module, the methods of :class:`Pair`
-that its models need: ``inputs(p)``, ``build_torch(p)``, ``build_tf(p)`` (or, for TensorFlow and JAX at once, ``build_keras(p, keras)``) and, so
-that equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.  The constants ``PROOF``,
-``TRAINING``, ``NOT_EQUIVALENT`` and ``WITHOUT_EFFECT`` of the module are the attributes of these names.  A pair file may
-also define a subclass, and state ``PAIR = ThatSubclass()``.  ``load_pair`` returns a :class:`Pair` for either.
+that its models need: ``inputs(p)``, ``build_torch(p)``, ``build_tf(p)`` (or ``build_keras(p, keras)``, for TensorFlow and
+JAX at once) and, so that equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's
+parameters as attributes.  The constants ``PROOF``, ``TRAINING``, ``NOT_EQUIVALENT`` and ``WITHOUT_EFFECT`` of the module are
+the attributes of these names.  A pair file may also define a subclass, and state ``PAIR = ThatSubclass()``.  ``load_pair``
+returns a :class:`Pair` for either.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
@@ -273,7 +274,7 @@ def layers_of(pair, p):
     if len(made) < len(KERAS):
         return layers
     first, *rest = made
-    return tuple(Layer(x.name, **dict({name: x.paths[first] for name in rest}, **x.paths)) for x in layers)
+    return tuple(Layer(x.name, **dict(dict.fromkeys(rest, x.paths[first]), **x.paths)) for x in layers)
 
 
 def _is_base(kind):

@@ -137,13 +137,15 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
         args, kwargs = given([*trained, *rest])
         return model(*args, **kwargs), None
 
-    return Call(function, (arrays[:count], arrays[count:]), "", paths_of(positional[:1])[:count])
+    return Call(function, (arrays[:count], arrays[count:]), "", paths_of(positional[0]) if count else ())
 
 
 def paths_of(tree: Any) -> tuple[str, ...]:
     """The path of every array in a tree, dots between levels."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=adapter.is_leaf)
-    return tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in leaves if adapter.is_leaf(leaf))
+    return tuple(
+        jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in leaves if adapter.is_leaf(leaf)
+    )
 
 
 def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:

@@ -11,7 +11,7 @@ NAMES = {"gamma": "scale", "beta": "bias", "embeddings": "embedding", "attention
 """What Keras calls a weight or a part of a layer, and what Flax calls it."""
 
 
-class Sum(nnx.Module):  # type: ignore[misc]
+class Sum(nnx.Module):
     """A sum, as a module of its own so that it has a name."""
 
     def __call__(self, first: Any, *others: Any) -> Any:
@@ -20,7 +20,7 @@ class Sum(nnx.Module):  # type: ignore[misc]
         return first
 
 
-class Function(nnx.Module):  # type: ignore[misc]
+class Function(nnx.Module):
     """A function of one array, as a module of its own so that it has a name."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -30,7 +30,7 @@ class Function(nnx.Module):  # type: ignore[misc]
         return self.function(x)
 
 
-class Table(nnx.Module):  # type: ignore[misc]
+class Table(nnx.Module):
     """A learned vector per position, of which it gives the first ones."""
 
     def __init__(self, positions: int, width: int, rngs: Any) -> None:
@@ -40,7 +40,7 @@ class Table(nnx.Module):  # type: ignore[misc]
         return self.table[:steps]
 
 
-class Tied(nnx.Module):  # type: ignore[misc]
+class Tied(nnx.Module):
     """The head of a language model: logits by the table of the embedding."""
 
     def __call__(self, x: Any, embedding: Any) -> Any:

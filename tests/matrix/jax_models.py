@@ -222,6 +222,31 @@ def solved():
     return (lambda w, x: jnp.linalg.solve(w, x.T)), (W, X)
 
 
+def two_convolutions():
+    """A strided one after another one, and a product, of parameters in a dict."""
+
+    def net(w, x):
+        with jax.named_scope("first"):
+            x = lax.conv_general_dilated(x, w["first"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        with jax.named_scope("second"):
+            x = jax.nn.relu(
+                lax.conv_general_dilated(x, w["second"], (2, 2), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            )
+        with jax.named_scope("last"):
+            return x.reshape(2, -1) @ w["last"]
+
+    sizes = {"first": (3, 3, 3, 4), "second": (3, 3, 4, 5), "last": (4 * 3 * 5, 6)}
+    weights = {name: jax.ShapeDtypeStruct(size, "float32") for name, size in sizes.items()}
+    return net, (weights, jax.ShapeDtypeStruct((2, 9, 7, 3), "float32"))
+
+
+def only_an_input():
+    """Nothing to train."""
+    return (lambda x: jnp.tanh(x)), (X,)
+
+
+TRAINED = (remat, custom, two_convolutions, with_linen, with_nnx, only_an_input)
+
 TRACED = (
     scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
     switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reduced, solved, with_nnx, with_linen, huge,
@@ -232,7 +257,7 @@ if __name__ == "__main__":
     import sys
     from pathlib import Path
 
-    from reconcile.adapters.jax import model, trace
+    from reconcile.adapters.jax import model, trace, training
     from reconcile.core.records import to_json
 
     found = {}
@@ -240,4 +265,10 @@ if __name__ == "__main__":
         net, arguments = model.shaped(make)()
         given = arguments if isinstance(arguments, tuple) else (arguments,)
         found[make.__name__] = to_json(trace.trace(model.call(net, given, {})))
+    for make in TRAINED:
+        net, arguments = model.shaped(make)()
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        for optimizer in ("sgd", "adam"):
+            step = training.trace(model.call(net, given, {}, training=True), optimizer)
+            found[f"{make.__name__} {optimizer}"] = to_json(step)
     Path(sys.argv[1]).write_text(json.dumps(found))

@@ -118,7 +118,61 @@ def test_a_callback_is_unknown_by_name(traces: dict[str, Trace]) -> None:
 
 def test_every_program_is_checked(traces: dict[str, Trace]) -> None:
     others = "scopes with_nnx with_linen huge while_of_data while_of_an_argument cond_of_data callback"
-    assert set(traces) == {*WHOLE, *others.split()}
+    assert {name for name in traces if " " not in name} == {*WHOLE, *others.split()}
+    assert {name for name in traces if " " in name} == {
+        f"{name} {opt}" for name in (*STEPS, "only_an_input") for opt in UPDATES
+    }
+
+
+def by_phase(trace: Trace) -> dict[str, int]:
+    """Multiply-adds."""
+    found: dict[str, int] = {}
+    for op in trace.ops:
+        found[op.phase] = found.get(op.phase, 0) + work_of(op).mac * op.calls
+    return {phase: macs for phase, macs in found.items() if macs}
+
+
+ONE = ROWS * WIDTH * WIDTH
+FIRST, SECOND, LAST = 2 * 9 * 7 * 9 * 3 * 4, 2 * 4 * 3 * 9 * 4 * 5, 2 * (4 * 3 * 5) * 6
+CELL, BEFORE = 2 * 4 * 3 * 7 * (5 + 7), 2 * 4 * 3 * 5
+CONV, DENSE = 2 * 8 * 8 * 9 * 3 * 4, 2 * (2 * 4 * 4 + 4 * 2)
+STEPS = {
+    # checkpoint computes the product again; the first layer's input takes no gradient, every other product gives two
+    "remat": ({"forward": ONE, "recomputation": ONE, "backward": ONE}, WIDTH * WIDTH),
+    # its own rule for the gradient has one product, and two forward
+    "custom": ({"forward": 2 * ONE, "backward": ONE}, WIDTH * WIDTH),
+    "two_convolutions": (
+        {"forward": FIRST + SECOND + LAST, "backward": FIRST + 2 * (SECOND + LAST)},
+        9 * 3 * 4 + 9 * 4 * 5 + (4 * 3 * 5) * 6,
+    ),
+    "with_linen": ({"forward": CELL + BEFORE, "backward": 2 * CELL + BEFORE}, 4 * 5 + 3 * 7 * (5 + 7) + 4 * 7),
+    # one of its dense layers is called twice
+    "with_nnx": ({"forward": CONV + DENSE, "backward": CONV + 2 * DENSE}, 9 * 3 * 4 + 4 + 4 * 4 + 4 + 4 * 2 + 2),
+}
+"""Multiply-adds by phase, and the number of parameters."""
+UPDATES = {"sgd": Work(mul=1), "adam": Work(mul=6, div=3)}
+"""Per parameter. w - lr g; of Adam g^2, two averages of two products each, the rate; two corrections of bias, m / sqrt(v)."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("optimizer", UPDATES)
+def test_a_training_step_by_phase(traces: dict[str, Trace], name: str, optimizer: str) -> None:
+    macs, parameters = STEPS[name]
+    step = traces[f"{name} {optimizer}"]
+    assert not step.problems
+    assert by_phase(step) == macs
+    updates = [work_of(op) * op.calls for op in step.ops if op.phase == "optimizer"]
+    counted = Work(mul=sum(work.mul for work in updates), div=sum(work.div for work in updates))
+    assert counted == UPDATES[optimizer] * parameters
+    layers = {op.layer for op in step.ops if op.phase == "loss"}
+    assert layers == {"(loss)"}
+
+
+def test_a_model_without_parameters_has_a_forward_pass_and_a_loss(traces: dict[str, Trace]) -> None:
+    step = traces["only_an_input sgd"]
+    assert {op.phase for op in step.ops} == {"forward", "loss"}
+    (note,) = step.notes
+    assert note.startswith("nothing to train")
 
 
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, str]:

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from reconcile.engine.phases import phases
 from reconcile.engine.settle import settle
 from reconcile.launch import environments, in_environment
 from reconcile.launch.provision import ensure
@@ -92,3 +94,24 @@ def test_both_counters_reconcile_under_every_convention(name: str) -> None:
         result = settle(collected, convention, BUILT_IN)
         assert result.exit_code == 0, result.statements
         assert [s.residual for s in result.statements] == [0, 0]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", ["gru_demo", "lstm_lm", "bert_base", "conv_only"])
+def test_a_training_step_is_tensorflow_s(name: str) -> None:
+    """The forward pass and the gradients: JAX draws no line between those of inputs and those of weights."""
+    load()
+    request = run_request(
+        model=name,
+        overrides=dict(pairs.load_pair(pairs.pair_path(name)).proof),
+        counters=("xla@lowered", "tf.profiler@function"),
+        pass_="training",
+        optimizer="sgd",
+    )
+    collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
+    result = settle(collected, MATMUL, BUILT_IN)
+    work = {trace.framework: phases(trace, MATMUL) for trace in result.traces}
+    assert work["tf"][FORWARD] > 0
+    assert work["jax"][FORWARD] == work["tf"][FORWARD]
+    gradients = (INPUT_GRADIENT, WEIGHT_GRADIENT)
+    assert work["jax"][BACKWARD] == sum(work["tf"].get(phase, 0) for phase in gradients)

@@ -167,7 +167,7 @@ def _left_over(found: Met, holders: list[Op | None], view: View, made: bool) -> 
 
     ``made``: the program had none of them before it was compiled.
     """
-    if made and found.counted.mac or (None in holders and _compiled(view, found.counted)):
+    if (made and found.counted.mac) or (None in holders and _compiled(view, found.counted)):
         return _one(found, found.times, Cause.COMPILER_REWROTE)
     if None in holders or found.counted.mac:
         gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")

@@ -23,7 +23,7 @@ _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 
 
 class Instruction(NamedTuple):
-    """One instruction; ``operands`` are names of instructions of the same computation. ``root``: it is the computation's result."""
+    """One instruction; ``operands`` are names of instructions of the same computation, whose result is the ``root``."""
 
     name: str
     opcode: str
