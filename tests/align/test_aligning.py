@@ -36,11 +36,11 @@ def foots(tf: Trace, torch: Trace, rows: Sequence[Match]) -> None:
 def all_foot(traces: Sequence[Trace], rows: Sequence[Match]) -> None:
     """The same of any number of models."""
     align = Alignment(layers_of(rows))
-    for trace in traces:
-        mine = [path for row in rows for path in row.paths[trace.framework]]
-        assert sorted(mine) == sorted(set(trace.layers))
-        work = layer_work(trace, align, BUILT_IN["all"])
-        alone = layer_work(trace, Alignment([]), BUILT_IN["all"])
+    for one in traces:
+        mine = [path for row in rows for path in row.paths[one.framework]]
+        assert sorted(mine) == sorted(set(one.layers))
+        work = layer_work(one, align, BUILT_IN["all"])
+        alone = layer_work(one, Alignment([]), BUILT_IN["all"])
         assert sum(n or 0 for n in work.values()) == sum(n or 0 for n in alone.values())
         assert set(work) <= {row.layer for row in rows}
     assert len({row.layer for row in rows}) == len(rows)
