@@ -27,11 +27,12 @@ def layers_for(p):
     """The embeddings, one row per encoder layer, the pooler."""
     parts = ("attention", "attention_add", "attention_norm", "ffn_inner", "ffn_outer", "ffn_add", "ffn_norm")
     embeddings = ("word", "position", "segment", "embeddings_add", "embeddings_norm")
-    found = [Layer("embeddings", embeddings, embeddings)]
+    found = [Layer("embeddings", embeddings, embeddings, jax=embeddings)]
     for index in range(p.depth):
         ours = tuple("layer_%d_%s" % (index, part) for part in parts)
-        found.append(Layer("layer_%d" % index, ours, "encoder.%d" % index))
-    found.append(Layer("pooler", ("first_token", "pooler"), ("pooler", "tanh")))
+        gelu = ("layer_%d_gelu" % index,)
+        found.append(Layer("layer_%d" % index, ours, "encoder.%d" % index, jax=ours + gelu))
+    found.append(Layer("pooler", ("first_token", "pooler"), ("pooler", "tanh"), jax=("pooler", "tanh")))
     return tuple(found)
 
 
@@ -164,6 +165,70 @@ def build_torch(p):
             return parts[0] + parts[1] + parts[2]
 
     return Bert()
+
+
+def build_jax(p):
+    # type: (Any) -> Any
+    """The encoder in Flax's own modules, under the names of Keras' layers."""
+    import jax
+    from flax import nnx
+
+    from reconcile.model_zoo.bricks.flax_parts import Function, Sum, Table
+
+    def normal(rngs):
+        # type: (Any) -> Any
+        return nnx.LayerNorm(p.width, epsilon=EPSILON, use_fast_variance=False, rngs=rngs)
+
+    class Bert(nnx.Module):
+        """Embeddings, nnx.MultiHeadAttention and dense layers, pooler."""
+
+        def __init__(self, rngs):
+            # type: (Any) -> None
+            self.word = nnx.Embed(p.vocabulary, p.width, rngs=rngs)
+            self.position = Table(p.positions, p.width, rngs)
+            self.segment = nnx.Embed(2, p.width, rngs=rngs)
+            self.embeddings_add = Sum()
+            self.embeddings_norm = normal(rngs)
+            for index in range(p.depth):
+                parts = {
+                    "attention": nnx.MultiHeadAttention(p.heads, p.width, decode=False, rngs=rngs),
+                    "attention_add": Sum(),
+                    "attention_norm": normal(rngs),
+                    "ffn_inner": nnx.Linear(p.width, p.inner, rngs=rngs),
+                    "gelu": Function(lambda x: jax.nn.gelu(x, approximate=False)),
+                    "ffn_outer": nnx.Linear(p.inner, p.width, rngs=rngs),
+                    "ffn_add": Sum(),
+                    "ffn_norm": normal(rngs),
+                }
+                for part, module in parts.items():
+                    setattr(self, "layer_%d_%s" % (index, part), module)
+            self.pooler = nnx.Linear(p.width, p.width, rngs=rngs)
+            self.tanh = Function(jax.numpy.tanh)
+
+        def __call__(self, tokens, segments):
+            # type: (Any, Any) -> Any
+            x = self.embeddings_add(self.word(tokens), self.position(p.steps), self.segment(segments))
+            x = self.embeddings_norm(x)
+            for index in range(p.depth):
+
+                def part(name, *given, index=index):
+                    # type: (str, *Any, int) -> Any
+                    return getattr(self, "layer_%d_%s" % (index, name))(*given)
+
+                x = part("attention_norm", part("attention_add", x, part("attention", x)))
+                y = part("ffn_outer", part("gelu", part("ffn_inner", x)))
+                x = part("ffn_norm", part("ffn_add", x, y))
+            return self.tanh(self.pooler(x[:, 0]))
+
+    return Bert(nnx.Rngs(0))
+
+
+def arrays_for(weights, p):
+    # type: (Any, Any) -> Any
+    """The Flax model's weights: its modules have the names of Keras' layers."""
+    from reconcile.model_zoo.bricks.flax_parts import arrays
+
+    return arrays(weights)
 
 
 def copy_weights(tf_model, torch_model):

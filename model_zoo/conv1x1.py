@@ -34,16 +34,14 @@ def inputs(p):
     return [Input("image", (p.batch, p.size, p.size, 1))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    layers = tf.keras.layers
+    layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, p.size, p.size, 1), name="image")
     x = layers.Conv2D(1, (1, 1), use_bias=False, name="conv")(x)
     x = layers.Flatten(name="flatten")(x)
-    return tf.keras.Model(start, x)
+    return keras.Model(start, x)
 
 
 def build_torch(p):

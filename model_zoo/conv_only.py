@@ -37,17 +37,15 @@ def inputs(p):
     return [Input("spectrogram", (p.batch, 1, p.frames, p.bins))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    layers = tf.keras.layers
+    layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, 1, p.frames, p.bins), name="spectrogram")
     x = layers.Conv2D(
         p.filters, (KERNEL, KERNEL), strides=STRIDE, activation="relu", data_format="channels_first", name="conv"
     )(x)
-    return tf.keras.Model(start, x)
+    return keras.Model(start, x)
 
 
 def build_tf_session(p):

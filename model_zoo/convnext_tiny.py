@@ -90,15 +90,13 @@ def inputs(p: Any) -> list[Input]:
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_tf(p: Any) -> Any:
+def build_keras(p: Any, keras: Any) -> Any:
     """keras.applications.ConvNeXtTiny, not trained; its layer scale at 1."""
-    import tensorflow as tf
-
-    image = tf.keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
-    model = tf.keras.applications.ConvNeXtTiny(weights=None, input_tensor=image, classes=p.classes)
+    image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
+    model = keras.applications.ConvNeXtTiny(weights=None, input_tensor=image, classes=p.classes)
     for layer in model.layers:
         if layer.name.endswith("layer_scale"):
-            layer.gamma.assign(tf.ones_like(layer.gamma))
+            layer.gamma.assign(keras.ops.ones(layer.gamma.shape))
     return model
 
 

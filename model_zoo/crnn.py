@@ -83,28 +83,26 @@ def inputs(p):
     return [Input("image", (p.batch, p.rows, p.columns, 1))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    keras = tf.keras.layers
-    x = start = keras.Input(batch_shape=(p.batch, p.rows, p.columns, 1), name="image")
+    layers = keras.layers
+    x = start = layers.Input(batch_shape=(p.batch, p.rows, p.columns, 1), name="image")
     for conv in CONVS:
         padding = "same" if conv.kernel == 3 else "valid"
-        x = keras.Conv2D(conv.filters // p.scale, conv.kernel, padding=padding, name=conv.name)(x)
+        x = layers.Conv2D(conv.filters // p.scale, conv.kernel, padding=padding, name=conv.name)(x)
         if conv.norm:
-            x = keras.BatchNormalization(epsilon=EPSILON, name=conv.name + "_bn")(x)
-        x = keras.ReLU(name=conv.name + "_relu")(x)
+            x = layers.BatchNormalization(epsilon=EPSILON, name=conv.name + "_bn")(x)
+        x = layers.ReLU(name=conv.name + "_relu")(x)
         if conv.pool != (1, 1):
-            x = keras.MaxPooling2D(conv.pool, name=conv.name + "_pool")(x)
+            x = layers.MaxPooling2D(conv.pool, name=conv.name + "_pool")(x)
     rows, columns = size(p)
-    x = keras.Permute((2, 1, 3), name="columns_first")(x)
-    x = keras.Reshape((columns, rows * (CONVS[-1].filters // p.scale)), name="flatten")(x)
+    x = layers.Permute((2, 1, 3), name="columns_first")(x)
+    x = layers.Reshape((columns, rows * (CONVS[-1].filters // p.scale)), name="flatten")(x)
     for name in ("gru_1", "gru_2"):
-        x = keras.Bidirectional(keras.GRU(p.units, return_sequences=True), name=name)(x)
-    x = keras.Dense(p.classes, name="dense")(x)
-    return tf.keras.Model(start, x)
+        x = layers.Bidirectional(layers.GRU(p.units, return_sequences=True), name=name)(x)
+    x = layers.Dense(p.classes, name="dense")(x)
+    return keras.Model(start, x)
 
 
 def build_torch(p):

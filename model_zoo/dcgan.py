@@ -52,20 +52,18 @@ def inputs(p: Any) -> list[Input]:
     return [Input("z", (p.batch, p.noise))]
 
 
-def build_tf(p: Any) -> Any:
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
-    import tensorflow as tf
-
-    keras = tf.keras.layers
-    start = keras.Input(batch_shape=(p.batch, p.noise), name="z")
-    x = keras.Reshape((1, 1, p.noise), name="pixel")(start)
+    layers = keras.layers
+    start = layers.Input(batch_shape=(p.batch, p.noise), name="z")
+    x = layers.Reshape((1, 1, p.noise), name="pixel")(start)
     for index, (name, width) in enumerate(zip(NAMES, WIDTHS, strict=True)):
         stride, padding = (2, "same") if index else (1, "valid")
-        up = keras.Conv2DTranspose(width * p.filters, 4, stride, padding, use_bias=False, name=name)
-        x = keras.BatchNormalization(epsilon=EPSILON, name=name + "_bn")(up(x))
-        x = keras.ReLU(name=name + "_relu")(x)
-    x = keras.Conv2DTranspose(p.channels, 4, 2, "same", use_bias=False, name="image")(x)
-    return tf.keras.Model(start, keras.Activation("tanh", name="tanh")(x))
+        up = layers.Conv2DTranspose(width * p.filters, 4, stride, padding, use_bias=False, name=name)
+        x = layers.BatchNormalization(epsilon=EPSILON, name=name + "_bn")(up(x))
+        x = layers.ReLU(name=name + "_relu")(x)
+    x = layers.Conv2DTranspose(p.channels, 4, 2, "same", use_bias=False, name="image")(x)
+    return keras.Model(start, layers.Activation("tanh", name="tanh")(x))
 
 
 def build_torch(p: Any) -> Any:

@@ -96,12 +96,10 @@ def inputs(p: Any) -> list[Input]:
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_tf(p: Any) -> Any:
+def build_keras(p: Any, keras: Any) -> Any:
     """keras.applications.DenseNet121, not trained."""
-    import tensorflow as tf
-
-    image = tf.keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
-    return tf.keras.applications.DenseNet121(weights=None, input_tensor=image, classes=p.classes)
+    image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
+    return keras.applications.DenseNet121(weights=None, input_tensor=image, classes=p.classes)
 
 
 def build_torch(p: Any) -> Any:

@@ -23,10 +23,10 @@ def function(name: str, tf: Callable[[Any, Any], Any], torch: Callable[[Any], An
     """``tf(keras.activations, x)``, and the module that ``torch(nn)`` makes."""
 
     def make_tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as framework
+        import keras
 
-        activations = framework.keras.activations
-        return framework.keras.layers.Activation(lambda x: tf(activations, x), name=name)
+        activations = keras.activations
+        return keras.layers.Activation(lambda x: tf(activations, x), name=name)
 
     def make_torch(_shape: Shape) -> Any:
         import torch as framework
@@ -40,10 +40,10 @@ def prelu(name: str) -> Brick:
     """A learned slope per channel."""
 
     def tf(name: str, shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
         shared = list(range(1, len(shape))) or None
-        return tf.keras.layers.PReLU("glorot_uniform" if shared else "uniform", shared_axes=shared, name=name)
+        return keras.layers.PReLU("glorot_uniform" if shared else "uniform", shared_axes=shared, name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -85,7 +85,7 @@ BRICKS = (
     function("exponential", lambda a, x: a.exponential(x), lambda nn: module(lambda _self, x: x.exp())),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_activation",
     branches(BRICKS),
     notes=("Every function is a branch of its own and all outputs are returned; two samples.",),

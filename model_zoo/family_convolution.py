@@ -69,9 +69,9 @@ def convolution(
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        make = getattr(tf.keras.layers, f"Conv{axes}D")
+        make = getattr(keras.layers, f"Conv{axes}D")
         return make(
             filters,
             kernel,
@@ -131,9 +131,9 @@ def depthwise(name: str, shape: Shape, kernel: int, multiplier: int, stride: int
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        make = getattr(tf.keras.layers, f"DepthwiseConv{axes}D")
+        make = getattr(keras.layers, f"DepthwiseConv{axes}D")
         return make(kernel, strides=stride, depth_multiplier=multiplier, name=name)
 
     def torch(shape: Shape) -> Any:
@@ -161,9 +161,9 @@ def separable(name: str, shape: Shape, filters: int, kernel: int) -> Brick:
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return getattr(tf.keras.layers, f"SeparableConv{axes}D")(filters, kernel, padding="same", name=name)
+        return getattr(keras.layers, f"SeparableConv{axes}D")(filters, kernel, padding="same", name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -203,7 +203,7 @@ BRICKS = (
     separable("separable2d", TWO, 6, 3),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_convolution",
     branches(BRICKS),
     notes=(

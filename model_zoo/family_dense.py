@@ -21,9 +21,9 @@ def dense(name: str, shape: Shape, units: int, bias: bool = True) -> Brick:
     """A dense layer on the last axis."""
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return tf.keras.layers.Dense(units, use_bias=bias, name=name)
+        return keras.layers.Dense(units, use_bias=bias, name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -37,9 +37,9 @@ def einsum_dense(name: str, shape: Shape, heads: int, width: int) -> Brick:
     """(steps, channels) -> (steps, heads, width) by one einsum, and a bias per head."""
 
     def tf(name: str, shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return tf.keras.layers.EinsumDense("btc,chw->bthw", (shape[0], heads, width), bias_axes="hw", name=name)
+        return keras.layers.EinsumDense("btc,chw->bthw", (shape[0], heads, width), bias_axes="hw", name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -62,9 +62,9 @@ def embedding(name: str, shape: Shape, vocabulary: int, width: int) -> Brick:
     """Token ids (steps,) -> (steps, width)."""
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return tf.keras.layers.Embedding(vocabulary, width, name=name)
+        return keras.layers.Embedding(vocabulary, width, name=name)
 
     def torch(_shape: Shape) -> Any:
         import torch
@@ -88,7 +88,7 @@ BRICKS = (
     embedding("embedding", (5,), 4, 3),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_dense",
     branches(BRICKS),
     notes=("Every layer is a branch of its own and all outputs are returned; two samples.",),

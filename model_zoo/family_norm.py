@@ -33,9 +33,9 @@ def norm(
     """A norm: Keras' class and its options, and the PyTorch module for a shape."""
 
     def make_tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as framework
+        import keras
 
-        return tf(framework.keras.layers)(epsilon=EPSILON, name=name, **options)
+        return tf(keras.layers)(epsilon=EPSILON, name=name, **options)
 
     def make_torch(shape: Shape) -> Any:
         import torch as framework
@@ -114,9 +114,9 @@ def unit(name: str, shape: Shape) -> Brick:
     """Each vector divided by its length."""
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return tf.keras.layers.UnitNormalization(name=name)
+        return keras.layers.UnitNormalization(name=name)
 
     def torch(_shape: Shape) -> Any:
         import torch
@@ -142,7 +142,7 @@ BRICKS = (
     unit("unit", (5, 6)),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_norm",
     branches(BRICKS),
     notes=("Every layer is a branch of its own and all outputs are returned; two samples.",),

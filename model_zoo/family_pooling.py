@@ -31,9 +31,9 @@ def pool(name: str, kind: str, shape: Shape, window: int, stride: int, same: boo
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        make = getattr(tf.keras.layers, f"{KERAS[kind]}{axes}D")
+        make = getattr(keras.layers, f"{KERAS[kind]}{axes}D")
         return make(window, strides=stride, padding="same" if same else "valid", name=name)
 
     def overhang(size: int) -> int:
@@ -62,9 +62,9 @@ def whole(name: str, kind: str, shape: Shape) -> Brick:
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return getattr(tf.keras.layers, f"Global{KERAS[kind]}{axes}D")(name=name)
+        return getattr(keras.layers, f"Global{KERAS[kind]}{axes}D")(name=name)
 
     def torch(_shape: Shape) -> Any:
         import torch
@@ -80,9 +80,9 @@ def adaptive(name: str, kind: str, shape: Shape, size: Shape) -> Brick:
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return getattr(tf.keras.layers, f"Adaptive{KERAS[kind]}{axes}D")(size, name=name)
+        return getattr(keras.layers, f"Adaptive{KERAS[kind]}{axes}D")(size, name=name)
 
     def torch(_shape: Shape) -> Any:
         import torch
@@ -105,10 +105,10 @@ def upsampling(name: str, shape: Shape, factor: int, mode: str = "nearest") -> B
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
         options = {"interpolation": mode} if axes == 2 else {}
-        return getattr(tf.keras.layers, f"UpSampling{axes}D")(factor, name=name, **options)
+        return getattr(keras.layers, f"UpSampling{axes}D")(factor, name=name, **options)
 
     def torch(_shape: Shape) -> Any:
         import torch
@@ -149,7 +149,7 @@ BRICKS = (
     upsampling("bilinear2d", TWO, 2, "bilinear"),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_pooling",
     branches(BRICKS),
     notes=("Every layer is a branch of its own and all outputs are returned; two samples.",),

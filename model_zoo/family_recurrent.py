@@ -36,9 +36,9 @@ def recurrent(
     wide = UNITS * (2 if both_ways else 1)
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        layers = tf.keras.layers
+        layers = keras.layers
 
         def one(name: str) -> Any:
             options: dict[str, Any] = {} if kind == "LSTM" else {"activation": activation}
@@ -53,7 +53,7 @@ def recurrent(
 
         if levels == 1:
             return level(name)
-        return tf.keras.Sequential([level(f"level{i}") for i in range(levels)], name=name)
+        return keras.Sequential([level(f"level{i}") for i in range(levels)], name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -80,9 +80,9 @@ def reset_before(name: str, bias: bool = True) -> Brick:
     """A GRU whose reset gate comes before the product: n = tanh(W x + U (r * h)); in PyTorch one step after the other."""
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        return tf.keras.layers.GRU(UNITS, reset_after=False, use_bias=bias, return_sequences=True, name=name)
+        return keras.layers.GRU(UNITS, reset_after=False, use_bias=bias, return_sequences=True, name=name)
 
     def torch(shape: Shape) -> Any:
         import torch
@@ -121,9 +121,9 @@ def stepwise(name: str, kind: str) -> Brick:
     """A cell, step by step: Keras' RNN around it, a loop in Python around PyTorch's."""
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        layers = tf.keras.layers
+        layers = keras.layers
         cell = getattr(layers, {"RNN": "SimpleRNN"}.get(kind, kind) + "Cell")(UNITS)
         return layers.RNN(cell, return_sequences=True, name=name)
 
@@ -175,7 +175,7 @@ def resized(shape: Shape, p: Any) -> Shape:
     return (p.steps, *shape[1:])
 
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_recurrent",
     branches(BRICKS),
     notes=(

@@ -43,9 +43,9 @@ def transposed(
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:
-        import tensorflow as tf
+        import keras
 
-        make = getattr(tf.keras.layers, f"Conv{axes}DTranspose")
+        make = getattr(keras.layers, f"Conv{axes}DTranspose")
         return make(filters, kernel, strides=stride, padding=padding, use_bias=bias, name=name)
 
     def torch(shape: Shape) -> Any:
@@ -87,7 +87,7 @@ BRICKS = (
     transposed("transposed3d_stride", THREE, 3, 3, stride=2),
 )
 
-PAIR, inputs, build_tf, build_torch, copy_weights = pair(
+PAIR, inputs, build_keras, build_torch, copy_weights = pair(
     "family_transposed",
     branches(BRICKS),
     notes=("Every layer is a branch of its own and all outputs are returned; two samples.",),

@@ -28,16 +28,17 @@ def layers_for(p):
     # type: (Any) -> Tuple[Layer, ...]
     """The embeddings, two rows per block, the head."""
     embeddings = ("word", "position", "embeddings_add")
-    found = [Layer("embeddings", embeddings, embeddings)]
+    found = [Layer("embeddings", embeddings, embeddings, jax=embeddings)]
     for index in range(p.depth):
         ours, theirs = "block_%d_" % index, "blocks.%d." % index
         for row, parts in (
             ("attention", ("attention_norm", "attention", "attention_add")),
             ("mlp", ("mlp_norm", "mlp_inner", "mlp_outer", "mlp_add")),
         ):
-            tf, torch = tuple(ours + part for part in parts), tuple(theirs + part for part in parts)
-            found.append(Layer(ours + row, tf, torch + ((theirs + "gelu",) if row == "mlp" else ())))
-    found.append(Layer("head", ("final_norm", "head"), ("final_norm", "head")))
+            gelu = ("gelu",) if row == "mlp" else ()
+            tf, jax = tuple(ours + part for part in parts), tuple(ours + part for part in parts + gelu)
+            found.append(Layer(ours + row, tf, tuple(theirs + part for part in parts + gelu), jax=jax))
+    found.append(Layer("head", ("final_norm", "head"), ("final_norm", "head"), jax=("final_norm", "head")))
     return tuple(found)
 
 
@@ -206,6 +207,68 @@ def build_torch(p):
             return self.head(self.final_norm(x))
 
     return GPT2()
+
+
+def build_jax(p):
+    # type: (Any) -> Any
+    """The decoder in Flax's own modules, under the names of Keras' layers."""
+    import jax
+    from flax import nnx
+
+    from reconcile.model_zoo.bricks.flax_parts import Function, Sum, Table, Tied
+
+    def normal(rngs):
+        # type: (Any) -> Any
+        return nnx.LayerNorm(p.width, epsilon=EPSILON, use_fast_variance=False, rngs=rngs)
+
+    class GPT2(nnx.Module):
+        """Embeddings, blocks, final norm, tied head."""
+
+        def __init__(self, rngs):
+            # type: (Any) -> None
+            self.word = nnx.Embed(p.vocabulary, p.width, rngs=rngs)
+            self.position = Table(p.steps, p.width, rngs)
+            self.embeddings_add = Sum()
+            for index in range(p.depth):
+                parts = {
+                    "attention_norm": normal(rngs),
+                    "attention": nnx.MultiHeadAttention(p.heads, p.width, decode=False, rngs=rngs),
+                    "attention_add": Sum(),
+                    "mlp_norm": normal(rngs),
+                    "mlp_inner": nnx.Linear(p.width, 4 * p.width, rngs=rngs),
+                    "gelu": Function(lambda x: jax.nn.gelu(x, approximate=True)),
+                    "mlp_outer": nnx.Linear(4 * p.width, p.width, rngs=rngs),
+                    "mlp_add": Sum(),
+                }
+                for part, module in parts.items():
+                    setattr(self, "block_%d_%s" % (index, part), module)
+            self.final_norm = normal(rngs)
+            self.head = Tied()
+
+        def __call__(self, tokens):
+            # type: (Any) -> Any
+            mask = nnx.make_causal_mask(tokens)
+            x = self.embeddings_add(self.word(tokens), self.position(p.steps))
+            for index in range(p.depth):
+
+                def part(name, *given, index=index, **named):
+                    # type: (str, *Any, int, **Any) -> Any
+                    return getattr(self, "block_%d_%s" % (index, name))(*given, **named)
+
+                x = part("attention_add", x, part("attention", part("attention_norm", x), mask=mask))
+                y = part("mlp_outer", part("gelu", part("mlp_inner", part("mlp_norm", x))))
+                x = part("mlp_add", x, y)
+            return self.head(self.final_norm(x), self.word.embedding[...])
+
+    return GPT2(nnx.Rngs(0))
+
+
+def arrays_for(weights, p):
+    # type: (Any, Any) -> Any
+    """The Flax model's weights: its modules have the names of Keras' layers."""
+    from reconcile.model_zoo.bricks.flax_parts import arrays
+
+    return arrays(weights)
 
 
 def copy_weights(tf_model, torch_model):

@@ -28,9 +28,9 @@ PAIR = Pair(
         "batch_first": True,
     },
     layers=(
-        Layer("conv", tf="conv", torch=("conv", "relu")),
-        Layer("gru", tf="gru", torch="gru"),
-        Layer("dense", tf="dense", torch=("dense", "sigmoid")),
+        Layer("conv", tf="conv", torch=("conv", "relu"), jax="conv"),
+        Layer("gru", tf="gru", torch="gru", jax="gru"),
+        Layer("dense", tf="dense", torch=("dense", "sigmoid"), jax="dense"),
     ),
     notes=(
         "The post's PyTorch side calls nn.GRU without batch_first, so its (1, 97, 4064) is read as one step of batch 97 "
@@ -62,12 +62,10 @@ def inputs(p):
     return [Input("spectrogram", (p.batch, 1, p.frames, p.bins))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    layers = tf.keras.layers
+    layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, 1, p.frames, p.bins), name="spectrogram")
     x = layers.Conv2D(
         p.filters, (KERNEL, KERNEL), strides=STRIDE, activation="relu", data_format="channels_first", name="conv"
@@ -76,7 +74,7 @@ def build_tf(p):
     x = layers.Reshape((steps(p), -1), name="flatten")(x)
     x = layers.GRU(p.units, reset_after=True, return_sequences=True, name="gru")(x)
     x = layers.Dense(p.classes, activation="sigmoid", name="dense")(x)
-    return tf.keras.Model(start, x)
+    return keras.Model(start, x)
 
 
 def build_tf_session(p):
@@ -125,6 +123,63 @@ def build_torch(p):
             return self.sigmoid(self.dense(x))
 
     return GruDemo()
+
+
+def build_jax(p):
+    # type: (Any) -> Any
+    """The Flax module: linen's GRU has a bias for the product that the reset gate scales, as Keras' and PyTorch's have."""
+    from flax import linen
+
+    class Conv(linen.Module):
+        """A convolution and a relu."""
+
+        @linen.compact
+        def __call__(self, x):
+            # type: (Any) -> Any
+            return linen.relu(linen.Conv(p.filters, (KERNEL, KERNEL), STRIDE, "VALID", name="conv")(x))
+
+    class Dense(linen.Module):
+        """A dense layer and a sigmoid."""
+
+        @linen.compact
+        def __call__(self, x):
+            # type: (Any) -> Any
+            return linen.sigmoid(linen.Dense(p.classes, name="dense")(x))
+
+    class GruDemo(linen.Module):
+        """Same layers, same names; Flax has the channels last."""
+
+        @linen.compact
+        def __call__(self, x):
+            # type: (Any) -> Any
+            x = Conv(name="conv")(x.transpose(0, 2, 3, 1))
+            x = x.transpose(0, 1, 3, 2).reshape(p.batch, steps(p), -1)
+            x = linen.RNN(linen.GRUCell(p.units, name="cell"), name="gru")(x)
+            return Dense(name="dense")(x)
+
+    return GruDemo()
+
+
+def arrays_for(weights, p):
+    # type: (Any, Any) -> Any
+    """The Flax module's weights: of its reset and update gates it has one bias, the sum of Keras' two."""
+    import numpy
+
+    found = {
+        "params.%s.%s.%s" % (name, name, part): weights["%s/%s" % (name, part)]
+        for name in ("conv", "dense")
+        for part in ("kernel", "bias")
+    }
+    kernel, hidden, bias = (weights["gru/gru_cell/" + part] for part in ("kernel", "recurrent_kernel", "bias"))
+    for gate, first, second, given, held in zip(
+        "zrn", *(numpy.split(a, 3, axis=-1) for a in (kernel, hidden, bias[:1], bias[1:]))
+    ):
+        found["params.cell.i%s.kernel" % gate] = first
+        found["params.cell.h%s.kernel" % gate] = second
+        found["params.cell.i%s.bias" % gate] = given[0] if gate == "n" else given[0] + held[0]
+        if gate == "n":
+            found["params.cell.hn.bias"] = held[0]
+    return found
 
 
 def copy_weights(tf_model, torch_model):

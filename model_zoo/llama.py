@@ -50,7 +50,7 @@ PROOF = {"steps": "7", "depth": "2", "width": "24", "heads": "6", "groups": "2",
 
 def layers_for(p: Any) -> tuple[Layer, ...]:
     """The embedding, two rows per block, the head."""
-    found = [Layer("word", "word", "word")]
+    found = [Layer("word", "word", "word", jax="word")]
     for index in range(p.depth):
         ours, theirs = f"block_{index}_", f"blocks.{index}."
         for row, parts, more in (
@@ -58,8 +58,9 @@ def layers_for(p: Any) -> tuple[Layer, ...]:
             ("mlp", ("mlp_norm", "mlp_gate", "mlp_up", "mlp_down", "mlp_add"), ("mlp_product",)),
         ):
             names = (*parts, *more)
-            found.append(Layer(ours + row, tuple(ours + n for n in names), tuple(theirs + n for n in names)))
-    found.append(Layer("head", ("final_norm", "head"), ("final_norm", "head")))
+            tf = tuple(ours + n for n in names)
+            found.append(Layer(ours + row, tf, tuple(theirs + n for n in names), jax=tf))
+    found.append(Layer("head", ("final_norm", "head"), ("final_norm", "head"), jax=("final_norm", "head")))
     return tuple(found)
 
 
@@ -223,6 +224,93 @@ def build_torch(p: Any) -> Any:
         return x * cosine + torch.cat([-second, first], dim=-1) * sine
 
     return Llama()
+
+
+def build_jax(p: Any) -> Any:
+    """The decoder in Flax, attention by groups as on the TensorFlow side, under the names of Keras' layers."""
+    import jax
+    import jax.numpy as jnp
+    import numpy
+    from flax import nnx
+
+    from reconcile.model_zoo.bricks.flax_parts import Sum, Tied
+
+    per_head, shared = p.width // p.heads, p.heads // p.groups
+    cosine, sine = (numpy.array(table, "float32")[:, None, :] for table in rotation(p))
+    future = numpy.triu(numpy.full((p.steps, p.steps), -1e9, "float32"), 1)
+
+    def rotate(x: Any) -> Any:
+        first, second = jnp.split(x, 2, axis=-1)
+        return x * cosine + jnp.concatenate([-second, first], axis=-1) * sine
+
+    def dense(inner: int, outer: int, rngs: Any) -> Any:
+        return nnx.Linear(inner, outer, use_bias=False, rngs=rngs)
+
+    class SwiGLU(nnx.Module):
+        """silu(gate) * up, as a module of its own so that it has a name."""
+
+        def __call__(self, gate: Any, up: Any) -> Any:
+            return jax.nn.silu(gate) * up
+
+    class Attention(nnx.Module):
+        """Causal self-attention; ``shared`` query heads to one head of keys and values: (batch, steps, width)."""
+
+        def __init__(self, rngs: Any) -> None:
+            narrow = p.groups * per_head
+            self.query, self.key = dense(p.width, p.width, rngs), dense(p.width, narrow, rngs)
+            self.value, self.out = dense(p.width, narrow, rngs), dense(p.width, p.width, rngs)
+
+        def __call__(self, x: Any) -> Any:
+            query = rotate(self.query(x).reshape(p.batch, p.steps, p.heads, per_head))
+            query = query.reshape(p.batch, p.steps, p.groups, shared, per_head)
+            key = rotate(self.key(x).reshape(p.batch, p.steps, p.groups, per_head))
+            value = self.value(x).reshape(p.batch, p.steps, p.groups, per_head)
+            scores = jnp.einsum("btgrd,bsgd->bgrts", query, key) * per_head**-0.5
+            mixed = jnp.einsum("bgrts,bsgd->btgrd", jax.nn.softmax(scores + future), value)
+            return self.out(mixed.reshape(p.batch, p.steps, p.width))
+
+    class Llama(nnx.Module):
+        """Embedding, blocks, final norm, tied head."""
+
+        def __init__(self, rngs: Any) -> None:
+            self.word = nnx.Embed(p.vocabulary, p.width, rngs=rngs)
+            for index in range(p.depth):
+                parts = {
+                    "attention_norm": nnx.RMSNorm(p.width, epsilon=EPSILON, rngs=rngs),
+                    "attention": Attention(rngs),
+                    "attention_add": Sum(),
+                    "mlp_norm": nnx.RMSNorm(p.width, epsilon=EPSILON, rngs=rngs),
+                    "mlp_gate": dense(p.width, p.inner, rngs),
+                    "mlp_up": dense(p.width, p.inner, rngs),
+                    "mlp_product": SwiGLU(),
+                    "mlp_down": dense(p.inner, p.width, rngs),
+                    "mlp_add": Sum(),
+                }
+                for part, module in parts.items():
+                    setattr(self, f"block_{index}_{part}", module)
+            self.final_norm = nnx.RMSNorm(p.width, epsilon=EPSILON, rngs=rngs)
+            self.head = Tied()
+
+        def __call__(self, tokens: Any) -> Any:
+            x = self.word(tokens)
+            for index in range(p.depth):
+
+                def part(name: str, *given: Any, index: int = index) -> Any:
+                    return getattr(self, f"block_{index}_{name}")(*given)
+
+                x = part("attention_add", x, part("attention", part("attention_norm", x)))
+                y = part("mlp_norm", x)
+                x = part("mlp_add", x, part("mlp_down", part("mlp_product", part("mlp_gate", y), part("mlp_up", y))))
+            return self.head(self.final_norm(x), self.word.embedding[...])
+
+    return Llama(nnx.Rngs(0))
+
+
+def arrays_for(weights: Any, p: Any) -> Any:
+    """The Flax model's weights: its modules have the names of Keras' layers."""
+    from reconcile.model_zoo.bricks.flax_parts import arrays
+
+    return arrays(weights)
 
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:

@@ -37,18 +37,16 @@ def inputs(p):
     return [Input("tokens", (p.batch, p.steps), "int64")]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    layers = tf.keras.layers
+    layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, p.steps), dtype="int64", name="tokens")
     x = layers.Embedding(p.vocabulary, p.units, name="embedding")(x)
     x = layers.LSTM(p.units, return_sequences=True, name="lstm_1")(x)
     x = layers.LSTM(p.units, return_sequences=True, name="lstm_2")(x)
     x = layers.Dense(p.vocabulary, name="dense")(x)
-    return tf.keras.Model(start, x)
+    return keras.Model(start, x)
 
 
 def build_torch(p):

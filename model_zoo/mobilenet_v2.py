@@ -99,14 +99,12 @@ def inputs(p):
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """keras.applications.MobileNetV2, not trained."""
-    import tensorflow as tf
-
-    image = tf.keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
+    image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
     shape = (p.size, p.size, 3)
-    return tf.keras.applications.MobileNetV2(weights=None, input_tensor=image, input_shape=shape, classes=p.classes)
+    return keras.applications.MobileNetV2(weights=None, input_tensor=image, input_shape=shape, classes=p.classes)
 
 
 def build_torch(p):

@@ -1,8 +1,8 @@
-"""The format of a pair: one model in TensorFlow and in PyTorch, meant to be equivalent.
+"""The format of a pair: one model in several frameworks, meant to be equivalent.
 
 A pair file states ``PAIR = Pair(name, params, ...)`` and defines, as functions of the module, the methods of :class:`Pair`
-that its models need: ``inputs(p)``, ``build_tf(p)``, ``build_torch(p)`` and, so that equivalence can be proved,
-``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.  The constants ``PROOF``,
+that its models need: ``inputs(p)``, ``build_torch(p)``, ``build_tf(p)`` (or, for TensorFlow and JAX at once, ``build_keras(p, keras)``) and, so
+that equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's parameters as attributes.  The constants ``PROOF``,
 ``TRAINING``, ``NOT_EQUIVALENT`` and ``WITHOUT_EFFECT`` of the module are the attributes of these names.  A pair file may
 also define a subclass, and state ``PAIR = ThatSubclass()``.  ``load_pair`` returns a :class:`Pair` for either.
 
@@ -11,7 +11,9 @@ Python 3.6 and standard library only: pair files are imported inside legacy envi
 
 import contextlib
 import difflib
+import functools
 import hashlib
+import importlib
 import importlib.util
 import os
 from types import FunctionType, MappingProxyType, ModuleType
@@ -28,6 +30,7 @@ __all__ = [
     "Params",
     "Published",
     "check_names",
+    "layers_of",
     "load_pair",
     "pair_path",
     "resolve",
@@ -39,9 +42,11 @@ LONGEST = 40
 """Characters of a number that is a parameter."""
 LARGEST = 2**63 - 1
 """The largest number: no framework has a larger size."""
-METHODS = ("inputs", "layers_for", "copy_weights")
+METHODS = ("inputs", "layers_for", "copy_weights", "arrays_for")
 """The methods that a pair file may define as functions, besides those whose names begin with ``BUILD``."""
 BUILD = "build_"
+KERAS = {"tf": ("tensorflow", "keras", "tensorflow"), "jax": ("keras", "", "jax")}
+"""Of each framework in which ``build_keras`` makes a model: the package with Keras, its name there, and Keras' backend."""
 CONSTANTS = ("PROOF", "TRAINING", "NOT_EQUIVALENT", "WITHOUT_EFFECT")
 """The attributes that a pair file may state as constants."""
 NO_SETTINGS = MappingProxyType({})  # type: Mapping[str, Any]
@@ -116,6 +121,9 @@ class Pair(object):
 
     build_tf = None  # type: Any
     """``build_tf(p)`` returns the TensorFlow model; None if there is none."""
+    build_keras = None  # type: Any
+    """``build_keras(p, keras)`` returns the model that this Keras makes: it is ``build_tf`` and ``build_jax`` of a pair which
+    does not define these itself."""
     build_torch = None  # type: Any
     """``build_torch(p)`` returns the PyTorch model; None if there is none. Any other framework's is ``build_NAME(p)``."""
 
@@ -148,6 +156,12 @@ class Pair(object):
         # type: (Any, Any) -> None
         """Give the PyTorch model the TensorFlow model's weights, so that their outputs can be compared."""
         raise PairError("%s does not copy weights: define copy_weights(tf_model, torch_model)." % self.name)
+
+    def arrays_for(self, weights, p):
+        # type: (Mapping[str, Any], Params) -> Mapping[str, Any]
+        """The weights of the JAX model, by path, from those of the TensorFlow model. A pair whose JAX model is no Keras model
+        defines it; each weight of the JAX model is named once."""
+        raise PairError("%s does not copy weights to JAX: define arrays_for(weights, p)." % self.name)
 
     user_model = False
     """Whether a user's factory or file makes the model. Its arguments may then have any structure, and its layers may make
@@ -235,7 +249,31 @@ def load_pair(path):
         raise PairError("the pair file %s cannot be used: its PAIR has no name." % path)
     made = FromModule(module) if _is_base(type(pair)) else pair  # type: Pair
     made.module = module
+    if made.build_keras is not None:
+        for framework in KERAS:
+            if made.builder(framework) is None:
+                setattr(made, BUILD + framework, functools.partial(_with_keras, made.build_keras, framework))
     return made
+
+
+def _with_keras(build, framework, p):
+    # type: (Callable[[Params, Any], Any], str, Params) -> Any
+    """The model that Keras makes on that framework, which is its backend in this process from now on."""
+    package, name, backend = KERAS[framework]
+    os.environ["KERAS_BACKEND"] = backend
+    module = importlib.import_module(package)
+    return build(p, getattr(module, name) if name else module)
+
+
+def layers_of(pair, p):
+    # type: (Pair, Params) -> Tuple[Layer, ...]
+    """The pair's layers at these parameters; a model that Keras makes has the same names in every framework."""
+    layers = tuple(pair.layers_for(p))
+    made = [name for name in KERAS if isinstance(pair.builder(name), functools.partial)]
+    if len(made) < len(KERAS):
+        return layers
+    first, *rest = made
+    return tuple(Layer(x.name, **dict({name: x.paths[first] for name in rest}, **x.paths)) for x in layers)
 
 
 def _is_base(kind):
@@ -272,7 +310,7 @@ def _intended(function, packages):
     """The method that a function of that name is or was meant to be; '' if it is a helper function."""
     if not function.startswith(BUILD):
         return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
-    sides = {"tf_session": "tf_session"}
+    sides = {"tf_session": "tf_session", "keras": "keras"}
     sides.update((package, framework) for framework, package in packages.items())
     sides.update((framework, framework) for framework in packages)
     nearest = difflib.get_close_matches(function[len(BUILD) :], list(sides), n=1, cutoff=0.8)

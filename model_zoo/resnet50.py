@@ -78,13 +78,11 @@ def inputs(p):
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """keras.applications.ResNet50, not trained."""
-    import tensorflow as tf
-
-    image = tf.keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
-    return tf.keras.applications.ResNet50(weights=None, input_tensor=image, classes=p.classes)
+    image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
+    return keras.applications.ResNet50(weights=None, input_tensor=image, classes=p.classes)
 
 
 def build_torch(p):

@@ -41,7 +41,7 @@ PAIR = Pair(
 
 PROOF = resnet50.PROOF
 inputs = resnet50.inputs
-build_tf = resnet50.build_tf
+build_keras = resnet50.build_keras
 copy_weights = resnet50.copy_weights
 
 

@@ -55,32 +55,30 @@ def inputs(p):
     return [Input("image", (p.batch, p.size, p.size, p.channels))]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_keras(p, keras):
+    # type: (Any, Any) -> Any
     """The Keras model."""
-    import tensorflow as tf
-
-    keras = tf.keras.layers
+    layers = keras.layers
 
     def twice(x, filters, name):
         # type: (Any, int, str) -> Any
         for end in ("_conv1", "_conv2"):
-            x = keras.Conv2D(filters, 3, padding="same", activation="relu", name=name + end)(x)
+            x = layers.Conv2D(filters, 3, padding="same", activation="relu", name=name + end)(x)
         return x
 
-    x = start = keras.Input(batch_shape=(p.batch, p.size, p.size, p.channels), name="image")
+    x = start = layers.Input(batch_shape=(p.batch, p.size, p.size, p.channels), name="image")
     across = []
     for level in range(LEVELS):
         x = twice(x, p.filters * 2**level, "down%d" % level)
         across.append(x)
-        x = keras.MaxPooling2D(2, name="down%d_pool" % level)(x)
+        x = layers.MaxPooling2D(2, name="down%d_pool" % level)(x)
     x = twice(x, p.filters * 2**LEVELS, "bottom")
     for level in reversed(range(LEVELS)):
-        x = keras.Conv2DTranspose(p.filters * 2**level, 2, strides=2, name="up%d_up" % level)(x)
-        x = keras.Concatenate(name="up%d_join" % level)([across[level], x])
+        x = layers.Conv2DTranspose(p.filters * 2**level, 2, strides=2, name="up%d_up" % level)(x)
+        x = layers.Concatenate(name="up%d_join" % level)([across[level], x])
         x = twice(x, p.filters * 2**level, "up%d" % level)
-    x = keras.Conv2D(p.classes, 1, name="logits")(x)
-    return tf.keras.Model(start, x)
+    x = layers.Conv2D(p.classes, 1, name="logits")(x)
+    return keras.Model(start, x)
 
 
 def build_torch(p):

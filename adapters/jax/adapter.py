@@ -35,6 +35,12 @@ class Adapter(adapter.Adapter):
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py."""
 
+    def made(self, params: Any) -> Any:
+        """See Capture.made. Keras names the layers of a pair's model anew: a user's factory does that itself."""
+        if not self.pair.user_model:
+            keras_model.rename({})
+        return super().made(params)
+
     def call(self, params: Any) -> Any:
         """A fresh model's call, as a function of shapes."""
         from . import model

@@ -194,12 +194,12 @@ def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
 def _keras(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
     """``stateless_call`` of a Keras model in inference."""
     if not model.built:
-        args, kwargs = given(arrays)
+        args, kwargs = keras_model.as_taken(model, *given(arrays))
         model.build(*(tuple(a.shape) for a in args), **{f"{name}_shape": tuple(a.shape) for name, a in kwargs.items()})
     states = [[abstract(v.value) for v in some] for some in (model.trainable_variables, model.non_trainable_variables)]
 
     def function(trainable: Any, others: Any, values: Any) -> Any:
-        args, kwargs = given(values)
+        args, kwargs = keras_model.as_taken(model, *given(values))
         return model.stateless_call(trainable, others, *args, **kwargs)[0]
 
     return Call(function, (*states, arrays), model.name)

@@ -68,18 +68,18 @@ def inputs(net: Net, p: Any) -> list[Input]:
     return [i._replace(shape=(p.batch, *i.shape)) for i in net.inputs]
 
 
-def build_tf(net: Net, p: Any) -> Any:
+def build_keras(net: Net, p: Any) -> Any:
     """The Keras model. Raises ValueError where a layer gives another shape than its brick says."""
-    import tensorflow as tf
+    import keras
 
-    starts = [tf.keras.Input(batch_shape=i.shape, dtype=i.dtype, name=i.name) for i in inputs(net, p)]
+    starts = [keras.Input(batch_shape=i.shape, dtype=i.dtype, name=i.name) for i in inputs(net, p)]
     values = dict(zip((i.name for i in net.inputs), starts, strict=True))
     shapes = net.shapes()
     made: dict[str, Callable[[Any], Any]] = {}
     for node in net.nodes:
         given = [values[source] for source in node.sources]
         if node.brick is None:
-            values[node.name] = tf.keras.layers.Add(name=node.name)(given)
+            values[node.name] = keras.layers.Add(name=node.name)(given)
             continue
         made[node.name] = made[node.like] if node.like else node.brick.tf(node.name, shapes[node.sources[0]])
         values[node.name] = made[node.name](given[0])
@@ -87,7 +87,7 @@ def build_tf(net: Net, p: Any) -> Any:
         if got != shapes[node.name]:
             raise ValueError(f"{node.name} ({node.brick.name}) gives {got}, not {shapes[node.name]}")
     ends = [values[name] for name in net.outputs()]
-    return tf.keras.Model(starts if len(starts) > 1 else starts[0], ends if len(ends) > 1 else ends[0])
+    return keras.Model(starts if len(starts) > 1 else starts[0], ends if len(ends) > 1 else ends[0])
 
 
 def build_torch(net: Net, _p: Any) -> Any:
@@ -131,11 +131,11 @@ def copy_weights(net: Net, tf_model: Any, torch_model: Any) -> None:
 
 
 class Parts(NamedTuple):
-    """What a pair file defines."""
+    """What a pair file defines. It calls the third ``build_tf`` if a brick of its needs TensorFlow beside Keras."""
 
     PAIR: Pair
     inputs: Callable[[Any], list[Input]]
-    build_tf: Callable[[Any], Any]
+    build_keras: Callable[..., Any]
     build_torch: Callable[[Any], Any]
     copy_weights: Callable[[Any, Any], None]
 
@@ -155,7 +155,7 @@ def pair(
     return Parts(
         Pair(name, {"batch": 2, **(params or {})}, net.layers(), notes),
         lambda p: inputs(sized(p), p),
-        lambda p: build_tf(sized(p), p),
+        lambda p, _keras=None: build_keras(sized(p), p),
         lambda p: build_torch(sized(p), p),
         lambda tf_model, torch_model: copy_weights(net, tf_model, torch_model),
     )

@@ -52,4 +52,4 @@ def build_torch(p: Any) -> Any:
 
 def build_tf(p: Any) -> Any:
     """A Keras model of the layer alone."""
-    return net.build_tf(net.branches([brick(p.case)]), p)
+    return net.build_keras(net.branches([brick(p.case)]), p)

@@ -224,7 +224,7 @@ class Worker(object):
         # type: (Dict[str, str]) -> Dict[str, Any]
         """The pair's parameters, inputs and layers with these overrides."""
         params = pairs.resolve(self.pair, overrides)
-        layers = tuple(self.pair.layers_for(pairs.Params(params)))
+        layers = pairs.layers_of(self.pair, pairs.Params(params))
         return {
             "params": params,
             "inputs": _inputs(self.pair, params),

@@ -17,6 +17,9 @@ REQUIREMENTS = (
 )
 """JAX, Flax, and what they import."""
 
+LOWERED = "lowered"
+"""Attribute of an instruction of the program before it is compiled, beside those of the compiled program that is counted."""
+
 _SEEN = Counter(
     name="xla@lowered",
     module=__name__,

@@ -4,28 +4,32 @@ A product that XLA met and one that ran are the same if they are in one layer an
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
 kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX calls it by the name of a
 primitive of that layer whose instructions nobody states. Otherwise the model ran other ops, and nothing is booked.
+JAX drops what changes nothing (x + 0) when it hands a program over: single operations may be fewer than the model's.
 The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
-compiler's. Products have to be those of the model there, too.
+compiler's. A product that has lost its layer's name, or whose input lost its padding, is found by its size. One that is not
+there is the compiler's as well if the program before compilation, which the ledger has beside it, holds the model's product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....core.causes import Cause
-from ....core.records import Op, Trace
+from ....core.records import Op, Sighting, Trace
 from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
-from .lowerings import Part, is_whole, parts, place
-from .rules import BOOK, FLOAT32
+from . import LOWERED
+from .lowerings import Part, Place, parts, place
+from .rules import BOOK, FLOAT32, unpadded
 
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
-REWROTE = "the compiled program has not as many of it"
+REWROTE = "the program that XLA counts has not as many of it"
+IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
 
 
@@ -43,40 +47,98 @@ class Met:
         self.primitives = set[str]()
 
 
+Key = tuple[str, Place]
+"""The layer and the place of instructions that are alike."""
+
+
+class Wanted(NamedTuple):
+    """What the trace needs of a program: the primitives at each key, and those of a layer whose instructions nobody states."""
+
+    at: dict[Key, list[tuple[Op, Part]]]
+    unstated: dict[tuple[str, str], Op]
+
+
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every instruction that XLA met, of what ran and XLA left out, and of the sum in float32."""
-    items: list[Item] = []
-    met: dict[tuple[str, Any], Met] = {}
-    for sighting in view.sightings:
-        op = sighting.op
-        rule = BOOK.find(op.op, view.versions)
-        counted, missed = apply(rule, op, why_not)
-        if is_whole(op):
-            if counted:
-                items.append(_one(Met(op, rule, counted, missed), 1, Cause.INTEGER_OP))
-            continue
-        held = met.setdefault((op.layer, place(op, counted)), Met(op, rule, counted, missed))
-        held.times += 1
-        held.primitives.add(str(op.attrs.get("primitive", "")))
-    needed: dict[tuple[str, Any], list[tuple[Op, Part]]] = {}
-    unstated: dict[tuple[str, str], Op] = {}
+    wanted, left_out = _wanted(trace)
+    before = [sighting for sighting in view.sightings if sighting.op.attrs.get(LOWERED)]
+    counted = [sighting for sighting in view.sightings if not sighting.op.attrs.get(LOWERED)]
+    met, whole = _met(counted, view, wanted)
+    handed = {key: found.times for key, found in _met(before, view, wanted)[0].items()}
+    items = [*left_out, *(_one(found, 1, Cause.INTEGER_OP) for found in whole)]
+    if before:
+        _renamed(met, wanted)
+    for key, ops in wanted.at.items():
+        items += _matched(met.pop(key, None), ops, view, handed.get(key) == _equations(ops))
+    for (layer, where), found in met.items():
+        if found.counted:
+            holders = [wanted.unstated.get((layer, name)) for name in sorted(found.primitives)]
+            items.append(_left_over(found, holders, view, bool(before) and (layer, where) not in handed))
+    return Bridge((*items, *_rounded(counted, view)))
+
+
+def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
+    """What the trace needs, and items of the work of primitives whose instructions nobody states."""
+    wanted, left_out = Wanted({}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
             continue
         stated = parts(op)
         if stated is None:
-            unstated.setdefault((op.layer, op.op.partition(".")[2]), op)
-            items += _left_out(op)
+            wanted.unstated.setdefault((op.layer, op.op.partition(".")[2]), op)
+            left_out += _left_out(op)
             continue
         for part in stated:
-            needed.setdefault((op.layer, part.place), []).append((op, part))
-    for key, wanted in needed.items():
-        items += _matched(met.pop(key, None), wanted, view)
-    for (layer, _), found in met.items():
-        if found.counted:
-            holders = [unstated.get((layer, name)) for name in sorted(found.primitives)]
-            items.append(_left_over(found, holders, view))
-    return Bridge((*items, *_rounded(view)))
+            wanted.at.setdefault((op.layer, part.place), []).append((op, part))
+    return wanted, left_out
+
+
+def _met(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dict[Key, Met], list[Met]]:
+    """The instructions of a program by layer and place, and those on integers alone.
+
+    The parts of a primitive whose instructions nobody states have places of their own.
+    """
+    met: dict[Key, Met] = {}
+    whole: list[Met] = []
+    for sighting in sightings:
+        op = sighting.op
+        rule = BOOK.find(op.op, view.versions)
+        counted, missed = apply(rule, op, why_not)
+        one = Met(op, rule, counted, missed)
+        if is_integer_op(op):
+            whole += [one] if counted else []
+            continue
+        primitive = str(op.attrs.get("primitive", ""))
+        where = place(op, counted)
+        if (op.layer, primitive) in wanted.unstated:
+            where = (*where, "of", primitive)
+        held = met.setdefault((op.layer, where), one)
+        held.times += 1
+        held.primitives.add(primitive)
+    return met, whole
+
+
+def _equations(ops: Iterable[tuple[Op, Part]]) -> int:
+    """How many instructions a program has for these primitives."""
+    return sum(int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in ops)
+
+
+def _renamed(met: dict[Key, Met], wanted: Wanted) -> None:
+    """Move products of a compiled program to the keys that need them: what lost its padding within a layer, and what lost its
+    layer's name, by its size. Only as many as are needed are moved."""
+    lost = [key for key, ops in wanted.at.items() if key not in met and ops[0][1].ran.mac]
+    spare = [key for key, found in met.items() if found.counted.mac and key not in wanted.at]
+    for key in lost:
+        ops = wanted.at[key]
+        size = ops[0][1].ran.mac
+        for other in spare:
+            found = met[other]
+            same_layer = other[0] == key[0] and unpadded(found.op) == size
+            nameless = found.counted.mac == size and key[0].startswith(other[0])
+            if found.times == _equations(ops) and (same_layer or nameless):
+                met[key] = met.pop(other)
+                spare.remove(other)
+                break
 
 
 def _one(found: Met, times: int, cause: Cause | None, gap: str = "") -> Item:
@@ -100,9 +162,12 @@ def _compiled(view: View, *works: Work) -> bool:
     return view.counter == COMPILED and not any(work.mac for work in works)
 
 
-def _left_over(found: Met, holders: list[Op | None], view: View) -> Item:
-    """Instructions that no stated primitive needs: parts of the primitives by whose names JAX calls them, or unexplained."""
-    if None in holders and _compiled(view, found.counted):
+def _left_over(found: Met, holders: list[Op | None], view: View, made: bool) -> Item:
+    """Instructions that no stated primitive needs: parts of the primitives by whose names JAX calls them, or unexplained.
+
+    ``made``: the program had none of them before it was compiled.
+    """
+    if made and found.counted.mac or (None in holders and _compiled(view, found.counted)):
         return _one(found, found.times, Cause.COMPILER_REWROTE)
     if None in holders or found.counted.mac:
         gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
@@ -110,12 +175,17 @@ def _left_over(found: Met, holders: list[Op | None], view: View) -> Item:
     return replace(_one(found, found.times, None), ops=tuple(holder.id for holder in holders if holder))
 
 
-def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> Iterable[Item]:
-    """The items of primitives that share instructions of one kind and size, as many as their equations."""
+def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, handed: bool) -> Iterable[Item]:
+    """The items of primitives that share instructions of one kind and size, as many as their equations.
+
+    ``handed``: the program had exactly these before it was compiled.
+    """
     equations = [int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in wanted]
     if found is None or found.times != sum(equations):
         has = found.times if found else 0
-        if _compiled(view, *(part.ran for _, part in wanted), *([found.counted] if found else [])):
+        products = [part.ran for _, part in wanted] + ([found.counted] if found else [])
+        single = not any(work.mac for work in products)
+        if handed or (single and (has < sum(equations) or view.counter == COMPILED)):
             yield from _rewritten(found, wanted)
             return
         names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
@@ -152,18 +222,22 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View) -> It
 
 
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
-    """Single operations of which the compiled program has not as many as the model."""
+    """Operations of which the program has not as many as the model; of a loop it would have had one."""
     for op, part in wanted:
         if part.ran:
-            yield replace(unmet(op, part.ran, Cause.COMPILER_REWROTE, REWROTE), times=op.calls * part.times)
+            once = int(op.attrs.get(EQUATIONS, 1)) * part.times
+            yield replace(unmet(op, part.ran, Cause.COMPILER_REWROTE, REWROTE), times=once)
+            if op.calls * part.times > once:
+                again = op.calls * part.times - once
+                yield replace(unmet(op, part.ran, Cause.LOOP_COUNTED_ONCE, IN_A_LOOP), times=again)
     if found is not None and found.counted:
         yield _one(found, found.times, Cause.COMPILER_REWROTE)
 
 
-def _rounded(view: View) -> Iterable[Item]:
+def _rounded(sightings: Iterable[Sighting], view: View) -> Iterable[Item]:
     """What adding in float32 changes: every computation is summed by itself, and then added where it is called."""
     whole: list[Any] = []
-    for sighting in view.sightings:
+    for sighting in sightings:
         counted, _ = apply(BOOK.find(sighting.op.op, view.versions), sighting.op, why_not)
         if counted:
             _into(whole, sighting.op.within).append(2 * counted.mac + sum(counted.only(SINGLES)))

@@ -12,7 +12,7 @@ from ...jax.model import Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
-from . import hlo
+from . import LOWERED, hlo
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
@@ -85,20 +85,31 @@ def capture(counter: str, call: Call) -> Ledger:
         return call.function(*arguments)
 
     stage = jax.jit(reconciled).lower(*call.arguments)
+    handed = stage.compiler_ir("hlo").as_hlo_module()
     if counter.endswith("compiled"):
         compiled = stage.compile()
         (module,) = compiled.runtime_executable().hlo_modules()
         costs = compiled.cost_analysis()
+        sightings = [*seen(module, call.root), *(_before(one) for one in seen(handed, call.root))]
     else:
-        module, costs = stage.compiler_ir("hlo").as_hlo_module(), stage.cost_analysis()
+        costs, sightings = stage.cost_analysis(), seen(handed, call.root)
     costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
-    walk = Walk(hlo.parsed(module.to_string(options())), call.root)
-    walk.through(walk.module.entry, (), ())
     total = int((costs or {}).get("flops", 0))
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
-    return Ledger(
-        counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(walk.sightings), {}, ()
-    )
+    return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(sightings), {}, ())
+
+
+def seen(module: Any, root: str) -> list[Sighting]:
+    """The instructions that the analysis of this module visits."""
+    walk = Walk(hlo.parsed(module.to_string(options())), root)
+    walk.through(walk.module.entry, (), ())
+    return walk.sightings
+
+
+def _before(sighting: Sighting) -> Sighting:
+    """An instruction of the program before it is compiled, which is not counted."""
+    op = sighting.op
+    return sighting._replace(op=op._replace(id=f"{LOWERED}/{op.id}", attrs={**op.attrs, LOWERED: True}))
 
 
 class Walk:

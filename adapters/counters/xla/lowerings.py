@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ....core.records import Op, Tensor
-from ....work import ZERO, Work, is_floating, numel
+from ....work import ZERO, Work, numel
 from ..bridge import known_work
 from .rules import convolved
 
@@ -28,27 +28,27 @@ WINDOWED = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 PRODUCTS = ("dot", "convolution")
 
 
+FILLED = "FILL_OR_DROP"
+"""Mode of a gather that takes a value of its own where an index is outside, by a choice for each element of the output."""
+Place = tuple[Any, ...]
+"""Kind and size of instructions."""
+
+
 class Part(NamedTuple):
     """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does."""
 
-    place: tuple[Any, ...]
+    place: Place
     ran: Work
     times: int = 1
 
 
-def place(op: Op, counted: Work) -> tuple[Any, ...]:
+def place(op: Op, counted: Work) -> Place:
     """The place of an instruction that XLA met: products by their count, all others by the size of their output."""
     kind = op.op.partition(".")[2]
     if kind in PRODUCTS:
         return ("products", counted.mac)
     size = _size(op.outputs[0])
     return (kind, _size(op.inputs[0]), size) if kind in ("reduce", "reduce-window") else (kind, size)
-
-
-def is_whole(op: Op) -> bool:
-    """Whether an instruction computes on integers and booleans alone; a choice between numbers does not."""
-    tensors = [*op.inputs, *op.outputs]
-    return bool(tensors) and not any(is_floating(tensor.dtype) for tensor in tensors)
 
 
 def parts(op: Op) -> list[Part] | None:
@@ -60,12 +60,16 @@ def parts(op: Op) -> list[Part] | None:
         return [Part(("products", _met_by_xla(op)), work)]
     if name == "convert_element_type" and op.inputs[0].dtype == op.outputs[0].dtype:
         return []
+    if name == "convert_element_type" and op.outputs[0].dtype == "bool":
+        return [Part(("compare", _size(op.outputs[0])), work)]
     if name in ONE:
         return [Part((ONE[name], _size(op.outputs[0])), work)]
     if name in REDUCED:
         return [Part(("reduce", _size(op.inputs[0]), _size(op.outputs[0])), work)]
     if name in WINDOWED or name in ("cumsum", "cumprod", "cummax", "cummin"):
         return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0])), work)]
+    if name == "gather" and op.attrs.get("mode") == FILLED:
+        return [Part(("select", _size(op.outputs[0])), work)]
     if name == "integer_pow":
         return _power(op, work)
     if name == "logistic":  # 1 / (1 + exp(-x)); the work is the function's, which the exponential stands for

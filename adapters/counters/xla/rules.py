@@ -122,6 +122,14 @@ def _convolution(op: Op) -> Work:
     return Work(mac=convolved(shapes, numbers, window["pad"], window["stride"], dilations, groups))
 
 
+def unpadded(op: Op) -> int:
+    """Multiply-adds of a convolution as if its whole window lay within the input, 0 of anything else."""
+    if op.op != "hlo.convolution":
+        return 0
+    kernel, features = op.inputs[1].shape or (), op.attrs["dimension_numbers"][1][0]
+    return size(op.outputs[0].shape) * size(kernel) // (kernel[features] or 1)
+
+
 def _steps(op: Op, key: str, times: int) -> Work:
     """``times`` steps of a computation on single values."""
     work = Work()
