@@ -163,22 +163,19 @@ def build_jax(p):
 def arrays_for(weights, p):
     # type: (Any, Any) -> Any
     """The Flax module's weights: of its reset and update gates it has one bias, the sum of Keras' two."""
-    import numpy
-
-    found = {
-        "params.%s.%s.%s" % (name, name, part): weights["%s/%s" % (name, part)]
-        for name in ("conv", "dense")
-        for part in ("kernel", "bias")
-    }
-    kernel, hidden, bias = (weights["gru/gru_cell/" + part] for part in ("kernel", "recurrent_kernel", "bias"))
-    for gate, first, second, given, held in zip(
-        "zrn", *(numpy.split(a, 3, axis=-1) for a in (kernel, hidden, bias[:1], bias[1:]))
-    ):
-        found["params.cell.i%s.kernel" % gate] = first
-        found["params.cell.h%s.kernel" % gate] = second
-        found["params.cell.i%s.bias" % gate] = given[0] if gate == "n" else given[0] + held[0]
+    found = {}
+    for name in ("conv", "dense"):
+        for part in ("kernel", "bias"):
+            found["params.%s.%s.%s" % (name, name, part)] = weights["%s/%s" % (name, part)]
+    kernel, recurrent, biases = (weights["gru/gru_cell/" + part] for part in ("kernel", "recurrent_kernel", "bias"))
+    for index, gate in enumerate("zrn"):
+        of_gate = slice(index * p.units, (index + 1) * p.units)
+        outer, inner = biases[0, of_gate], biases[1, of_gate]
+        found["params.cell.i%s.kernel" % gate] = kernel[:, of_gate]
+        found["params.cell.h%s.kernel" % gate] = recurrent[:, of_gate]
+        found["params.cell.i%s.bias" % gate] = outer if gate == "n" else outer + inner
         if gate == "n":
-            found["params.cell.hn.bias"] = held[0]
+            found["params.cell.hn.bias"] = inner
     return found
 
 

@@ -51,16 +51,20 @@ def inactive(both: Both) -> None:
     """Dropout with rate 0, wherever a layer or module keeps its rate."""
     import torch
 
-    layers = both.tf_model._flatten_layers() if hasattr(both.tf_model, "_flatten_layers") else ()
-    for layer in layers:
-        for rate in ("rate", "dropout", "recurrent_dropout", "_dropout", "drop_rate"):
-            if isinstance(vars(layer).get(rate), float):
-                setattr(layer, rate, 0.0)
+    still(both.tf_model)
     for module in both.torch_model.modules():
         if isinstance(module, torch.nn.modules.dropout._DropoutNd):
             module.p = 0.0
         if isinstance(getattr(module, "dropout", None), float):
             module.dropout = 0.0
+
+
+def still(model: Any) -> None:
+    """The same of a Keras model, whatever it runs on."""
+    for layer in model._flatten_layers() if hasattr(model, "_flatten_layers") else ():
+        for rate in ("rate", "dropout", "recurrent_dropout", "_dropout", "drop_rate"):
+            if isinstance(vars(layer).get(rate), float):
+                setattr(layer, rate, 0.0)
 
 
 @dataclass(frozen=True)

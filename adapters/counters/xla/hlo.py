@@ -16,14 +16,14 @@ DTYPES = {
     "c128": "complex128", "token": "token", "opaque": "opaque",
 }  # fmt: skip
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) .*\{$|^(ENTRY )?%?([\w.\-]+) \{$")
-_LINE = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = (.*)$")
+_LINE = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\]")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 
 
 class Instruction(NamedTuple):
-    """One instruction; ``operands`` are names of instructions of the same computation."""
+    """One instruction; ``operands`` are names of instructions of the same computation. ``root``: it is the computation's result."""
 
     name: str
     opcode: str
@@ -31,10 +31,11 @@ class Instruction(NamedTuple):
     operands: tuple[str, ...]
     attrs: dict[str, str]
     op_name: str
+    root: bool = False
 
 
 class Module(NamedTuple):
-    """Computations by name, each in the order of its text; ``entry`` is where the program begins."""
+    """Computations by name, each in the order in which an analysis visits it; ``entry`` is where the program begins."""
 
     computations: dict[str, list[Instruction]]
     entry: str
@@ -52,10 +53,34 @@ def parsed(text: str) -> Module:
             now = computations.setdefault(name, [])
             entry = name if line.startswith("ENTRY") else entry
         elif now is not None and (found := _LINE.match(line)):
-            now.append(_instruction(found[1], found[2]))
+            now.append(_instruction(found[2], found[3])._replace(root=bool(found[1])))
     if not entry:
         raise ValueError("the HLO text has no entry computation")
-    return Module(computations, entry)
+    return Module({name: visited(found) for name, found in computations.items()}, entry)
+
+
+def visited(instructions: list[Instruction]) -> list[Instruction]:
+    """The order in which HloComputation::Accept visits them (xla/hlo/ir/hlo_computation.cc, hlo_instruction.cc: PostOrderDFS):
+    operands before users, from left to right, control predecessors after operands; first what the result does not need."""
+    by_name = {i.name: i for i in instructions}
+    before = {
+        i.name: [*i.operands, *(p.lstrip("%") for p in pieces(i.attrs.get("control-predecessors", "").strip("{}")))]
+        for i in instructions
+    }
+    used = {name for names in before.values() for name in names}
+    order: dict[str, Instruction] = {}
+    for start in sorted((i for i in instructions if i.root or i.name not in used), key=lambda i: i.root):
+        stack = [(start.name, False)]
+        while stack:
+            name, done = stack.pop()
+            if name in order or name not in by_name:
+                continue
+            if done:
+                order[name] = by_name[name]
+                continue
+            stack.append((name, True))
+            stack += [(other, False) for other in reversed(before[name])]
+    return list(order.values())
 
 
 def _instruction(name: str, rest: str) -> Instruction:
