@@ -107,7 +107,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras llm transformers diffusers matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
+.PHONY: demo test keras keras-backends llm transformers diffusers matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -200,6 +200,12 @@ counters: $(VENV)/.installed
 # Every model of keras.applications in both frameworks: half an hour, goes on where it was interrupted.
 keras: $(VENV)/.installed
 	$(BIN)/python -m reconcile sweep keras.applications --out reports/keras.applications --format json --timeout 1800
+
+# The same on the three backends of Keras; JAX comes with its environment.
+keras-backends: $(VENV)/.installed
+	$(BIN)/python -m reconcile sweep keras.applications --frameworks tf,torch,jax --environment xla \
+		--counter tf.profiler@function --counter flop_counter \
+		--out reports/keras.applications/backends --format json --timeout 1800
 
 # Every architecture of transformers, a call and a training step: an hour, goes on where it was interrupted. Needs a Python with
 # transformers: make transformers TRANSFORMERS=venv/bin/python

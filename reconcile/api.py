@@ -82,7 +82,7 @@ def run(
     from .core.errors import UsageError, unknown
     from .core.registry import frameworks
     from .launch.request import models_of, run_request
-    from .launch.user_models import at_most_two
+    from .launch.user_models import MAPPED
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:
@@ -90,8 +90,7 @@ def run(
     given = models_of(dict(torch=torch, tf=tf, **models))
     if not given:
         raise UsageError("give a model: torch=..., tf=... or both.")
-    at_most_two(given)
-    if mapping is not None and sum(frameworks()[name].aligned for name in given) < 2:
+    if mapping is not None and sum(frameworks()[name].aligned for name in given) != MAPPED:
         raise UsageError("mapping= is for two models: give both torch= and tf=.")
     named = next((name for name, model in given.items() if isinstance(model, str)), None)
     apart = named is not None if isolated is None else isolated

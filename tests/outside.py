@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.framework import Framework
 from reconcile.core.records import Op, Tensor, Trace
 from reconcile.core.registry import frameworks
+from reconcile.core.results import RunResult
+from reconcile.engine.settle import Collected, settle_each
+from reconcile.work import load, scoped
 
 NUMPY = Framework(
     name="numpy",
@@ -22,3 +26,20 @@ def matmul(framework: str, rows: int, inner: int, columns: int) -> Trace:
     inputs = (Tensor((rows, inner), "float32"), Tensor((inner, columns), "float32"))
     op = Op("0", "aten.mm", "fc", inputs, (Tensor((rows, columns), "float32"),), {})
     return Trace(framework, {framework: "1.0"}, "calls", (op,), (), (), ("fc",), ())
+
+
+def three() -> RunResult:
+    """The same product in TensorFlow and PyTorch, a wider one in JAX."""
+    params = {"tf": "net:make", "torch": "net:make", "jax": "nets:make"}
+    meta = {
+        "layers": [],
+        "notes": [],
+        "doc": "",
+        "name": "net.make+nets.make",
+        "params": params,
+        "frameworks": list(params),
+    }
+    traces = (matmul("tf", 2, 5, 4), matmul("torch", 2, 5, 4), matmul("jax", 2, 5, 6))
+    load()
+    with scoped():
+        return settle_each(Collected(meta, traces, ()), MATMUL, BUILT_IN)

@@ -1,4 +1,4 @@
-"""Automatic alignment of two models' layers: by names first, then by order, shapes and work.
+"""Automatic alignment of models' layers: by names first, then by order, shapes and work.
 
 Two layers are matched only if the evidence leaves no choice: a name that only one layer has on either side, or a position in
 the order of execution that every best alignment gives it. A layer with several possible partners stays unmatched and gets its
@@ -47,9 +47,25 @@ def alignment(
     named = [trace for trace in traces if is_named(trace.framework)]
     if declared or len(named) < 2:
         return Alignment(declared), ()
-    a, b = named[:2]
-    rows = aligned(a, b, mapping.read(file, (a, b)) if file is not None else ())
+    if len(named) > 2:
+        rows = together(named)
+    else:
+        rows = aligned(named[0], named[1], mapping.read(file, named) if file is not None else ())
     return Alignment(layers_of(rows)), rows
+
+
+def together(traces: Sequence[Trace]) -> tuple[Match, ...]:
+    """The rows of several models, as of two, in order of execution.
+
+    The first two are aligned, and each further one with that of the earlier models with which it has most rows in common: what
+    is in one row with the same layer is in one row.
+    """
+    rows = aligned(traces[0], traces[1])
+    for index, trace in enumerate(traces[2:], 2):
+        ways = [aligned(earlier, trace) for earlier in traces[:index]]
+        best = max(ways, key=lambda way: sum(bool(row.by) for row in way))
+        rows = _joined([*rows, *best], [t.framework for t in traces[: index + 1]])
+    return _in_order(rows, *traces)
 
 
 def is_named(framework: str) -> bool:
@@ -111,13 +127,38 @@ def _rows(
             yield Match(layer, sides, "", why(site, alone[1 - i]))
 
 
-def _in_order(rows: Sequence[Match], a: Trace, b: Trace) -> tuple[Match, ...]:
-    """The rows in the second model's order of execution; a row of the first model alone follows its predecessor there."""
+def _joined(rows: Iterable[Match], sides: Sequence[str]) -> tuple[Match, ...]:
+    """Rows that have a layer in common become one; so do those of the models themselves."""
+    groups: dict[tuple[str, str], list[Match]] = {}
+    for row in rows:
+        others = {id(group): group for key in _keys(row) if (group := groups.get(key)) is not None}
+        whole = [*(member for group in others.values() for member in group), row]
+        groups.update((key, whole) for member in whole for key in _keys(member))
+    return tuple(_one_row(group, sides) for group in {id(group): group for group in groups.values()}.values())
+
+
+def _keys(row: Match) -> list[tuple[str, str]]:
+    return [(side if path else "", path) for side, paths in row.paths.items() for path in paths]
+
+
+def _one_row(rows: Sequence[Match], sides: Sequence[str]) -> Match:
+    """One row for these. Its name is that of the second framework's first layer; without one, a layer's with its framework."""
+    paths = {side: tuple(dict.fromkeys(path for row in rows for path in row.paths.get(side, ()))) for side in sides}
+    second = paths[sides[1]]
+    side, own = next((side, some) for side, some in paths.items() if some)
+    name = ROOT if any("" in some for some in paths.values()) else second[0] if second else f"{side}:{own[0]}"
+    by = " and ".join(dict.fromkeys(row.by for row in rows if row.by))
+    return Match(name, paths, by, "" if by else rows[0].comment)
+
+
+def _in_order(rows: Sequence[Match], a: Trace, b: Trace, *more: Trace) -> tuple[Match, ...]:
+    """The rows in the second model's order of execution; a row that it lacks follows its predecessor in another model."""
     align = Alignment(layers_of(rows))
     ranks = {align.layer(b.framework, path): (index, -1) for index, path in reversed([*enumerate(paths_of(b))])}
-    before = -1
-    for index, path in enumerate(paths_of(a)):
-        before, _ = ranks.setdefault(align.layer(a.framework, path), (before, index))
+    for trace in (a, *more):
+        before = -1
+        for index, path in enumerate(paths_of(trace)):
+            before, _ = ranks.setdefault(align.layer(trace.framework, path), (before, index))
     return tuple(sorted(rows, key=lambda row: ranks.get(row.layer, (len(ranks), 0))))
 
 

@@ -45,8 +45,8 @@ def run(
 ) -> None:
     """Run the counters on a model and reconcile them.
 
-    TensorFlow and PyTorch run side by side, each in a process of its own, on equivalent models: a pair (--model), or
-    models of your own (--torch, --tf or both), made by a function that returns a model or (model, example inputs), or
+    Frameworks run side by side, each in a process of its own, on equivalent models: a pair (--model), or models of your
+    own (--torch, --tf, --jax, or several of these), made by a function that returns a model or (model, example inputs), or
     in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), for the
     work that it says, and for onnx_tool. Nothing is unpickled.
     With one framework its counters are held against the work that ran and against each other. The statement starts

@@ -28,6 +28,10 @@ LIST = ".toml"
 @click.argument("what", nargs=-1, required=True, metavar="WHAT...")
 @options("input")
 @click.option(
+    "--frameworks", "among", default="", metavar="LIST",
+    help="In which frameworks one definition is made, such as tf,torch,jax.  [default: tf,torch]",
+)  # fmt: skip
+@click.option(
     "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
 )
 @options(
@@ -61,6 +65,7 @@ def sweep(
     /,
     what: tuple[str, ...],
     inputs: tuple[str, ...],
+    among: str,
     names: tuple[str, ...],
     file: Path | None,
     out: Path,
@@ -75,7 +80,7 @@ def sweep(
 
     \b
     WHAT is any number of:
-      keras.applications         every model of a package, in TensorFlow and PyTorch
+      keras.applications         every model of a package, in TensorFlow and PyTorch, or in those of --frameworks
       transformers, diffusers    every architecture, from the smallest configuration that its code allows
       net:make                   one factory, the same definition in both
       torch=net:make             a factory or a package in one framework alone (or tf=)
@@ -98,10 +103,11 @@ def sweep(
     paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
     manner = manner_of(asked, _formats(formats))
     _check(asked)
-    cells = _cells(what, inputs, names, file, paths)
+    cells = _cells(what, inputs, among, names, file, paths)
     requests = [request_of(cell, manner, paths) for cell in cells]
     atomic.prepare(out)
-    command = again(ctx).replace("reconcile sweep", shlex.join(["reconcile", "sweep", *what]), 1)
+    asked_for = [*what, *(["--frameworks", among] if among else [])]
+    command = again(ctx).replace("reconcile sweep", shlex.join(["reconcile", "sweep", *asked_for]), 1)
 
     def pages(finished: list[Finished]) -> None:
         summary = page.to_markdown(finished, command, "md" in manner.formats)
@@ -134,7 +140,12 @@ def _warn(sentence: str) -> None:
 
 
 def _cells(
-    what: tuple[str, ...], inputs: tuple[str, ...], names: tuple[str, ...], file: Path | None, paths: tuple[str, ...]
+    what: tuple[str, ...],
+    inputs: tuple[str, ...],
+    among: str,
+    names: tuple[str, ...],
+    file: Path | None,
+    paths: tuple[str, ...],
 ) -> list[Cell]:
     from ..core.errors import unknown
     from ..launch import user_models
@@ -148,12 +159,13 @@ def _cells(
             raise unknown("environment", name, there)
     places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
     given = user_models.read_inputs(inputs)
+    chosen = listing.named([part.strip() for part in among.split(",")]) if among else ()
     found: list[Cell] = []
     for word in what:
         if word.endswith(LIST):
-            found += listfile.read(Path(word), there, places, paths)
+            found += listfile.read(Path(word), there, places, paths, chosen)
         else:
-            for cell in listing.cells_of(word, given, paths):
+            for cell in listing.cells_of(word, given, paths, chosen):
                 found += in_environments(cell, places)
     return distinct(found)
 

@@ -210,9 +210,9 @@ class LayerRow:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One row of two models that were aligned automatically: the layers that belong together, as paths by framework.
+    """One row of models that were aligned automatically: the layers that belong together, as paths by framework.
 
-    ``paths`` has both frameworks, in the order of the registry; a framework without a layer has (). ``by`` is the evidence,
+    ``paths`` has every framework, in the order of the registry; a framework without a layer has (). ``by`` is the evidence,
     '' for a layer without a partner; ``comment`` then says why.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
@@ -46,8 +47,8 @@ def reconcile(
 ) -> Books:
     """Reconcile every ledger with the trace of its framework, and the traces with each other.
 
-    There is a statement from every counter to its trace, one between the traces, and one from every counter of the first
-    framework to every counter of the second.
+    There is a statement from every counter to its trace; and for every two frameworks one between their traces, and one from
+    every counter of the first to every counter of the second.
     """
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
     results = [
@@ -69,9 +70,10 @@ def reconcile(
             bare = _without_trace(ledger, known[ledger.framework], align)
             cells[ledger.counter] = bare.cells
             ledger_results.append(bare.ledger)
-    between = _between(raw, results, align, convention)
     own = [(led.framework, _to_trace(led, known[led.framework], bridged, convention)) for led in ledger_results]
-    statements = [*(statement for _, statement in own), *_across(results, own, between, convention)]
+    statements = [statement for _, statement in own]
+    for first, second in combinations(results, 2):
+        statements += _across(first, second, own, _between(raw, first, second, align, convention), convention)
     layers = _layers(raw, cells, bridged, align, convention)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
@@ -145,16 +147,16 @@ def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] 
 
 
 def _between(
-    raw: Mapping[str, Trace], results: Sequence[TraceResult], align: Alignment, convention: Convention
+    raw: Mapping[str, Trace], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
 ) -> tuple[Adjustment, ...]:
-    complete = [r for r in results if r.complete]
-    if len(complete) < 2:
+    if not (first.complete and second.complete):
         return ()
-    return differences(raw[complete[0].framework], raw[complete[1].framework], align, convention)
+    return differences(raw[first.framework], raw[second.framework], align, convention)
 
 
 def _across(
-    results: Sequence[TraceResult],
+    first: TraceResult,
+    second: TraceResult,
     own: Sequence[tuple[str, Statement]],
     between: tuple[Adjustment, ...],
     convention: Convention,
@@ -163,9 +165,6 @@ def _across(
 
     ``own`` are the statements of the counters to their traces, each with its framework.
     """
-    if len(results) < 2:
-        return []
-    first, second = results[0], results[1]
     totals = (first.totals.get(convention.name), second.totals.get(convention.name))
     bad = next((t for t in (first, second) if not t.complete), None)
     if bad is None:

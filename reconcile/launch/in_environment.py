@@ -93,11 +93,16 @@ def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:
     """The counters of an environment: those that it lists, otherwise those of its frameworks that run by default.
 
-    A recipe needs a pair file, so a user's own model is counted only by the other counters.
+    A recipe needs a pair file, so a user's own model is counted only by the other counters; and every model of several has a
+    framework's default counters where the environment lists none for it.
     """
     default = tuple(name for name, c in known_counters().items() if c.framework in env.frameworks and c.default)
-    listed = tuple(name for name in env.counters if not (factories and known_counters()[name].recipe)) or default
-    return tuple(name for name in listed if known_counters()[name].framework in factories) if factories else listed
+    if not factories:
+        return env.counters or default
+    listed = [name for name in env.counters if not known_counters()[name].recipe]
+    unlisted = set(factories) - {known_counters()[name].framework for name in listed}
+    rest = [name for name in default if known_counters()[name].framework in unlisted]
+    return tuple(name for name in (*listed, *rest) if known_counters()[name].framework in factories)
 
 
 def borrowers(collected: Collected) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import files
@@ -15,8 +15,8 @@ from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, known_counters, title
 from ..model_zoo.pair import Input
 
-TOGETHER = 2
-"""The number of models that one run compares."""
+MAPPED = 2
+"""The number of models whose layers a mapping file is for."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
 
@@ -91,7 +91,7 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
 def one_model(
     model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object, mapped: str = ""
 ) -> None:
-    """Raises UsageError unless exactly one model is named: a pair, or factories or files for at most two frameworks.
+    """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.
 
     ``mapped`` is the option that names a mapping file, if there is one. It needs two models of the user's own.
     """
@@ -104,19 +104,10 @@ def one_model(
         raise UsageError(f"--model names a pair, and {_options()} name your own model; give one or the other.")
     if model is not None and inputs:
         raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
-    if mapped and len([name for name in factories if frameworks()[name].aligned]) != TOGETHER:
+    if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
         raise UsageError(f"{mapped} is for two models of your own: give two of {_options()}.")
-    at_most_two(factories)
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
-
-
-def at_most_two(models: Collection[str]) -> None:
-    """Raise UsageError for models of more frameworks than one run compares."""
-    if len(models) > TOGETHER:
-        raise UsageError(
-            f"reconcile compares two models at a time, and you gave models in {', '.join(models)}: leave one out."
-        )
 
 
 def _options(between: str = " and ") -> str:

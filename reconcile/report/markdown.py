@@ -51,7 +51,7 @@ def to_markdown(
         phased=_phased(result),
         published=view.published(result),
         bridges=[v.statement for v in counters_of(result) if v.statement is not None],
-        between=_between(result),
+        across=_between(result),
         components=_components(result),
         broken=view.broken(result),
         unknown=view.unknown(result),
@@ -152,10 +152,10 @@ def _phased(result: RunResult) -> list[tuple[Convention, list[tuple[str, PhaseTa
     return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]
 
 
-def _between(result: RunResult) -> Statement | None:
-    """The statement from the first trace to the second: the real differences."""
+def _between(result: RunResult) -> list[Statement]:
+    """The statements from trace to trace: the real differences."""
     names = {t.name for t in result.traces}
-    return next((s for s in result.statements if s.from_ in names and s.to in names), None)
+    return [s for s in result.statements if s.from_ in names and s.to in names]
 
 
 def _components(result: RunResult) -> list[tuple[str, str, list[int]]]:

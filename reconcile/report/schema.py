@@ -12,7 +12,7 @@ from ..core.registry import frameworks
 def schema() -> dict[str, Any]:
     """JSON Schema of ``report.json.to_dict``: ``schema.json``, with a row of an alignment as the registry makes it.
 
-    A row names the two frameworks that were aligned: two of TensorFlow, PyTorch and JAX.
+    A row names the frameworks that were aligned: two or more of TensorFlow, PyTorch and JAX.
     """
     data: dict[str, Any] = json.loads(resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
     match = data["$defs"]["match"]
@@ -25,5 +25,9 @@ def schema() -> dict[str, Any]:
     texts = {name: match["properties"][name] for name in ("layer", "by", "comment")}
     match["properties"] = {"layer": texts.pop("layer"), **sides, **texts}
     if len(sides) > 2:
-        match |= {"required": ["layer", *texts], "minProperties": len(texts) + 3, "maxProperties": len(texts) + 3}
+        match |= {
+            "required": ["layer", *texts],
+            "minProperties": len(texts) + 3,
+            "maxProperties": len(texts) + 1 + len(sides),
+        }
     return data

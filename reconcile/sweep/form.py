@@ -79,12 +79,12 @@ _SAID = {"refused": _REFUSED, "open": _list(_TEXT)}
 _RAN = _record({
     "name": _TEXT, **_SAID, "exit_code": {"enum": [EXIT_OK, EXIT_UNEXPLAINED, EXIT_FAILED]}, "convention": _TEXT,
     "pass": _TEXT, "params": {"type": "object"}, "inputs": _table(_TEXT), "environment": _table(_TEXT),
-    "traces": {**_list(_TRACE), "minItems": 1}, "counters": _list(_COUNTER), "between": {"anyOf": [{"type": "null"}, _BETWEEN]},
+    "traces": {**_list(_TRACE), "minItems": 1}, "counters": _list(_COUNTER), "between": _list(_BETWEEN),
 })  # fmt: skip
 _NOT_RUN = _record({
     "name": _TEXT, "refused": {**_REFUSED, "minProperties": 1}, "open": {"const": []},
     "exit_code": {"enum": [EXIT_USAGE, EXIT_FAILED, EXIT_CRASHED]}, "traces": {"const": []}, "counters": {"const": []},
-    "between": {"type": "null"},
+    "between": {"const": []},
 })  # fmt: skip
 _OUTCOME = {
     "type": "object",

@@ -31,9 +31,14 @@ SHAPES = {"set": TABLE, "arguments": TABLE, "environments": LIST, "inputs": LIST
 
 
 def read(
-    path: Path, environments: Mapping[str, Environment], default: Sequence[Environment], paths: Sequence[str] = ()
+    path: Path,
+    environments: Mapping[str, Environment],
+    default: Sequence[Environment],
+    paths: Sequence[str] = (),
+    among: Sequence[str] = (),
 ) -> list[Cell]:
-    """The cells of a list; an entry that names no environments has the ``default`` ones.
+    """The cells of a list; an entry that names no environments has the ``default`` ones, and one definition that names no
+    frameworks is made in those ``among``.
 
     Raises UsageError, naming the file, the entry and the key, for what cannot be used.
     """
@@ -50,7 +55,7 @@ def read(
         _check(where, entry)
         try:
             places = [_environment(name, environments) for name in entry.get("environments", ())]
-            for cell in _cells(entry, paths):
+            for cell in _cells(entry, paths, among):
                 found += in_environments(cell, places or default)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from error
@@ -84,17 +89,14 @@ def _plain(value: object) -> bool:
     return all(map(_plain, value)) if isinstance(value, list) else isinstance(value, (str, int, float, bool))
 
 
-def _cells(entry: Mapping[str, Any], paths: Sequence[str]) -> list[Cell]:
+def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str]) -> list[Cell]:
     if "zoo" in entry:
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _set(entry)}
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
     inputs = user_models.read_inputs(entry.get("inputs", ()))
     arguments = entry.get("arguments", {})
     makers = listing.makers()
-    chosen = entry.get("frameworks", listing.both())
-    if not chosen or set(chosen) - set(makers):
-        which = "both" if len(makers) == user_models.TOGETHER else "two"
-        raise UsageError(f"frameworks are one or {which} of {', '.join(makers)}, not {short(chosen)}.")
+    chosen = listing.named(entry["frameworks"]) if "frameworks" in entry else among or listing.both()
     if "package" in entry:
         return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths)
     one = dict.fromkeys(chosen, entry["factory"]) if "factory" in entry else {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import UsageError, brief, unknown
+from ..core.errors import UsageError, brief, short, unknown
 from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
@@ -66,8 +66,15 @@ sys.stdout.write("\\n" + json.dumps(names))
 
 
 def both() -> tuple[str, ...]:
-    """The frameworks in which one definition makes the same model: the first two that Keras runs on."""
-    return tuple(record.name for record in frameworks().values() if record.backend)[: user_models.TOGETHER]
+    """The frameworks in which one definition makes the same model unless others are named: the first two that Keras runs on."""
+    return tuple(record.name for record in frameworks().values() if record.backend)[:2]
+
+
+def named(names: Sequence[str]) -> tuple[str, ...]:
+    """These frameworks, each once, in the order of the registry. Raises UsageError for what makes no models."""
+    if not names or set(names) - set(makers()):
+        raise UsageError(f"frameworks are some of {', '.join(makers())}, not {short(', '.join(names))}.")
+    return tuple(name for name in makers() if name in names)
 
 
 def makers() -> tuple[str, ...]:
@@ -80,14 +87,19 @@ def libraries() -> dict[str, tuple[str, str]]:
     return {package: (record.name, module) for record in frameworks().values() for package, module in record.libraries}
 
 
-def cells_of(text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = ()) -> list[Cell]:
-    """The cells that one word of the command line names. Raises UsageError for one that names nothing."""
+def cells_of(
+    text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = (), among: Sequence[str] = ()
+) -> list[Cell]:
+    """The cells that one word of the command line names; one definition is made in the frameworks ``among``, else in ``both``.
+
+    Raises UsageError for one that names nothing.
+    """
     framework, equals, rest = text.partition("=")
     if equals and framework not in makers():
         *others, last = makers()
         known = f"{', '.join(others)} or {last}"
         raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
-    chosen, where = ((framework,), rest) if equals else (both(), text)
+    chosen, where = ((framework,), rest) if equals else (among or both(), text)
     if not equals and text in libraries():
         chosen = libraries()[text][:1]
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
@@ -122,8 +134,7 @@ def factory(
     inputs: Sequence[Input] = (),
     name: str = "",
 ) -> Cell:
-    """Factories by framework. Raises UsageError for what is no ``module:function``, and for more than two of them."""
-    user_models.at_most_two(factories)
+    """Factories by framework. Raises UsageError for what is no ``module:function``."""
     held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
     given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
     return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)

@@ -37,7 +37,7 @@ def outcome_of(name: str, result: RunResult | None, refusals: Mapping[str, str])
 
 def refused(name: str, refusals: Mapping[str, str]) -> dict[str, Any]:
     """A model of which nothing could be run; ``refusals`` by framework, '' for all."""
-    return {"name": name, "refused": dict(refusals), "traces": [], "counters": [], "between": None, "open": []}
+    return {"name": name, "refused": dict(refusals), "traces": [], "counters": [], "between": [], "open": []}
 
 
 def _trace(trace: TraceResult, convention: str) -> dict[str, Any]:
@@ -66,12 +66,14 @@ def _counter(result: RunResult, ledger: LedgerResult) -> dict[str, Any]:
     }
 
 
-def _between(result: RunResult) -> dict[str, Any] | None:
+def _between(result: RunResult) -> list[dict[str, Any]]:
+    """The statements from trace to trace."""
     names = [trace.name for trace in result.traces]
-    statement = next((s for s in result.statements if s.from_ in names and s.to in names), None)
-    if statement is None:
-        return None
-    return {"from": statement.from_, "to": statement.to, **_settled(statement, statement.state, statement.reason)}
+    return [
+        {"from": s.from_, "to": s.to, **_settled(s, s.state, s.reason)}
+        for s in result.statements
+        if s.from_ in names and s.to in names
+    ]
 
 
 def _settled(statement: Statement | None, state: State, reason: str) -> dict[str, Any]:

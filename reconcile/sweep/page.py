@@ -95,12 +95,25 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     yield ""
     yield f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit,"
     yield f"{off} with a residual, {len(counters) - len(settled)} without a statement."
-    both = [one.outcome["between"] for one in ran if one.outcome["between"]]
-    same = sum(not b["causes"] and b["residual"] == 0 for b in both)
-    if both:
+    yield from _together(ran)
+
+
+def _together(ran: Iterable[Finished]) -> Iterator[str]:
+    """How many ran in several frameworks, and in how many of these the work is the same."""
+    found: dict[tuple[str, ...], list[bool]] = {}
+    for one in ran:
+        if between := one.outcome["between"]:
+            frameworks = tuple(title(trace["framework"]) for trace in one.outcome["traces"])
+            found.setdefault(frameworks, []).append(all(not b["causes"] and b["residual"] == 0 for b in between))
+    if found and max(map(len, found)) <= 2:
+        found = {(): [same for group in found.values() for same in group]}
+    for frameworks, same in sorted(found.items(), key=lambda item: -len(item[0])):
+        where, each = ("both frameworks", "either")
+        if frameworks:
+            where, each = (f"{', '.join(frameworks[:-1])} and {frameworks[-1]}", "each")
         yield ""
-        rest = f"{same} with the same work in either, {len(both) - same} with another."
-        yield f"{_models(len(both))} ran in both frameworks: {rest}"
+        rest = f"{sum(same)} with the same work in {each}, {len(same) - sum(same)} with another."
+        yield f"{_models(len(same))} ran in {where}: {rest}"
 
 
 def _causes(finished: Sequence[Finished]) -> Iterator[str]:
@@ -213,7 +226,7 @@ def _cell(counter: Mapping[str, Any] | None) -> str:
 
 def _residuals(one: Finished) -> str:
     """The one residual of all statements, or each that is not 0."""
-    ends = [*one.outcome["counters"], *([one.outcome["between"]] if one.outcome["between"] else [])]
+    ends = [*one.outcome["counters"], *one.outcome["between"]]
     known = [end["residual"] for end in ends if end["residual"] is not None]
     rest = [number(residual) for residual in known if residual]
     return ", ".join(rest) or ("0" if known else "")

@@ -152,14 +152,16 @@ def verdict(result: RunResult) -> Verdict:
             withheld.append(why)
         else:
             standing.append(trace)
-    between = _between(result, standing)
-    if between is not None and between.state is State.EQUAL:
-        figures.append(_figure(result, standing, counters))
-    else:
-        figures += [_figure(result, [trace], counters) for trace in standing]
+    alike: list[list[TraceResult]] = []
+    for trace in standing:
+        same = (s for s in alike if (b := _between(result, s[0], trace)) is not None and b.state is State.EQUAL)
+        group = next(same, None)
+        alike.append([trace]) if group is None else group.append(trace)
+    figures += [_figure(result, group, counters) for group in alike]
     if not result.traces:
         withheld.append(Withheld("", "nothing was traced", "Run with a framework that is installed."))
-    difference = "" if between is None or len(figures) < 2 else citation.difference(between, standing)
+    differing = [b for group in alike[1:] if (b := _between(result, alike[0][0], group[0])) is not None]
+    difference = " ".join(filter(None, (citation.difference(between, standing) for between in differing)))
     return Verdict(counters, tuple(figures), tuple(withheld), difference)
 
 
@@ -215,12 +217,9 @@ def _recipe(counter: str) -> bool:
     return counter in known_counters() and bool(known_counters()[counter].recipe)
 
 
-def _between(result: RunResult, standing: Sequence[TraceResult]) -> Statement | None:
-    """The statement from one trace to the other, if both have a number."""
-    names = [trace.name for trace in standing]
-    if len(names) < 2:
-        return None
-    return next((s for s in result.statements if s.from_ in names and s.to in names), None)
+def _between(result: RunResult, one: TraceResult, other: TraceResult) -> Statement | None:
+    """The statement from one trace to the other."""
+    return next((s for s in result.statements if (s.from_, s.to) == (one.name, other.name)), None)
 
 
 def _macs(trace: TraceResult, masked: int) -> int:

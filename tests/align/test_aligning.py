@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT, Alignment
-from reconcile.align.automatic import aligned, counted, layers_of, lone
+from reconcile.align.automatic import aligned, counted, layers_of, lone, together
 from reconcile.align.partners import ALONE, AMBIGUOUS, CROSSED
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Trace
 from reconcile.core.results import Match
 from reconcile.engine.traces import layer_work
 from reconcile.work import work_of
-from tests.align.models import Layer, pair
+from tests.align.models import Layer, pair, trace
 
 SIZES = st.integers(1, 4)
 LAYERS = st.lists(
@@ -30,12 +30,17 @@ def matched(rows: Sequence[Match]) -> dict[str, str]:
 
 def foots(tf: Trace, torch: Trace, rows: Sequence[Match]) -> None:
     """Every layer is in one row; the rows' work adds up to each model's, and is in no row that is not there."""
+    all_foot((tf, torch), rows)
+
+
+def all_foot(traces: Sequence[Trace], rows: Sequence[Match]) -> None:
+    """The same of any number of models."""
     align = Alignment(layers_of(rows))
-    for trace in (tf, torch):
-        mine = [path for row in rows for path in row.paths[trace.framework]]
-        assert sorted(mine) == sorted(set(trace.layers))
-        work = layer_work(trace, align, BUILT_IN["all"])
-        alone = layer_work(trace, Alignment([]), BUILT_IN["all"])
+    for one in traces:
+        mine = [path for row in rows for path in row.paths[one.framework]]
+        assert sorted(mine) == sorted(set(one.layers))
+        work = layer_work(one, align, BUILT_IN["all"])
+        alone = layer_work(one, Alignment([]), BUILT_IN["all"])
         assert sum(n or 0 for n in work.values()) == sum(n or 0 for n in alone.values())
         assert set(work) <= {row.layer for row in rows}
     assert len({row.layer for row in rows}) == len(rows)
@@ -295,3 +300,28 @@ def test_branches_that_run_in_another_order_are_compared_inside_their_namesakes(
 def test_what_does_no_product_is_never_put_together() -> None:
     rows = aligned(*pair([("a.x", 0, 3), ("a.y", 0, 4), ("end", 2, 2)], [("a.z", 0, 9), ("end", 2, 2)]))
     assert matched(rows) == {"end": "end"}
+
+
+def test_a_third_model_goes_by_the_one_that_it_has_most_in_common_with() -> None:
+    """Its names are the first model's, which are not the second's; a layer that only two have is a row of these."""
+    first = [("dense", 5, 7), ("act", 0, 21), ("last", 7, 2)]
+    second = [("0", 5, 7), ("1", 0, 21), ("2", 7, 2)]
+    third = [("dense", 5, 7), ("act", 0, 21), ("extra", 7, 7), ("last", 7, 2)]
+    traces = (*pair(first, second), trace("jax", third))
+    rows = together(traces)
+    assert {row.layer: row.paths["jax"] for row in rows} == {
+        "0": ("dense",), "1": ("act",), "2": ("last",), "jax:extra": ("extra",),
+    }  # fmt: skip
+    assert [row.layer for row in rows] == ["0", "1", "jax:extra", "2"]
+    assert rows[0].by == "order+shape+work and name+work"
+    assert lone(rows) == {"jax": ["extra"]}
+    all_foot(traces, rows)
+    without = together((traces[0], trace("torch", second[:1]), traces[2]))
+    assert ("tf:last", ("last",), (), ("last",)) in [(row.layer, *row.paths.values()) for row in without]
+
+
+@given(LAYERS, LAYERS, LAYERS)
+@settings(max_examples=100, deadline=None)
+def test_nothing_is_lost_of_three_models(tf: list[Layer], torch: list[Layer], jax: list[Layer]) -> None:
+    traces = (*pair(tf, torch), trace("jax", jax))
+    all_foot(traces, together(traces))

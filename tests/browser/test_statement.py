@@ -15,6 +15,7 @@ from reconcile.engine.statements import statement_between, turn
 from reconcile.report import foot
 from tests.browser.page import Page, integer
 from tests.browser.results import gru_demo
+from tests.outside import three
 from tests.report import samples
 
 Show = Callable[..., Page]
@@ -50,7 +51,7 @@ def cancelling() -> RunResult:
 
 
 RUNS = {sample.__name__: sample for sample in samples.PAIRED}
-RUNS |= {"everything": samples.everything, "cancelling": cancelling, "gru_demo": gru_demo}
+RUNS |= {"everything": samples.everything, "cancelling": cancelling, "gru_demo": gru_demo, "three": three}
 
 
 def names(result: RunResult) -> list[str]:

@@ -48,6 +48,16 @@ def test_the_page_says_which_options_made_it(sweep: Callable[..., Result], tmp_p
     assert "Written by `reconcile sweep gru_demo --counter thop --device meta`." in page
 
 
+def test_one_definition_in_the_frameworks_of_the_command(sweep: Callable[..., Result], tmp_path: Path) -> None:
+    assert sweep("net:make", "--frameworks", "torch, jax", "--jobs", "1").exit_code == 0
+    page = (tmp_path / "sweep" / "README.md").read_text()
+    assert "Written by `reconcile sweep net:make --frameworks 'torch, jax'`." in page
+    for wrong in ("tf,keras", "tf,", "onnx"):
+        done = sweep("net:make", "--frameworks", wrong)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr == f"Error: frameworks are some of tf, torch, jax, not '{', '.join(wrong.split(','))}'.\n"
+
+
 @pytest.mark.parametrize(
     ("codes", "found"), [((0, 0), 0), ((0, 2), 2), ((2, 3), 3), ((3, 1), 1), ((2, 0), 2), ((1, 2), 1)]
 )

@@ -11,7 +11,7 @@ from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
-from reconcile.launch import environments, request, runner
+from reconcile.launch import environments, in_environment, request, runner
 from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Outcome
 
@@ -43,6 +43,15 @@ def test_the_family_has_an_environment() -> None:
     assert env.requirements == ("own-package==1.0", "beside==2.0")
     assert env.counters == ("own@flops", "own@macs")
     assert (env.python, env.over, env.unasked) == ("current", "current", False)
+
+
+def test_every_model_of_several_has_counters_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the environment lists, and a framework's own where it lists none for that."""
+    monkeypatch.setattr(in_environment, "known_counters", environments.known_counters)
+    env = environments.load()["own"]
+    assert in_environment.counters_of(env) == in_environment.counters_of(env, ["torch"]) == ("own@flops", "own@macs")
+    default = tuple(name for name, c in known_counters().items() if c.framework == "tf" and c.default)
+    assert in_environment.counters_of(env, ["tf", "torch", "jax"]) == ("own@flops", "own@macs", *default)
 
 
 def test_the_matrix_does_not_run_it_unasked() -> None:

@@ -26,7 +26,6 @@ from reconcile.launch.request import (
     run_request,
     words,
 )
-from reconcile.launch.user_models import at_most_two
 from reconcile.model_zoo.pair import Input
 from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY
@@ -190,12 +189,6 @@ def test_a_framework_whose_name_is_no_option_is_refused(monkeypatch: pytest.Monk
         UsageError, match=f"the framework NumPy is registered as '{name}', which cannot be the option --{name}"
     ):
         run_request()
-
-
-def test_two_models_are_compared_at_a_time() -> None:
-    at_most_two(["tf", "torch"])
-    with pytest.raises(UsageError, match="and you gave models in tf, torch, numpy: leave one out"):
-        at_most_two(["tf", "torch", "numpy"])
 
 
 def test_all_leaves_formulas_out_and_formula_all_names_them() -> None:

@@ -43,7 +43,7 @@ def outcome(name: str, *counters: Mapping[str, Any], **more: Any) -> dict[str, A
     found = {
         "name": name, "refused": {}, "exit_code": 0, "convention": "matmul", "pass": "call",
         "params": {}, "inputs": {}, "environment": {}, "traces": [trace],
-        "counters": list(counters or [counter()]), "between": None, "open": [],
+        "counters": list(counters or [counter()]), "between": [], "open": [],
     }  # fmt: skip
     return {**found, **more}
 

@@ -89,7 +89,7 @@ def test_junk_anywhere_is_refused_or_becomes_a_page() -> None:
         "residual": 0,
         "causes": {},
     }
-    whole = kept(outcome("a", counter("fvcore", 4), lost, between=between, refused={"tf": "no"}))
+    whole = kept(outcome("a", counter("fvcore", 4), lost, between=[between], refused={"tf": "no"}))
     form.check_kept(whole, "a")
     taken = 0
     for at in places(whole):

@@ -117,18 +117,32 @@ def test_a_registered_framework_has_a_word_and_a_kind(folder: Path, monkeypatch:
     assert dict(cell.factories) == {"torch": "b:make", "numpy": "a:make"}
     with pytest.raises(UsageError, match="before = comes tf, torch, jax or numpy, for a model in that framework alone"):
         listing.cells_of("mxnet=net:make")
-    with pytest.raises(UsageError, match="frameworks are one or two of tf, torch, jax, numpy, not"):
+    with pytest.raises(UsageError, match="frameworks are some of tf, torch, jax, numpy, not 'onnx'"):
         listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['onnx']")
-    with pytest.raises(
-        UsageError,
-        match=r"reconcile compares two models at a time, and you gave models in numpy, tf, torch: leave one out\.",
-    ):
-        listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['numpy', 'tf', 'torch']")
+    (cell,) = listed(folder, "[[model]]\nfactory = 'a:b'\nframeworks = ['numpy', 'tf', 'torch']")
+    assert list(cell.factories) == ["tf", "torch", "numpy"]
 
 
 def test_only_two_frameworks_are_meant_by_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.frameworks(), "other", NUMPY._replace(name="other", backend="other"))
     assert dict(listing.cells_of("net:make")[0].factories) == {"tf": "net:make", "torch": "net:make"}
+
+
+def test_one_definition_in_the_frameworks_that_are_asked_for(folder: Path) -> None:
+    """Of a word and of an entry that names none; a word for one framework, and an entry with its own, say it themselves."""
+    three = listing.named(["jax", "tf", "torch", "jax"])
+    assert three == ("tf", "torch", "jax")
+    assert [list(cell.factories) for cell in listing.cells_of("net:make", among=three)] == [["tf", "torch", "jax"]]
+    assert {tuple(cell.factories) for cell in listing.cells_of("nets", among=three)} == {three}
+    assert [list(cell.factories) for cell in listing.cells_of("jax=net:make", among=three[:2])] == [["jax"]]
+    (folder / "own.toml").write_text(
+        "[[model]]\nfactory = 'a:b'\n[[model]]\nfactory = 'a:c'\nframeworks = ['jax', 'torch']"
+    )
+    cells = listfile.read(Path("own.toml"), THERE, HERE, among=three)
+    assert [list(cell.factories) for cell in cells] == [["tf", "torch", "jax"], ["torch", "jax"]]
+    for names in ([], ["tf", ""], ["keras"]):
+        with pytest.raises(UsageError, match="frameworks are some of tf, torch, jax, not"):
+            listing.named(names)
 
 
 def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -> None:
@@ -205,7 +219,7 @@ def test_a_list_of_everything(folder: Path) -> None:
         ("[[model]]\nfactory = 'a:b'\ninputs = '1,2'", "inputs must be a list of texts, not '1,2'."),
         ("[[model]]\nfactory = 'a:b'\ninputs = ['x']", "number 1: --input 'x' cannot be read"),
         ("[[model]]\nfactory = 'a'", "does not name a factory. Write MODULE:FUNCTION"),
-        ("[[model]]\nfactory = 'a:b'\nframeworks = ['mxnet']", "frameworks are one or two of tf, torch, jax"),
+        ("[[model]]\nfactory = 'a:b'\nframeworks = ['mxnet']", "frameworks are some of tf, torch, jax"),
         ("[[model]]\nfactory = 'a:b'\nenvironments = ['tf-1']", "unknown environment 'tf-1'"),
         ("[[model]]\ntorch = 'a:b'\nenvironments = ['tf-2.3.1']", "a.b: the environment tf-2.3.1 has none of torch."),
         ("[[model]]\nfactory = 'a:b'\narguments = { day = 2020-01-01 }", "arguments must be texts, numbers"),

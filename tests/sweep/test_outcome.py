@@ -33,8 +33,7 @@ def test_every_counter_adds_up_to_the_work_that_ran(made: Callable[[], RunResult
     for one in settled:
         assert one["normalised"] + sum(one["causes"].values()) + one["residual"] == one["work"]
         assert work[one["framework"]] in (one["work"], None)
-    between = found["between"]
-    if between is not None and between["residual"] is not None:
+    for between in (one for one in found["between"] if one["residual"] is not None):
         assert work["tf"] + sum(between["causes"].values()) + between["residual"] == work["torch"] == between["work"]
     assert {one["counter"] for one in found["counters"]} == {ledger.counter for ledger in made().ledgers}
 

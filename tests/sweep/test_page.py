@@ -21,7 +21,7 @@ BETWEEN = {
     "residual": 0,
     "causes": {},
 }
-CLEAN = Finished(outcome("a.Net", counter(), counter("thop", 5), between=BETWEEN), COST)
+CLEAN = Finished(outcome("a.Net", counter(), counter("thop", 5), between=[BETWEEN]), COST)
 OPEN = Finished(
     outcome("b|Net", counter(), counter("thop", 7, residual=-3), exit_code=1, open=["thop to trace@torch: -3"]), COST
 )
@@ -34,9 +34,17 @@ LOST = counter() | {
     "reason": "died",
 }
 FAILED = Finished(outcome("c", counter("thop"), LOST, exit_code=3), COST)
+THREE = Finished(
+    outcome(
+        "f",
+        traces=[{**outcome("f")["traces"][0], "framework": name} for name in ("tf", "torch", "jax")],
+        between=[BETWEEN, BETWEEN | {"to": "trace@jax"}, BETWEEN | {"from": "trace@torch", "to": "trace@jax"}],
+    ),
+    COST,
+)
 HALF = Finished(outcome("d", refused={"tf": "the factory raised ValueError."}), {}, kept=True)
 GONE = Finished(
-    {"name": "e", "refused": {"": "its process was killed"}, "exit_code": 3, "traces": [], "counters": [], "between": None,
+    {"name": "e", "refused": {"": "its process was killed"}, "exit_code": 3, "traces": [], "counters": [], "between": [],
      "open": []}, {},
 )  # fmt: skip
 ALL = [CLEAN, OPEN, FAILED, HALF, GONE]
@@ -75,6 +83,19 @@ def test_what_a_row_says() -> None:
     assert half[6:] == ["", ""]
     assert gone == ["e", "", "", "", "", "not run: its process was killed", "", ""]
     assert verdict(GONE) == "not run: its process was killed"
+
+
+def test_what_ran_in_three_frameworks_names_them() -> None:
+    other = Finished({**THREE.outcome, "between": [b | {"causes": {"x": 0}} for b in THREE.outcome["between"]]}, COST)
+    text = to_markdown([THREE, other, CLEAN])
+    assert "2 models ran in TensorFlow, PyTorch and JAX: 1 with the same work in each, 1 with another." in text
+    assert "both frameworks" not in text
+    assert table(to_markdown([THREE]))[1][1:] == ["10", "1", "0", "reconciled", "12.3", "1.50"]
+    work = {"tf": 10, "torch": 10, "jax": 12}
+    apart = [{**trace, "work": work[trace["framework"]]} for trace in THREE.outcome["traces"]]
+    rest = BETWEEN | {"from": "trace@torch", "to": "trace@jax", "residual": 2}
+    _, row = table(to_markdown([Finished({**THREE.outcome, "traces": apart, "between": [BETWEEN, rest]}, COST)]))
+    assert row[1:4] == ["TensorFlow 10<br>PyTorch 10<br>JAX 12", "1", "2"]
 
 
 def test_causes_by_how_many_models_they_are_in() -> None:

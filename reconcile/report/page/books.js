@@ -36,7 +36,7 @@ const VIEWS = DATA.views.map((view) => ({
   convention: view.convention,
   weights: view.weights.map(BigInt),
   bridges: view.bridges.map((held, i) => unpack(held, DATA.counters[i].name)),
-  between: unpack(view.between, ""),
+  between: view.between.map((held) => ({ ends: held.ends, ...unpack(held, "") })),
   open: new Map(view.open.map((row) => [`${row[0]}\n${row[1]}`, row])),
   work: view.work,
 }));
@@ -47,7 +47,8 @@ function totalOf(view, name) {
   if (end.counter >= 0) return big(DATA.counters[end.counter].total);
   const beside = view.bridges.find((b, i) => b && DATA.counters[i].framework === end.framework);
   if (beside) return beside.to;
-  if (view.between) return end.trace === 0 ? view.between.from : view.between.to;
+  const across = view.between.find((b) => b.ends.includes(end.trace));
+  if (across) return across.ends[0] === end.trace ? across.from : across.to;
   const row = [...view.open.values()].find((r) => (r[0] === name && r[4] !== null) || (r[1] === name && r[5] !== null));
   return row ? big(row[0] === name ? row[4] : row[5]) : null;
 }
@@ -60,7 +61,8 @@ function route(view, from, to) {
     const [here, there] = [ENDS.get(stops[i]), ENDS.get(stop)];
     if (here.counter >= 0) return { bridge: view.bridges[here.counter], sign: 1n };
     if (there.counter >= 0) return { bridge: view.bridges[there.counter], sign: -1n };
-    return { bridge: view.between, sign: here.trace === 0 ? 1n : -1n };
+    const bridge = view.between.find((b) => b.ends.includes(here.trace) && b.ends.includes(there.trace));
+    return { bridge, sign: bridge.ends[0] === here.trace ? 1n : -1n };
   });
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 from ...core.causes import Cause
@@ -167,15 +167,19 @@ class _Books:
     def _view(self, view: RunResult) -> dict[str, Any]:
         names = {t.framework: t.name for t in view.traces}
         by_ends = {(s.from_, s.to): s for s in view.statements}
+        pairs = combinations(range(len(view.traces)), 2)
         bridges = [by_ends.get((x.counter, names.get(x.framework, ""))) for x in view.ledgers]
-        between = by_ends.get((view.traces[0].name, view.traces[1].name)) if len(names) > 1 else None
+        between = [(i, j, by_ends.get((view.traces[i].name, view.traces[j].name))) for i, j in pairs]
+        known = [(i, j, held) for i, j, s in between if (held := self._statement(s)) is not None]
         return {
             "convention": clean(view.convention.name),
             "weights": [view.convention.weight(name) for name in self._components],
             "bridges": [self._statement(s) for s in bridges],
-            "between": self._statement(between),
+            "between": [{"ends": [i, j], **held} for i, j, held in known],
             "open": self._open(
-                view, {s.from_ for s in bridges if s is not None and s.closed}, between is not None and between.closed
+                view,
+                {s.from_ for s in bridges if s is not None and s.closed},
+                {frozenset((view.traces[i].framework, view.traces[j].framework)) for i, j, _ in known},
             ),
             "work": [self._work(view, t) for t in view.traces],
         }
@@ -232,13 +236,14 @@ class _Books:
         )
         return self._seen.index(row, list(row))
 
-    def _open(self, view: RunResult, closed: Set[str], between: bool) -> list[list[Any]]:
+    def _open(self, view: RunResult, closed: Set[str], between: Set[frozenset[str]]) -> list[list[Any]]:
         """The pairs of ends without a statement between them: state, reason, and the known totals."""
         traces = {t.name: t.framework for t in view.traces}
         homes: Mapping[str, str] = {**self._homes, **traces}
         pairs = []
         for a, b in permutations([*self._homes, *traces], 2):
-            joined = all(end in closed or end in traces for end in (a, b)) and (between or homes[a] == homes[b])
+            met = homes[a] == homes[b] or frozenset((homes[a], homes[b])) in between
+            joined = met and all(end in closed or end in traces for end in (a, b))
             if not joined:
                 s = statement_between(view, a, b)
                 state = "not_comparable" if s is None else s.state.value

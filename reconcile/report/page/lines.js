@@ -21,10 +21,10 @@ function allLines(view) {
       add(KINDS.ran, DATA.ops.layer[op], DATA.ops.op[op], trace.name, "ran", flops(view, op), { ran: op });
     }
   });
-  if (view.between && DATA.traces.length > 1) {
-    const whose = `${DATA.traces[0].name} → ${DATA.traces[1].name}`;
-    view.between.lines.forEach((line) => add(KINDS.cause, line.layer, line.op, whose, causeName(line.cause), line.amount, { line }));
-  }
+  view.between.forEach((across) => {
+    const whose = across.ends.map((trace) => DATA.traces[trace].name).join(" → ");
+    across.lines.forEach((line) => add(KINDS.cause, line.layer, line.op, whose, causeName(line.cause), line.amount, { line }));
+  });
   return lines;
 }
 
@@ -77,7 +77,7 @@ class Lines {
   kinds() {
     const select = byId("kind");
     const chosen = select.value;
-    const found = new Set([...this.view.bridges, this.view.between].flatMap((b) => (b ? b.lines.map((line) => line.cause) : [])));
+    const found = new Set([...this.view.bridges, ...this.view.between].flatMap((b) => (b ? b.lines.map((line) => line.cause) : [])));
     const causes = [...found].sort((a, b) => a - b).map((cause) => make("option", {}, causeName(cause)));
     const kinds = Object.entries(CHOICES).map(([value, [title]]) => make("option", { value }, title));
     select.replaceChildren(...kinds, make("optgroup", { label: "one cause" }, ...causes, make("option", {}, "residual")));
