@@ -55,6 +55,7 @@ LEGACY := \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
+	adapters/pytorch/torchvision.py \
 	adapters/counters/__init__.py \
 	adapters/counters/dispatched.py \
 	adapters/counters/limits.py \

@@ -143,6 +143,7 @@ FLOORS = (
     "zoo",
     "report",
     "sweep",
+    "audit",
     "cli",
     "api",
     "pytest_plugin",
