@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..core.atomic import safe
 from ..core.errors import UsageError, short, unknown
@@ -58,18 +61,42 @@ def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
         raise unknown("environment", place, known)
     inputs = user_models.read_inputs([text.strip() for text in claim.input.split(BETWEEN) if text.strip()])
     name = " ".join(part for part in (claim.model, claim.input) if part)
-    framework, where = _factory(claim.model)
+    model, arguments = _called(claim.model)
+    framework, where = _factory(model)
     if framework:
-        _here(claim.model, place)
-        cell = listing.factory({framework: where}, inputs=inputs, name=name)
+        _here(model, place)
+        cell = listing.factory({framework: where}, arguments, inputs, name)
         if framework not in known[place].frameworks:
             raise UsageError(f"the environment {place} has no {title(framework)}, which {short(claim.model)} needs.")
     else:
-        if inputs:
-            raise UsageError(f"{claim.model} says itself what its inputs are: leave its input empty.")
-        cell = listing.pair(claim.model, name=name)
+        if inputs or arguments:
+            raise UsageError(f"{model} says itself what its inputs are: give it no input and no arguments.")
+        cell = listing.pair(model, name=name)
     (placed,) = in_environments(cell, [known[place]])
     return placed
+
+
+def _called(text: str) -> tuple[str, dict[str, Any]]:
+    """The model and the arguments of its factory: ``timm:NAME(img_size=256)``. Raises UsageError for what is no such text."""
+    model, bracket, rest = text.partition("(")
+    if not bracket:
+        return text, {}
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        if not all(keyword.arg for keyword in call.keywords):
+            raise ValueError
+        arguments = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        plain = all(isinstance(value, (str, int, float, bool, type(None))) for value in arguments.values())
+        json.dumps(arguments, allow_nan=False)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        plain = False
+    if not plain:
+        raise UsageError(
+            f"{short(text)} cannot be read: write arguments as in timm:NAME(img_size=256), each a number or a text."
+        )
+    return model.strip(), arguments
 
 
 def _factory(model: str) -> tuple[str, str]:

@@ -21,17 +21,28 @@ import importlib.util, json, os, sys
 sys.path.insert(0, sys.argv[1])
 from reconcile.adapters.pytorch import torchvision as operators
 operators.watch()
-import torchvision
+import torch, torchvision
 from torchvision import models
 rows = []
+def takes_size(name, size):
+    try:
+        with torch.device("meta"):
+            models.get_model_builder(name)(image_size=size)
+    except (TypeError, ValueError):
+        return False
+    return True
 for name in sorted(models.list_models(module=models)):
     for weights in models.get_model_weights(name):
         size = weights.transforms.keywords.get("crop_size")
         if "_ops" in weights.meta and size:
-            rows.append([name, size, repr(weights.meta["_ops"]), str(weights)])
+            model = name
+            if size != 224 and weights.meta.get("min_size") == (size, size) and takes_size(name, size):
+                model += "(image_size=%d)" % size
+            rows.append([model, size, repr(weights.meta["_ops"]), str(weights)])
 sys.stdout.write("\\n" + json.dumps([torchvision.__version__, rows]))
 """
-"""Prints the models that classify pictures, with the size of a picture, the figure and the weights that state it."""
+"""Prints the models that classify pictures, with the size of a picture, the figure and the weights that state it. A model that
+takes nothing but pictures of one size is made for that size, as it is when these weights are loaded into it."""
 
 
 def torchvision(environment: Environment) -> str:

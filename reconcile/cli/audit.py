@@ -54,7 +54,8 @@ def audit(
     \b
     CLAIMS.csv has a head and a figure per row:
       model        timm:NAME, torchvision:NAME, keras.applications:NAME, MODULE:FUNCTION
-                   (PyTorch; tf=MODULE:FUNCTION for another), or a pair of the zoo
+                   (PyTorch; tf=MODULE:FUNCTION for another), or a pair of the zoo;
+                   with arguments if it needs any: timm:NAME(img_size=256)
       input        as --input of `reconcile run`, several with ; between them
       figure       as printed: 17.58, 4.1G
       claim        its unit as printed: GMACs, GFLOPs; may be empty, as all that follow

@@ -32,10 +32,48 @@ def test_a_factory(model: str, place: str, factories: dict[str, str]) -> None:
     assert cells[1].environment.get("name", "current") == place
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("timm:vit(img_size=256)", {"img_size": 256}),
+        ("timm:vit ( img_size = 256, name='a(b', on=True, rate=0.5, none=None)", None),
+        ("timm:vit()", {}),
+    ],
+)
+def test_arguments_of_a_factory(text: str, arguments: dict[str, object] | None) -> None:
+    cells, wrong = cells_of([Claim(1, text, PICTURE, "1", environment="timm")], KNOWN)
+    assert wrong == {}
+    several = {"img_size": 256, "name": "a(b", "on": True, "rate": 0.5, "none": None}
+    assert cells[1].arguments == (several if arguments is None else arguments)
+    assert cells[1].factories == {"torch": "timm.models:vit"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n:f(",
+        "n:f(1)",
+        "n:f(a=b)",
+        "n:f(**{})",
+        "n:f(a=1)(b=2)",
+        "n:f(a=[1])",
+        "n:f(a=1e999)",
+        "n:f(a=" + "(" * 900,
+        "n:f(a=1);x",
+        "n:f(a=\0)",
+    ],
+)
+def test_arguments_that_are_none(text: str) -> None:
+    _, wrong = cells_of([Claim(1, text, PICTURE, "1")], KNOWN)
+    assert "write arguments as in timm:NAME(img_size=256)" in wrong[1]
+
+
 def test_a_pair_of_the_zoo() -> None:
     cells, wrong = cells_of([Claim(1, "resnet50", figure="1"), Claim(2, "resnet50", PICTURE, "1")], KNOWN)
     assert cells[1].model == "resnet50"
     assert "says itself what its inputs are" in wrong[2]
+    _, wrong = cells_of([Claim(1, "resnet50(depth=3)", figure="1")], KNOWN)
+    assert "give it no input and no arguments" in wrong[1]
 
 
 def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
