@@ -65,8 +65,8 @@ def _totals(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> Iterator[str
     yield f"Of the {number(len(looked))} whose model ran, {percent(explained, len(looked))} are explained."
     hits, draws = drawn
     yield ""
-    yield f"Of {number(draws)} random figures for the same models, printed to the same place, {percent(hits, draws)} are"
-    yield "explained: so many of the figures above would be if they meant nothing. Two digits prove little by themselves."
+    yield f"Of {number(draws)} random figures for the same models, printed to the same place, {number(hits)} are explained:"
+    yield "so many of the figures above would be if they meant nothing. Two digits prove little by themselves."
 
 
 def _readings(verdicts: Sequence[Verdict]) -> Iterator[str]:
