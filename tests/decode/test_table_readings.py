@@ -7,43 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.core.records import TRAINING, Op, Tensor
+from reconcile.core.records import TRAINING, Op
 from reconcile.decode.readings import DERIVED, PART, Reading
 from reconcile.decode.table_readings import of_tables
 from reconcile.launch.request import run_request
 from reconcile.launch.runner import collect
 from reconcile.work import Work, known_part, load
+from tests.decode.vit import Vit, linear, op
 
-TOKENS, WIDTH, HEADS, CLASSES, LAYERS = 5, 12, 3, 7, 2
+SMALL = Vit(tokens=5, width=12, heads=3, inner=20, layers=2, classes=7)
+TOKENS, WIDTH, HEADS = SMALL.tokens, SMALL.width, SMALL.heads
 DEEP = WIDTH // HEADS
-ATTENTION = 2 * HEADS * TOKENS * TOKENS * DEEP
-"""Products of the queries with the keys, and of what comes of them with the values."""
 LINEAR = TOKENS * WIDTH * WIDTH
-HEAD = WIDTH * CLASSES
-
-
-def op(
-    number: int, name: str, layer: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], **attrs: object
-) -> Op:
-    shapes = tuple(Tensor(shape, "float32") for shape in inputs)
-    return Op(f"op{number}", name, layer, shapes, (Tensor(output, "float32"),), attrs)
-
-
-def fused(number: int) -> Op:
-    each = (1, HEADS, TOKENS, DEEP)
-    options = {"dropout_p": 0.0, "is_causal": False, "scale": None, "enable_gqa": None, "attn_mask": None}
-    return op(number, "aten.scaled_dot_product_attention", f"blocks.{number}.attn", [each] * 3, each, **options)
-
-
-def norm(number: int) -> Op:
-    shapes = [(1, TOKENS, WIDTH), (WIDTH,), (WIDTH,)]
-    return op(
-        number, "aten.native_layer_norm", f"blocks.{number}.norm", shapes, shapes[0], normalized_shape=[WIDTH], eps=1e-5
-    )
-
-
-def linear(number: int, rows: int = TOKENS, out: int = WIDTH, layer: str = "fc") -> Op:
-    return op(number, "aten.addmm", layer, [(out,), (rows, WIDTH), (WIDTH, out)], (rows, out))
+FC = linear("fc", TOKENS, WIDTH, WIDTH)
 
 
 def known(*ops: Op) -> list[tuple[Op, Work]]:
@@ -55,55 +31,51 @@ def found(*ops: Op) -> dict[str, Reading]:
     return {reading.what: reading for reading in of_tables(known(*ops))}
 
 
-TRANSFORMER = [part(n) for n in range(LAYERS) for part in (norm, fused, linear)] + [linear(9, 1, CLASSES, "head")]
-MACS = LAYERS * (ATTENTION + LINEAR) + HEAD
-
-
 def test_a_transformer_with_fused_attention() -> None:
-    readings = found(*TRANSFORMER)
-    lost, norms = LAYERS * ATTENTION, LAYERS * 5 * TOKENS * WIDTH
+    readings = found(*SMALL.trace().ops)
+    macs, lost, norms, head = SMALL.macs, SMALL.attention, SMALL.norms, SMALL.head
     values = {what: (reading.value, reading.rank) for what, reading in readings.items()}
     assert values == {
-        "the products that ran, and norms and pools as fvcore counts them": (MACS + norms, PART),
+        "the products that ran, and norms and pools as fvcore counts them": (macs + norms, PART),
         "the products that ran without those of fused attention, and norms and pools as fvcore counts them": (
-            MACS - lost + norms,
+            macs - lost + norms,
             PART,
         ),
-        "the products that ran without those of fused attention": (MACS - lost, PART),
-        "the products that ran without those of fused attention, doubled": (2 * (MACS - lost), DERIVED),
-        "the products that ran without those of the last layer": (MACS - HEAD, PART),
-        "the products that ran without those of the last layer, doubled": (2 * (MACS - HEAD), DERIVED),
+        "the products that ran without those of fused attention": (macs - lost, PART),
+        "the products that ran without those of fused attention, doubled": (2 * (macs - lost), DERIVED),
+        "the products that ran without those of the last layer": (macs - head, PART),
+        "the products that ran without those of the last layer, doubled": (2 * (macs - head), DERIVED),
     }
     said = readings["the products that ran without those of fused attention"].note
     assert said == f"attention-left-out: {lost:,} products of 2 layers are not in it: blocks.0.attn, blocks.1.attn."
 
 
 def test_products_between_activations() -> None:
-    scores = op(0, "aten.bmm", "attn", [(HEADS, TOKENS, DEEP), (HEADS, DEEP, TOKENS)], (HEADS, TOKENS, TOKENS))
-    readings = found(scores, linear(1))
+    scores = op("aten.bmm", "attn", [(HEADS, TOKENS, DEEP), (HEADS, DEEP, TOKENS)], (HEADS, TOKENS, TOKENS))
+    readings = found(scores, FC)
     what = "the products of weights that ran, without those of activations with each other"
     assert readings[what].value == LINEAR
-    assert found(linear(1), linear(2)).keys().isdisjoint({what})
+    assert found(FC, FC._replace(layer="fc2")).keys().isdisjoint({what})
 
 
 def test_an_adaptive_pool_is_a_mean_that_is_called_as_one() -> None:
     shape = (1, WIDTH, 4, 4)
     what = "the products that ran, and norms and pools as fvcore counts them"
-    pool = op(0, "aten.mean", "pool", [shape], (1, WIDTH, 1, 1), dim=[-1, -2], keepdim=True)
-    assert found(pool, linear(1))[what].value == LINEAR + WIDTH * 16
-    squeeze = op(0, "aten.mean", "se", [shape], (1, WIDTH, 1, 1), dim=[2, 3], keepdim=True)
-    assert what not in found(squeeze, linear(1))
+    pool = op("aten.mean", "pool", [shape], (1, WIDTH, 1, 1), dim=[-1, -2], keepdim=True)
+    assert found(pool, FC)[what].value == LINEAR + WIDTH * 16
+    squeeze = op("aten.mean", "se", [shape], (1, WIDTH, 1, 1), dim=[2, 3], keepdim=True)
+    assert what not in found(squeeze, FC)
 
 
 def test_calls_count_as_often_as_they_ran() -> None:
-    twice = [(one._replace(calls=2), counted) for one, counted in known(*TRANSFORMER)]
-    once = {r.what: r.value for r in of_tables(known(*TRANSFORMER))}
+    twice = [(one._replace(calls=2), counted) for one, counted in known(*SMALL.trace().ops)]
+    once = {r.what: r.value for r in of_tables(known(*SMALL.trace().ops))}
     assert {r.what: r.value for r in of_tables(twice)} == {what: 2 * value for what, value in once.items()}
 
 
 def test_a_training_step_has_none_of_them() -> None:
-    assert found(linear(0)._replace(phase=TRAINING), linear(1)) == {}
-    assert found(norm(0)) == {}
+    assert found(FC._replace(phase=TRAINING), FC) == {}
+    assert found(SMALL.trace().ops[0]) == {}
 
 
 NET = """
