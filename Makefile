@@ -214,6 +214,10 @@ DIFFUSERS ?= $(BIN)/python
 diffusers:
 	PYTHONPATH=. $(DIFFUSERS) tests/sweep/coverage.py diffusers --out reports/diffusers
 
+# What the figures that torchvision publishes count: the committed page and its tables.
+audit: $(VENV)/.installed
+	$(BIN)/reconcile audit torchvision --out reports/audit/torchvision
+
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/write.py

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.atomic import safe
 from ..core.errors import UsageError, short, unknown
-from ..core.registry import title
+from ..core.registry import frameworks, title
 from ..launch import user_models
 from ..launch.environments import CURRENT, Environment
 from ..model_zoo.pair import zoo_names
@@ -19,10 +19,6 @@ from ..sweep import listing
 from ..sweep.cells import Cell, in_environments, is_there
 from .claims import Claim
 
-LIBRARIES = {"timm": "torch", "torchvision": "torch", "keras.applications": "tf"}
-"""Libraries whose models are functions of a module, and the framework that makes them."""
-HOMES = {"timm": "timm.models", "torchvision": "torchvision.models"}
-"""The modules that have them, where that is not the library itself."""
 HELD_BY = {"timm": "timm", "torchvision": "timm"}
 """The environment that has a library which reconcile does not bring along."""
 BETWEEN = ";"
@@ -112,9 +108,10 @@ def _factory(model: str) -> tuple[str, str]:
             f"{short(model)}: {library} makes a model of a configuration, and this names none; write a function that makes the "
             "published one, and name it MODULE:FUNCTION."
         )
-    if colon and library in LIBRARIES:
-        where = f"{HOMES.get(library, library)}:{name}"
-        return LIBRARIES[library], user_models.factory(LIBRARIES[library], where, "the model")
+    for record in frameworks().values():
+        if colon and library in dict(record.functions):
+            where = f"{dict(record.functions)[library]}:{name}"
+            return record.name, user_models.factory(record.name, where, "the model")
     if not colon:
         raise unknown("model", model, zoo_names())
     return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model")
