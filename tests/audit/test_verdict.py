@@ -120,6 +120,13 @@ def test_random_figures_are_explained_as_often_as_the_chances_say() -> None:
     assert by_chance(verdicts, {1: RAN}) == by_chance(verdicts, {1: RAN})
 
 
+def test_random_figures_are_not_explained_by_cutting_digits_off() -> None:
+    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
+    hits, draws = by_chance([of("3.8", "G", outcome=held)], {1: held}, 10_000)
+    expected = math.log10(3.95 / 3.85) / 2
+    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws))
+
+
 def test_the_page_says_what_is_true_of_all_of_them() -> None:
     failed = {"refused": {"": "=it|raised"}, "traces": []}
     verdicts = [of("4.089", "GFLOPS"), of("4.11", "GMACs"), of("4.5", "GMACs"), of("1", outcome=failed), of("x")]
