@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,7 @@ def audit(
     load_formulas()
     paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
-    command = again(ctx).replace("reconcile audit", f"reconcile audit {claims}", 1)
+    command = again(ctx).replace("reconcile audit", shlex.join(["reconcile", "audit", Path(claims).name]), 1)
     explained: list[bool] = []
 
     def pages(finished: list[Finished]) -> None:
