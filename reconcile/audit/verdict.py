@@ -66,7 +66,7 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "") ->
     macs = next((c.value for c in table if c.plain), 0)
     if not macs:
         return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
-    among = compared(table, wanted)
+    among = _among(table, wanted, claim)
     matches, cut = agreeing(among, wanted)
     if not matches:
         return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted))
@@ -75,6 +75,11 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "") ->
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
     return Verdict(claim, state, best, len(matches), numbers, chance(rivals, wanted, macs, cut=cut), macs)
+
+
+def _among(table: Sequence[Candidate], wanted: PrintedFigure, claim: Claim) -> tuple[Candidate, ...]:
+    """What decode compares such a figure with, and the totals of the counter that the source names, however few its digits."""
+    return (*compared(table, wanted), *(c for c in table if _named(c, claim) and c not in compared(table, wanted)))
 
 
 def _named(candidate: Candidate, claim: Claim) -> bool:
@@ -133,6 +138,6 @@ def by_chance(
         value = one.macs * SPAN ** dice.uniform(-1, 1)
         digits = round(value / unit)
         wanted = PrintedFigure("", digits, unit, figure(one.claim.printed).counts)
-        matches, cut = agreeing(compared(candidates_of(outcomes[one.claim.row]), wanted), wanted)
+        matches, cut = agreeing(_among(candidates_of(outcomes[one.claim.row]), wanted, one.claim), wanted)
         explained += bool(matches) and not cut
     return explained, draws if run else 0

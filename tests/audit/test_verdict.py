@@ -69,6 +69,18 @@ def test_the_counter_that_the_source_names_comes_first() -> None:
     assert of(*wanted, "FVCore 0.1.5", exact).best.what == "with norms"  # type: ignore[union-attr]
 
 
+def test_few_digits_are_compared_with_totals_alone_and_with_those_of_the_counter_that_the_source_names() -> None:
+    held = {
+        **RAN,
+        "readings": [reading(582_000_000, WORK, MAC, "macs"), reading(601_000_000, PART, MAC, "norms", "fvcore")],
+    }
+    assert of("0.60", "GMACs", outcome=held).state is State.OPEN
+    assert of("0.60", "GMACs", "thop", held).state is State.OPEN
+    found = of("0.60", "GMACs", "fvcore", held)
+    assert (found.state, found.best.what) == (State.EXPLAINED, "norms")  # type: ignore[union-attr]
+    assert found.chance == pytest.approx((math.log10(6.05 / 5.95) + math.log10(585 / 575) * 1) / 2, rel=1e-6)
+
+
 def test_not_explained_says_what_is_nearest() -> None:
     found = of("4.15", "GMACs")
     assert (found.state, found.best) == (State.OPEN, None)
