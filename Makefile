@@ -55,6 +55,7 @@ LEGACY := \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
+	adapters/pytorch/torchvision.py \
 	adapters/counters/__init__.py \
 	adapters/counters/dispatched.py \
 	adapters/counters/limits.py \
@@ -218,6 +219,10 @@ transformers:
 DIFFUSERS ?= $(BIN)/python
 diffusers:
 	PYTHONPATH=. $(DIFFUSERS) tests/sweep/coverage.py diffusers --out reports/diffusers
+
+# What the figures that torchvision publishes count: the committed page and its tables.
+audit: $(VENV)/.installed
+	$(BIN)/reconcile audit torchvision --out reports/audit/torchvision
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed

@@ -140,6 +140,7 @@ def _index() -> Iterator[str]:
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."
+    yield "- [audit](audit.md): find out what every number of a published table counts."
     yield from (
         f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
         for kind, title in TITLES.items()

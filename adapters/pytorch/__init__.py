@@ -23,5 +23,6 @@ FRAMEWORK = Framework(
         ("transformers", ".adapters.pytorch.smallest.transformers"),
         ("diffusers", ".adapters.pytorch.smallest.diffusers"),
     ),
+    functions=(("timm", "timm.models"), ("torchvision", "torchvision.models")),
     order=1,
 )

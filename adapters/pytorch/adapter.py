@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ..shared import adapter, keras_model
-from . import caches, memory
+from . import caches, memory, torchvision
 
 
 class Adapter(adapter.Adapter):
@@ -17,6 +17,7 @@ class Adapter(adapter.Adapter):
         # type: () -> None
         """See Adapter.before_import."""
         caches.watch()
+        torchvision.watch()
 
     def is_model(self, value):
         # type: (Any) -> bool

@@ -32,5 +32,6 @@ FRAMEWORK = Framework(
     trains=True,
     lends=False,
     backend="tensorflow",
+    functions=(("keras.applications", "keras.applications"),),
     order=2,
 )

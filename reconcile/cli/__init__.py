@@ -25,6 +25,10 @@ COMMANDS = {
         "Judge every counter on every layer of the zoo's families.",
     ),
     "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
+    "audit": (
+        "reconcile.cli.audit:audit",
+        "Say of every published figure in a table what it counts, or why nobody can say.",
+    ),
     "formula": ("reconcile.cli.formula:formula", "Find the counts of a model as polynomials of its sizes."),
     "llm": (
         "reconcile.cli.llm:llm",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .executors import executor_of, shown
 from .number_types import Jobs
 from .options import PATH, TABLES, options
 from .progress import bar
@@ -113,26 +112,18 @@ def sweep(
         summary = page.to_markdown(finished, command, "md" in manner.formats)
         store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
 
-    with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
+    with executor_of(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
         finished = engine.sweep(
             requests, out, executor, fresh=fresh, last=pages, lost=lost,
-            begun=lambda name: _say(begun, name),
-            each=lambda one: _say(tell, one.name, page.verdict(one)),
-            again=lambda name, why: _say(_warn, f"{name} runs again: {why}."),
+            begun=lambda name: shown(begun, name),
+            each=lambda one: shown(tell, one.name, page.verdict(one)),
+            again=lambda name, why: shown(_warn, f"{name} runs again: {why}."),
         )  # fmt: skip
     reconciled = sum(one.exit_code == 0 for one in finished)
     held = sum(one.kept for one in finished)
     before = f", {held} of them before" if held else ""
     say(f"{reconciled} of {len(finished)} models reconciled{before}; wrote {out / 'README.md'}")
     ctx.exit(engine.exit_code(finished))
-
-
-def _say(tell: Callable[..., None], *words: str) -> None:
-    """Call that with these words, made to show as they are; that nobody listens any more ends no sweep."""
-    from ..core.text import clean
-
-    with suppress(OSError):
-        tell(*map(clean, words))
 
 
 def _warn(sentence: str) -> None:
@@ -191,25 +182,3 @@ def _check(asked: Mapping[str, Any]) -> None:
     for name in request.counters:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
-
-
-@contextmanager
-def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Callable[[], str]]]:
-    """Processes of this machine, or the workers of a Dask cluster; and what says why that is gone, '' while it is there.
-
-    Raises UsageError for a cluster that is not there.
-    """
-    from ..core.errors import UsageError
-    from ..sweep.cluster import connected
-    from ..sweep.engine import Processes
-
-    if dask is None:
-        with Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
-            yield local, lambda: ""
-        return
-    if jobs is not None:
-        raise UsageError(
-            "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
-        )
-    with connected(dask) as cluster:
-        yield cluster.executor, cluster.lost

@@ -37,7 +37,8 @@ class Framework(NamedTuple):
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
-    ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
+    ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.  ``functions`` are packages
+    whose models are functions, each with the module that has them.
 
     ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
     ``order`` sorts the options in ``--help``, the smallest first; the default comes last.
@@ -65,6 +66,7 @@ class Framework(NamedTuple):
     backend: str = ""
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
+    functions: Tuple[Tuple[str, str], ...] = ()
     folder: str = ""
     order: int = 100
 

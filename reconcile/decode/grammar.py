@@ -15,7 +15,8 @@ from ..core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer,
 from ..core.registry import known_counters
 from ..core.text import number
 from ..engine.settle import Collected
-from .trace_readings import DERIVED, LAYER, PART, REPORTED, WORK, listed, of_trace, product_layers, same
+from .readings import DERIVED, LAYER, PART, REPORTED, WORK, listed
+from .trace_readings import of_trace, product_layers, same
 
 ROLES = {
     LIVE: "of the model",
@@ -54,7 +55,7 @@ class Candidate:
     ``note`` a caution for the reader, ``where`` the environments that give it. ``unit`` is MAC or FLOP, '' if the number
     counts no operations. ``counter`` is the counter that it is a reading of, '' for the work that ran. An ``exact``
     candidate is so close to another one that no rounded figure can mean it. ``printed``: the counter printed this very number
-    as its total."""
+    as its total. ``family`` is the family of counters that would print what is read here from the work that ran."""
 
     value: int
     rank: int
@@ -66,6 +67,7 @@ class Candidate:
     exact: bool = False
     counter: str = ""
     printed: bool = False
+    family: str = ""
 
     @property
     def plain(self) -> bool:
@@ -103,7 +105,7 @@ def _of(
         if isinstance(trace, Trace):
             where = (f"trace@{trace.framework} in {source.name}{f' ({source.remark})' if source.remark else ''}",)
             for reading in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
-                yield Candidate(*reading, "", where)
+                yield Candidate(*reading[:6], where, family=reading.counter)
 
 
 def _product_layers(sources: Sequence[Source]) -> dict[str, tuple[str, ...]]:

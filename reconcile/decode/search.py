@@ -9,7 +9,7 @@ from ..core.conventions import BUILT_IN, Convention
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
 from .figure import FEW, PrintedFigure
 from .grammar import Candidate, Source, candidates
-from .trace_readings import DERIVED, PART, WORK
+from .readings import DERIVED, LAYER, PART, WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +89,15 @@ def search(
     Of readings of one rank that are the same number, one that a counter printed comes before arithmetic.
     """
     table, left_out = candidates(sources, conventions)
-    if wanted.few:
-        limit = DERIVED if wanted.length == FEW else PART
-        table = tuple(c for c in table if c.rank < limit)
+    table = compared(table, wanted)
+    matches, cut = agreeing(table, wanted)
     target = wanted.digits * wanted.unit
-    meant = [c for c in table if wanted.exact or not c.exact]
-    agreeing = [c for c in meant if wanted.holds(c.value)]
-    cut = not agreeing and not wanted.exact and wanted.length > 1
-    if cut:
-        agreeing = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
-    matches = [c for c in agreeing if wanted.counts in ("", c.unit)] or agreeing
-    matches.sort(key=lambda c: (not (wanted.few and c.plain), c.rank, abs(c.value - target), c.value, not c.printed))
     near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
     return Decoded(
         model=model,
         figure=wanted,
-        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else tuple(matches),
-        cut=cut and bool(matches),
+        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else matches,
+        cut=cut,
         other_unit=bool(matches) and wanted.counts not in ("", matches[0].unit),
         near=tuple(near[:NEAR]),
         plain=tuple(c for c in table if c.plain),
@@ -114,3 +106,23 @@ def search(
         left_out=left_out,
         notes=tuple(notes),
     )
+
+
+def compared(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
+    """The candidates that a figure of so many digits is compared with."""
+    limit = LAYER + 1 if not wanted.few else DERIVED if wanted.length == FEW else PART
+    return tuple(c for c in table if c.rank < limit)
+
+
+def agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
+    """Those of ``compared`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
+    off."""
+    target = wanted.digits * wanted.unit
+    meant = [c for c in table if wanted.exact or not c.exact]
+    found = [c for c in meant if wanted.holds(c.value)]
+    cut = not found and not wanted.exact and wanted.length > 1
+    if cut:
+        found = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
+    matches = [c for c in found if wanted.counts in ("", c.unit)] or found
+    matches.sort(key=lambda c: (not (wanted.few and c.plain), c.rank, abs(c.value - target), c.value, not c.printed))
+    return tuple(matches), cut and bool(matches)

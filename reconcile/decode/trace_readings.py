@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, Convention
@@ -12,23 +11,8 @@ from ..core.records import FLOP, FORWARD, MAC, Op, Trace
 from ..core.text import number
 from ..core.work import SINGLE
 from ..work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
-
-
-class Reading(NamedTuple):
-    """One number of a trace, as grammar.Candidate has it. ``unit`` is MAC or FLOP, '' if it counts no operations."""
-
-    value: int
-    rank: int
-    unit: str
-    what: str
-    how: str = ""
-
-
-REPORTED, WORK, PART, DERIVED, LAYER = range(5)
-"""Ranks: a counter's own total, the work that ran, a part or other reading of either, two steps away, one layer."""
-
-SHOWN = 3
-"""The number of names of a list that are shown."""
+from .readings import DERIVED, LAYER, PART, WORK, Reading, listed
+from .table_readings import of_tables
 
 BIASED = frozenset(
     ["BiasAdd", "aten.linear", "aten.addmm", "aten.baddbmm", "aten.conv1d", "aten.conv2d", "aten.conv3d",
@@ -78,6 +62,7 @@ def of_trace(
         )
     else:
         yield from _whole(known, batch, conventions)
+        yield from of_tables([(op, parts.work) for op, parts in known])
         yield from _parameters(trace)
     open_layers = {align.layer(trace.framework, layer) for _, layer, _ in unknown}
     yield from _layers({k: v for k, v in _by_layer(known, trace, align).items() if k not in open_layers})
@@ -93,7 +78,7 @@ def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, 
     yield from _conventional(total, conventions, WORK, "the work that ran")
     yield from _unconventional(total, conventions)
     if batch > 1:
-        for value, _, unit, what, _how in _conventional(total, conventions, WORK, "the work that ran"):
+        for value, _, unit, what, *_ in _conventional(total, conventions, WORK, "the work that ran"):
             if value % batch == 0:
                 how = f"{number(value)} / {batch} = {number(value // batch)}"
                 yield Reading(value // batch, DERIVED, unit, f"{what}, per sample", how)
@@ -226,11 +211,6 @@ def same(sums: Mapping[str, int]) -> dict[int, str]:
         value: f"layer {names[0]}" if len(names) == 1 else f"each of {len(names)} layers: {listed(names)}"
         for value, names in groups.items()
     }
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few names."""
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
 def product_layers(trace: Trace, align: Alignment) -> tuple[str, ...]:

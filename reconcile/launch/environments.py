@@ -132,9 +132,9 @@ def _environment(file: str, name: str, table: object) -> Environment:
             f'{where}: expected a table with the keys {", ".join(keys)}; quote a name with dots: ["{name}.1"].'
         )
     for key in table:
-        if key not in (*keys, "counters", "over"):
+        if key not in (*keys, "counters", "over", "unasked"):
             raise UsageError(
-                f"{where}: unknown key {short(key)}; the keys are {', '.join(keys)}, counters and over. "
+                f"{where}: unknown key {short(key)}; the keys are {', '.join(keys)}, counters, over and unasked. "
                 "Quote a name with dots."
             )
     for key in keys:
@@ -148,6 +148,9 @@ def _environment(file: str, name: str, table: object) -> Environment:
         raise UsageError(
             f'{where}: over must be "{CURRENT}" or left out, and python must be "{CURRENT}" if you give over.'
         )
+    unasked = table.get("unasked", True)
+    if not isinstance(unasked, bool):
+        raise UsageError(f"{where}: unasked must be true or false, not {short(unasked)}.")
     for key in ("frameworks", "requirements", "counters"):
         if not isinstance(table[key], list) or not all(isinstance(item, str) for item in table[key]):
             raise UsageError(f"{where}: {key} must be a list of texts, not {short(table[key])}.")
@@ -162,8 +165,9 @@ def _environment(file: str, name: str, table: object) -> Environment:
         if counter not in known_counters():
             raise UsageError(f"{where}: counters: {unknown('counter', counter, known_counters())}")
     requirements, counters = tuple(table["requirements"]), tuple(table["counters"])
+    over = table.get("over", "")
     return Environment(
-        name, table["title"], table["python"], chosen, requirements, counters, over=table.get("over", "")
+        name, table["title"], table["python"], chosen, requirements, counters, over=over, unasked=unasked
     )
 
 

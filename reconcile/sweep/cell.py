@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,10 @@ from ..report import reports
 from . import cells
 from .outcome import outcome_of, refused
 
-START = "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; from reconcile.sweep.cell import main; main()"
+START = (
+    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
+    "from importlib import import_module; import_module(sys.argv[3]).main()"
+)
 """Takes this very package, and nothing from the working directory."""
 CLEAR = """
 import os, shutil, sys, time
@@ -55,8 +58,9 @@ RUNNING: set[subprocess.Popen[bytes]] = set()
 """Cells that this process has started."""
 
 
-def run_cell(text: str) -> str:
-    """Run the cell of a request (cells.request_of, as JSON) in a process of its own. Returns its answer as JSON:
+def run_cell(text: str, module: str = __name__) -> str:
+    """Run the cell of a request (cells.request_of, as JSON) in a process of its own, which is that module's ``main``. Returns its
+    answer as JSON:
 
     {key, outcome, texts, cost, interrupted}, or {key, died, log} for a process that ended without one.
     """
@@ -65,7 +69,7 @@ def run_cell(text: str) -> str:
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", START, HERE, folder],
+            [sys.executable, "-c", START, HERE, folder, module],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
         )  # fmt: skip
         RUNNING.add(process)
@@ -103,14 +107,15 @@ def end(process: subprocess.Popen[bytes]) -> None:
     RUNNING.discard(process)
 
 
-def main() -> None:
-    """The process of a cell: the request is a line on standard input, the answer goes to standard output."""
+def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None = None) -> None:
+    """The process of a cell: the request is a line on standard input, the answer goes to standard output. ``answering`` is what
+    answers it, ``answer`` unless another is given."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)  # what anybody prints is no answer
         request = json.loads(sys.stdin.buffer.readline())
         tempfile.tempdir = folder = sys.argv[2]
         threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-        json.dump(answer(request, Path(folder)), out)
+        json.dump((answering or answer)(request, Path(folder)), out)
 
 
 def _end_with_parent(folder: str) -> None:
@@ -122,7 +127,8 @@ def _end_with_parent(folder: str) -> None:
 
 
 def answer(request: Mapping[str, Any], folder: Path, take: Collect | None = None) -> dict[str, Any]:
-    """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py)."""
+    """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py), in its
+    environment or in none."""
     cell, manner = cells.read(request)
     texts: Mapping[str, str | bytes] = {}
     interrupted = ""
@@ -210,7 +216,8 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
     Raises UsageError for anything else that is wrong with it.
     """
     place = cell.place
-    take = collect_in(place) if place is not None else take
+    if take is None and place is not None:
+        take = collect_in(place)
     refusals: dict[str, str] = {}
     while True:
         try:

@@ -23,8 +23,8 @@ from .form import Malformed
 
 CELLS = "cells"
 LOCK = ".lock"
-PAGES = {"README": "md", "sweep": "csv", "costs": "csv"}
-"""The sweep's own files, by their stems."""
+PAGES = {"README": "md", "sweep": "csv", "audit": "csv", "costs": "csv"}
+"""The own files of a sweep and of an audit, by their stems."""
 MARK = "sweep"
 """What the names of a sweep's temporary files hold: whoever holds the folder may take these away, and no others."""
 LARGEST = 1 << 24

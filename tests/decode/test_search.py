@@ -9,8 +9,8 @@ from reconcile.decode import search as searching
 from reconcile.decode.elsewhere import origin, reading, unseen
 from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Candidate
+from reconcile.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.decode.search import Decoded, search
-from reconcile.decode.trace_readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.launch.environments import load
 from tests.decode import data
 from tests.zoo import convolutional as conv

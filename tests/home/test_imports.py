@@ -143,6 +143,7 @@ FLOORS = (
     "zoo",
     "report",
     "sweep",
+    "audit",
     "cli",
     "api",
     "pytest_plugin",
@@ -274,7 +275,20 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
 
 
-FACES = {"formula", "verdict", "drift", "decode", "pages", "zoo", "report", "sweep", "cli", "api", "pytest_plugin"}
+FACES = {
+    "formula",
+    "verdict",
+    "drift",
+    "decode",
+    "pages",
+    "zoo",
+    "report",
+    "sweep",
+    "audit",
+    "cli",
+    "api",
+    "pytest_plugin",
+}
 
 
 def test_no_face_knows_a_framework_by_its_name() -> None:

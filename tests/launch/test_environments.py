@@ -71,6 +71,7 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
             'over must be "current" or left out, and python must be "current" if you give over',
         ),
         (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over must be "current" or left out'),
+        (GOOD + 'unasked = "no"', "unasked must be true or false, not 'no'"),
         (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has only letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
     ],
@@ -82,6 +83,14 @@ def test_a_file_that_is_wrong_is_named_with_table_and_key(tmp_path: Path, text: 
         load(file)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value).strip()
+
+
+def test_an_environment_that_runs_only_where_it_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    for text, unasked in ((GOOD, True), (GOOD + "unasked = false", False)):
+        file.write_text(text)
+        assert load(file)["tf-2.15.1"].unasked is unasked
+    assert load()["timm"].unasked is False
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -190,3 +190,15 @@ def test_a_number_that_does_not_foot_is_refused() -> None:
             form.check_kept(put(whole, ("outcome", "counters", 0, name), value + 1), "a")
     with pytest.raises(form.Malformed, match="does not add up for fvcore"):
         form.check_kept(put(whole, ("outcome", "counters", 0, "causes", "op-not-counted"), 7), "a")
+
+
+READING = {"value": 5, "rank": 1, "unit": "MAC", "what": "w", "how": "", "note": "", "family": ""}
+
+
+def test_readings_of_an_audit_are_of_this_form() -> None:
+    form.check_kept(kept({**outcome("x"), "readings": [READING]}), "x")
+    for name, value in (("value", -1), ("value", 2.0), ("rank", None), ("unit", "GB"), ("what", 1)):
+        with pytest.raises(form.Malformed, match=rf"is damaged at outcome\.readings\.0\.{name}"):
+            form.check_kept(kept({**outcome("x"), "readings": [{**READING, name: value}]}), "x")
+    with pytest.raises(form.Malformed, match="is damaged"):
+        form.check_kept(kept({**outcome("x"), "readings": [{**READING, "more": 1}]}), "x")

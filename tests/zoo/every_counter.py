@@ -61,7 +61,7 @@ def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
     """What runs together: the environment and its counters, by the group's name."""
     found = {"beside": (environments.CURRENT, every_counter())}
     for name, place in environments.load().items():
-        if not place.unasked:
+        if not place.unasked and place.counters:
             found[name] = (name, place.counters)
     return found
 

@@ -1,0 +1,143 @@
+"""What the figure of a claim is, among the readings of its model; and how much that means."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ..core.errors import UsageError
+from ..core.records import FLOP, MAC
+from ..decode.figure import PrintedFigure, figure
+from ..decode.grammar import Candidate
+from ..decode.search import agreeing, compared
+from .cell import candidates_of
+from .claims import Claim
+
+SPAN = 10
+"""A random figure lies between a tenth and ten times the multiply-adds of its model, as in docs/decode.md."""
+
+
+class State(Enum):
+    """What became of a claim."""
+
+    EXPLAINED = "explained"
+    CUT = "explained if cut off"
+    OPEN = "not explained"
+    NOT_RUN = "not run"
+    NOT_READ = "not read"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``best`` is the simplest reading, ``matches`` the number of readings that agree, ``numbers`` of different ones among them;
+    ``chance`` the probability that a random figure of as many digits has a reading as simple. ``reason`` is for a claim without
+    a reading; ``macs`` are the multiply-adds of its model, 0 if unknown."""
+
+    claim: Claim
+    state: State
+    best: Candidate | None = None
+    matches: int = 0
+    numbers: int = 0
+    chance: float | None = None
+    macs: int = 0
+    reason: str = ""
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the claim names a unit, and its simplest reading is in the other one."""
+        counts = figure(self.claim.printed).counts if self.best is not None else ""
+        return bool(counts and self.best is not None and self.best.unit in (MAC, FLOP) and self.best.unit != counts)
+
+
+def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "") -> Verdict:
+    """The verdict on a claim, by what its cell found; ``wrong`` says why it has none."""
+    try:
+        if wrong:
+            raise UsageError(wrong)
+        wanted = figure(claim.printed)
+    except UsageError as error:
+        return Verdict(claim, State.NOT_READ, reason=str(error))
+    assert outcome is not None
+    table = candidates_of(outcome)
+    macs = next((c.value for c in table if c.plain), 0)
+    if not macs:
+        return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
+    among = _among(table, wanted, claim)
+    matches, cut = agreeing(among, wanted)
+    if not matches:
+        return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted))
+    best = min(matches, key=lambda c: not _named(c, claim))
+    rivals = [c for c in among if c.rank <= best.rank]
+    numbers = len({c.value for c in matches})
+    state = State.CUT if cut else State.EXPLAINED
+    return Verdict(claim, state, best, len(matches), numbers, chance(rivals, wanted, macs, cut=cut), macs)
+
+
+def _among(table: Sequence[Candidate], wanted: PrintedFigure, claim: Claim) -> tuple[Candidate, ...]:
+    """What decode compares such a figure with, and the totals of the counter that the source names, however few its digits."""
+    return (*compared(table, wanted), *(c for c in table if _named(c, claim) and c not in compared(table, wanted)))
+
+
+def _named(candidate: Candidate, claim: Claim) -> bool:
+    """Whether it is a reading of the counter that the source names."""
+    return bool(candidate.family) and candidate.family.lower() in claim.counter.lower()
+
+
+def chance(rivals: Iterable[Candidate], wanted: PrintedFigure, macs: int, *, cut: bool = False) -> float:
+    """The share of random figures of as many digits that one of these readings agrees with.
+
+    Random: the logarithm is even between a tenth and ten times ``macs``. A reading takes the numbers that are printed as it is;
+    where it would be cut off as well, also those of the figure below.
+    """
+    low, high = math.log(macs / SPAN), math.log(macs * SPAN)
+    ranges = []
+    for value in {c.value for c in rivals if c.value}:
+        unit = 1 if wanted.exact else 10 ** max(0, len(str(value)) - wanted.length)
+        printed = (2 * value + unit) // (2 * unit)
+        first = min(printed, value // unit) if cut else printed
+        ranges.append((max(low, math.log(unit * (first - 0.5))), min(high, math.log(unit * (printed + 0.5)))))
+    covered, reached = 0.0, low
+    for start, end in sorted(ranges):
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered / (high - low)
+
+
+def _why_not(outcome: Mapping[str, Any]) -> str:
+    reasons = list(outcome["refused"].values())
+    for trace in outcome["traces"]:
+        ops = ", ".join(trace.get("unknown", ()))
+        reasons += [trace["reason"]] * bool(trace["reason"]) + [f"the work of {ops} is unknown"] * bool(ops)
+    return "; ".join(reasons) or "the model multiplies nothing"
+
+
+def _nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+    target = wanted.digits * wanted.unit
+    near = min(among, key=lambda c: (abs(c.value - target), c.rank))
+    off = f"{100 * (target - near.value) / near.value:+.2f} %"
+    return (
+        f"none of {len(among)} readings; the nearest is {near.value:,} ({near.what}), and the figure is {off} from it"
+    )
+
+
+def by_chance(
+    verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]], draws: int = 1000
+) -> tuple[int, int]:
+    """Of random figures, each of the model of one of these claims and printed to the same place: how many are explained, and how
+    many were drawn. The dice are always the same."""
+    run = [v for v in verdicts if v.macs]
+    dice = random.Random(len(run))
+    explained = 0
+    for _ in range(draws if run else 0):
+        one = dice.choice(run)
+        unit = figure(one.claim.printed).unit
+        value = one.macs * SPAN ** dice.uniform(-1, 1)
+        digits = round(value / unit)
+        wanted = PrintedFigure("", digits, unit, figure(one.claim.printed).counts)
+        matches, cut = agreeing(_among(candidates_of(outcomes[one.claim.row]), wanted, one.claim), wanted)
+        explained += bool(matches) and not cut
+    return explained, draws if run else 0

@@ -1,0 +1,131 @@
+"""``reconcile audit``: what every published figure of a table counts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .executors import executor_of, shown
+from .number_types import Jobs
+from .options import PATH, options
+from .progress import bar
+from .streams import say
+
+if TYPE_CHECKING:
+    from ..launch.environments import Environment
+
+TORCHVISION = "torchvision"
+
+
+@click.command()
+@click.argument("claims", metavar="CLAIMS.csv")
+@click.option(
+    "--environment", "place", default="current", show_default=True, metavar="NAME",
+    help="Where the models of rows run that name no environment.",
+)  # fmt: skip
+@options("environments")
+@click.option(
+    "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
+)  # fmt: skip
+@click.option("--jobs", type=Jobs(min=1), help="Models that run at the same time.  [default: half the cores]")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786."
+)
+@click.option("--fresh", is_flag=True, help="Run everything again, also what lies finished in --out.")
+@options("quiet")
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    /,
+    claims: str,
+    place: str,
+    file: Path | None,
+    out: Path,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+) -> None:
+    """Say of every published figure in a table what it counts, or why nobody can say.
+
+    \b
+    CLAIMS.csv has a head and a figure per row:
+      model        timm:NAME, torchvision:NAME, keras.applications:NAME, MODULE:FUNCTION
+                   (PyTorch; tf=MODULE:FUNCTION for another), or a pair of the zoo;
+                   with arguments if it needs any: timm:NAME(img_size=256)
+      input        as --input of `reconcile run`, several with ; between them
+      figure       as printed: 17.58, 4.1G
+      claim        its unit as printed: GMACs, GFLOPs; may be empty, as all that follow
+      source       where it is printed
+      counter      the counter that the source names
+      environment  where the model runs
+
+    In place of a file, `torchvision` stands for the figures that torchvision's weights state.
+
+    Every model is made once, without weights, and its figures are looked up in the readings of its trace (docs/decode.md). What
+    is finished lies in --out: the same command goes on where an earlier one was interrupted. The code of a factory that a row
+    names is run: audit only tables that you trust.
+
+    \b
+    Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used.
+    """
+    from ..audit import cell, page
+    from ..audit.claims import Claim, read
+    from ..audit.models import cells_of
+    from ..audit.verdict import State, by_chance, verdict
+    from ..core import atomic
+    from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
+    from ..launch.environments import load
+    from ..sweep import engine, store
+    from ..sweep import page as sweep_page
+    from ..sweep.cells import request_of
+    from ..sweep.engine import Finished
+    from ..work import load as load_formulas
+    from .again import again
+
+    known = load(file)
+    if place not in known:
+        raise unknown("environment", place, known)
+    atomic.prepare(out)
+    rows: list[Claim] = read(_table(claims, known, out))
+    cells, wrong = cells_of(rows, known, place)
+    load_formulas()
+    paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
+    requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
+    command = again(ctx).replace("reconcile audit", shlex.join(["reconcile", "audit", Path(claims).name]), 1)
+    explained: list[bool] = []
+
+    def pages(finished: list[Finished]) -> None:
+        outcomes = {one.name: one.outcome for one in finished}
+        of_row = {row: outcomes[one.name] for row, one in cells.items()}
+        verdicts = [verdict(claim, of_row.get(claim.row), wrong.get(claim.row, "")) for claim in rows]
+        explained.extend(one.state is State.EXPLAINED for one in verdicts)
+        text = page.to_markdown(verdicts, by_chance(verdicts, of_row), command)
+        store.write_pages(out, {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)})
+
+    with executor_of(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
+        finished = engine.sweep(
+            requests, out, executor, fresh=fresh, last=pages, lost=lost, run=cell.run_cell,
+            begun=lambda name: shown(begun, name),
+            each=lambda one: shown(tell, one.name, sweep_page.verdict(one)),
+            again=lambda name, why: shown(lambda text: say(text, err=True), f"{name} runs again: {why}."),
+        )  # fmt: skip
+    held = sum(one.kept for one in finished)
+    before = f", {held} of them before" if held else ""
+    say(f"{sum(explained)} of {len(rows)} figures explained; {len(finished)} models{before}; wrote {out / 'README.md'}")
+    ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
+
+
+def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
+    """The file; what a library publishes is written to one beside the results. Raises UsageError."""
+    from ..audit import sources
+    from ..core import atomic
+
+    if claims != TORCHVISION:
+        return Path(claims)
+    (path,) = atomic.write(out, "claims", {"csv": sources.torchvision(known["timm"])})
+    return path

@@ -1,0 +1,68 @@
+"""The committed audits: their pages say what their tables say, and a part of each is what an audit of today says."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reconcile.audit.claims import COLUMNS, read
+from reconcile.audit.verdict import State
+from reconcile.core.table import written
+
+AUDITS = Path(__file__).resolve().parents[2] / "reports" / "audit"
+TORCHVISION = AUDITS / "torchvision"
+PART = ("torchvision:resnet50", "torchvision:vit_b_16(image_size=384)", "torchvision:alexnet")
+"""Models that are audited again: one with two figures, one that is made for its pictures, one without norms."""
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "audit.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("folder", [TORCHVISION], ids=lambda folder: folder.name)
+def test_the_page_says_what_its_table_says(folder: Path) -> None:
+    found, text = rows(folder), (folder / "README.md").read_text()
+    states = Counter(row["verdict"] for row in found)
+    counts = "; ".join(f"{states[state.value]} {state.value}" for state in State)
+    assert f"{len(found)} figures: {counts}." in text
+    readings = Counter(row["reading"] for row in found if row["verdict"] == "explained")
+    shown = dict(re.findall(r"^\| ([^|]*) \| ([\d,]+) \| [\d.]+ % \| [\d,]+ \|$", text, re.MULTILINE))
+    assert {what: int(count.replace(",", "")) for what, count in shown.items()} == readings
+    claimed = read(folder / "claims.csv")
+    assert [[row[name] for name in COLUMNS] for row in found] == [
+        [getattr(c, name) for name in COLUMNS] for c in claimed
+    ]
+
+
+def test_all_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
+    found = rows(TORCHVISION)
+    assert len(found) == 115
+    assert Counter((row["verdict"], row["unit"]) for row in found) == {("explained", "MAC"): 115}
+    for row in found:
+        assert row["claim"] == "GFLOPS"
+        digits = len(row["figure"].partition(".")[2])
+        assert f"{int(row['number']) / 1e9:.{digits}f}" == row["figure"]
+
+
+@pytest.mark.matrix
+def test_an_audit_of_today_says_the_same_of_a_part(tmp_path: Path) -> None:
+    """`make audit` writes all of it. The environment pins the libraries."""
+    chosen = [claim for claim in read(TORCHVISION / "claims.csv") if claim.model in PART]
+    (tmp_path / "claims.csv").write_text(written([COLUMNS, *([getattr(c, n) for n in COLUMNS] for c in chosen)]))
+    words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--out", "out"]
+    there = {**os.environ, "PYTHONPATH": str(AUDITS.parents[1])}
+    done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    committed = {row["row"]: row for row in rows(TORCHVISION)}
+    again = rows(tmp_path / "out")
+    assert len(again) == len(chosen) > len(PART)
+    for claim, row in zip(chosen, again, strict=True):
+        assert {**row, "row": ""} == {**committed[str(claim.row)], "row": ""}

@@ -1,0 +1,154 @@
+"""What a figure is among the readings of its model, and how much that means."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from reconcile.audit.claims import Claim
+from reconcile.audit.page import to_csv, to_markdown
+from reconcile.audit.verdict import State, Verdict, by_chance, chance, verdict
+from reconcile.core.records import FLOP, MAC
+from reconcile.decode.figure import figure
+from reconcile.decode.grammar import Candidate
+from reconcile.decode.readings import DERIVED, PART, WORK
+
+MACS = 4_089_184_256
+NORMS = 22_328_320
+
+
+def reading(value: int, rank: int, unit: str, what: str, family: str = "") -> dict[str, Any]:
+    return {"value": value, "rank": rank, "unit": unit, "what": what, "how": "", "note": "", "family": family}
+
+
+READINGS = [
+    reading(MACS, WORK, MAC, "macs"),
+    reading(2 * MACS, WORK, FLOP, "flops"),
+    reading(MACS + NORMS, PART, MAC, "with norms", "fvcore"),
+    reading(MACS + 1000, PART, MAC, "with biases"),
+    reading(3 * MACS, DERIVED, FLOP, "far-fetched"),
+]
+RAN: dict[str, Any] = {"refused": {}, "traces": [{"reason": ""}], "readings": READINGS}
+
+
+def of(text: str, claim: str = "", counter: str = "", outcome: dict[str, Any] | None = None) -> Verdict:
+    return verdict(Claim(1, "net:make", figure=text, claim=claim, counter=counter), RAN if outcome is None else outcome)
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "what", "matches", "numbers"),
+    [
+        ("4.089", "GMACs", "macs", 2, 2),
+        ("4089184256", "", "macs", 1, 1),
+        ("4.11", "GMACs", "with norms", 1, 1),
+        ("8.178", "GFLOPs", "flops", 1, 1),
+        ("12.27", "G", "far-fetched", 1, 1),
+    ],
+)
+def test_the_simplest_reading(text: str, claim: str, what: str, matches: int, numbers: int) -> None:
+    found = of(text, claim)
+    assert found.best is not None
+    assert (found.state, found.best.what, found.matches, found.numbers) == (State.EXPLAINED, what, matches, numbers)
+    assert not found.contradicts
+
+
+def test_macs_that_are_called_flops() -> None:
+    found = of("4.089", "GFLOPS")
+    assert found.best is not None
+    assert (found.state, found.best.what, found.contradicts) == (State.EXPLAINED, "macs", True)
+
+
+def test_the_counter_that_the_source_names_comes_first() -> None:
+    near = {**RAN, "readings": [*READINGS, reading(MACS + NORMS + 10, PART, MAC, "another")]}
+    wanted = ("4.112", "GMACs")
+    assert of(*wanted, "fvcore", near).best == of(*wanted, "", RAN).best
+    exact = {**RAN, "readings": [*READINGS, reading(4_112_000_000, PART, MAC, "another")]}
+    assert of(*wanted, "", exact).best.what == "another"  # type: ignore[union-attr]
+    assert of(*wanted, "FVCore 0.1.5", exact).best.what == "with norms"  # type: ignore[union-attr]
+
+
+def test_few_digits_are_compared_with_totals_alone_and_with_those_of_the_counter_that_the_source_names() -> None:
+    held = {
+        **RAN,
+        "readings": [reading(582_000_000, WORK, MAC, "macs"), reading(601_000_000, PART, MAC, "norms", "fvcore")],
+    }
+    assert of("0.60", "GMACs", outcome=held).state is State.OPEN
+    assert of("0.60", "GMACs", "thop", held).state is State.OPEN
+    found = of("0.60", "GMACs", "fvcore", held)
+    assert (found.state, found.best.what) == (State.EXPLAINED, "norms")  # type: ignore[union-attr]
+    assert found.chance == pytest.approx((math.log10(6.05 / 5.95) + math.log10(585 / 575) * 1) / 2, rel=1e-6)
+
+
+def test_not_explained_says_what_is_nearest() -> None:
+    found = of("4.15", "GMACs")
+    assert (found.state, found.best) == (State.OPEN, None)
+    off = 100 * (4.15e9 - (MACS + NORMS)) / (MACS + NORMS)
+    assert f"the nearest is {MACS + NORMS:,} (with norms), and the figure is {off:+.2f} % from it" in found.reason
+
+
+def test_digits_that_are_cut_off_are_a_state_of_their_own() -> None:
+    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
+    assert of("3.8", "G", outcome=held).state is State.CUT
+    assert of("3.9", "G", outcome=held).state is State.EXPLAINED
+
+
+def test_a_model_that_did_not_run_and_a_figure_that_is_none() -> None:
+    failed = {"refused": {"torch": "it raised"}, "traces": []}
+    assert (of("4.1", "G", outcome=failed).state, of("4.1", "G", outcome=failed).reason) == (State.NOT_RUN, "it raised")
+    partly = {"refused": {}, "traces": [{"reason": "", "unknown": {"aten.x": 1}}], "readings": []}
+    assert of("4.1", "G", outcome=partly).reason == "the work of aten.x is unknown"
+    assert of("four", "G").state is State.NOT_READ
+    assert "is not a number" in of("four", "G").reason
+
+
+def test_the_chance_is_the_share_of_figures_that_a_reading_takes() -> None:
+    """A reading takes the numbers printed as it is: of 4.09, those from 4.085 to 4.095."""
+    one = [Candidate(MACS, WORK, MAC, "")]
+    decades = math.log10(4.095 / 4.085) / 2
+    assert chance(one, figure("4.09G"), MACS) == pytest.approx(decades)
+    same = [*one, Candidate(4_090_000_000, WORK, MAC, "")]
+    assert chance(same, figure("4.09G"), MACS) == pytest.approx(decades)
+    two = [*one, Candidate(4_100_000_000, WORK, MAC, "")]
+    assert chance(two, figure("4.09G"), MACS) == pytest.approx(math.log10(4.105 / 4.085) / 2)
+    far = [*one, Candidate(100 * MACS, WORK, MAC, "")]
+    assert chance(far, figure("4.09G"), MACS) == pytest.approx(decades)
+    assert chance(one, figure("5.00G"), MACS, cut=True) == pytest.approx(math.log10(4.095 / 4.075) / 2)
+    assert chance(one, figure("4089184256"), MACS) < 1e-9
+
+
+def test_random_figures_are_explained_as_often_as_the_chances_say() -> None:
+    verdicts = [of("4.09", "GMACs")]
+    hits, draws = by_chance(verdicts, {1: RAN}, 4000)
+    drawn_with = [r for r in READINGS if r["rank"] < PART + 1]
+    # to the second decimal of a billion, as the claim: each reading takes 0.01e9, whatever its digits
+    expected = sum(
+        math.log10((r["value"] + 5e6) / (r["value"] - 5e6)) / 2 for r in drawn_with if r["what"] != "with biases"
+    )
+    assert draws == 4000
+    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws) + 0.001)
+    assert by_chance([], {}) == (0, 0)
+    assert by_chance(verdicts, {1: RAN}) == by_chance(verdicts, {1: RAN})
+
+
+def test_random_figures_are_not_explained_by_cutting_digits_off() -> None:
+    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
+    hits, draws = by_chance([of("3.8", "G", outcome=held)], {1: held}, 10_000)
+    expected = math.log10(3.95 / 3.85) / 2
+    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws))
+
+
+def test_the_page_says_what_is_true_of_all_of_them() -> None:
+    failed = {"refused": {"": "=it|raised"}, "traces": []}
+    verdicts = [of("4.089", "GFLOPS"), of("4.11", "GMACs"), of("4.5", "GMACs"), of("1", outcome=failed), of("x")]
+    text = to_markdown(verdicts, (7, 1000), "reconcile audit x.csv")
+    assert "5 figures: 2 explained; 0 explained if cut off; 1 not explained; 1 not run; 1 not read." in text
+    assert "Of the 3 whose model ran, 66.7 % are explained." in text
+    assert "Of 1,000 random figures for the same models, printed to the same place, 7 are explained:" in text
+    assert "1 explained figures are called GFLOPS and count MACs." in text
+    assert "| macs | 1 | 50.0 % | 0 |" in text
+    assert "=it\\|raised" in text
+    rows = to_csv(verdicts).splitlines()
+    assert len(rows) == 6
+    assert "'=it|raised" in rows[4]
