@@ -1,4 +1,4 @@
-"""The tool as pip leaves it in a fresh environment: with JAX alone, with no framework; each runs what it can and says the rest."""
+"""The tool as pip leaves it in a fresh environment: with JAX alone, with no framework; what each runs and says."""
 
 from __future__ import annotations
 
