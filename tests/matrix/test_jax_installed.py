@@ -1,0 +1,96 @@
+"""The tool as pip leaves it in a fresh environment: with JAX alone, with no framework; what each runs and says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reconcile.launch.interpreters import clean_environ, uv_command
+from tests.home.test_packaging import ROOT, build, left_out
+
+pytestmark = [pytest.mark.matrix, pytest.mark.timeout(900)]
+
+ROWS, WIDTH = 5, 6
+MODEL = f"""
+import jax.numpy as jnp
+
+def make():
+    return lambda x: jnp.tanh(x @ jnp.ones(({WIDTH}, {WIDTH})))
+"""
+RUN = ("run", "--jax", "mine:make", "--input", f"{ROWS},{WIDTH}")
+FLOPS = 2 * ROWS * WIDTH * WIDTH
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
+    return build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
+
+
+def installed(wheel: Path, folder: Path, extra: str) -> Path:
+    """The interpreter of a fresh environment with the wheel, what it needs and the extra's packages; a model is beside it."""
+    (folder / "mine.py").write_text(MODEL)
+    python = folder / "fresh" / "bin" / "python"
+    words = ["pip", "install", "--quiet", "--python", str(python), f"{wheel}{extra}"]
+    for command in (["venv", "--quiet", str(folder / "fresh")], words):
+        subprocess.run([*uv_command(), *command], check=True, cwd=folder, env=clean_environ())
+    return python
+
+
+@pytest.fixture(scope="module")
+def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """JAX, and no other framework."""
+    return installed(wheel, tmp_path_factory.mktemp("alone"), "[jax]")
+
+
+@pytest.fixture(scope="module")
+def nothing(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No framework at all."""
+    return installed(wheel, tmp_path_factory.mktemp("nothing"), "")
+
+
+def reconcile(python: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    folder = python.parents[2]
+    environ = {**clean_environ(), "JAX_PLATFORMS": "cpu"}
+    command = [str(python), "-m", "reconcile", *words]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("counters", [(), ("xla@lowered",)])
+def test_jax_alone_runs(alone: Path, counters: tuple[str, ...]) -> None:
+    done = reconcile(alone, *RUN, *(word for name in counters for word in ("--counter", name)))
+    assert done.returncode == 0, done.stderr
+    data = json.loads((alone.parents[2] / "reports" / "mine.make.json").read_text())
+    (trace,) = data["traces"]
+    assert trace["totals"]["matmul"] == FLOPS
+    assert [ledger["counter"] for ledger in data["ledgers"]] == list(counters)
+    assert all(ledger["total"] == FLOPS for ledger in data["ledgers"])  # XLA counts tanh in a total of its own
+
+
+@pytest.mark.parametrize(("option", "title", "extra"), [("--torch", "PyTorch", "torch"), ("--tf", "TensorFlow", "tf")])
+def test_jax_alone_says_which_other_framework_is_missing(alone: Path, option: str, title: str, extra: str) -> None:
+    said(reconcile(alone, *RUN, option, "mine:make"), title, extra)
+
+
+def test_no_framework_says_that_jax_is_missing(nothing: Path) -> None:
+    said(reconcile(nothing, *RUN), "JAX", "jax")
+    said(reconcile(nothing, *RUN, "--counter", "xla@lowered"), "JAX", "jax")
+
+
+@pytest.mark.parametrize("environment", ["alone", "nothing"])
+def test_lists_need_no_framework(environment: str, request: pytest.FixtureRequest) -> None:
+    done = reconcile(request.getfixturevalue(environment), "list", "counters")
+    assert done.returncode == 0, done.stderr
+    assert {"thop", "tf.profiler@frozen", "xla@lowered", "xla@compiled"} <= set(done.stdout.split())
+
+
+def said(done: subprocess.CompletedProcess[str], title: str, extra: str) -> None:
+    """One sentence, with the remedy."""
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    remedy = f"install it with: pip install 'flop-reconcile[{extra}]'"
+    assert sentence == f"Error: {title} is not installed in this environment; {remedy}"
