@@ -14,6 +14,7 @@ import sys
 import large
 import scale
 import scorecard
+import three
 import whole
 from measure import HERE, Others, Section, machine
 
@@ -27,6 +28,7 @@ SECTIONS = {
     "capture": large.capture,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,
+    "three": three.three,
 }
 
 

@@ -19,6 +19,8 @@ from ..shared import adapter, keras_model
 
 LAYER = "layer:"
 """A scope of ours whose name is a layer's whole path."""
+KEYS = ("params", "dropout")
+"""What a module of Flax linen may draw random numbers for."""
 DISTRIBUTIONS = ("jax", "jaxlib", "flax", "equinox", "dm-haiku", "keras")
 
 
@@ -26,13 +28,14 @@ class Call(NamedTuple):
     """One call of a model: ``function(*arguments)`` on shapes, which returns the model's outputs and whatever it writes.
 
     ``root`` is the scope that stands for the whole model, or ''.  The floating arrays of the first argument are what a training
-    step trains; ``paths`` are their names.
+    step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     root: str = ""
     paths: tuple[str, ...] = ()
+    linen: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
 
 
 def versions() -> dict[str, str]:
@@ -188,7 +191,7 @@ def scoped(paths: dict[int, str], model: Any, nnx: Any) -> ExitStack:
 
 def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
     """``apply`` with variables of the shapes that ``init`` makes."""
-    keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in ("params", "dropout")}
+    keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in KEYS}
 
     def initial(keys: Any, values: Any) -> Any:
         args, kwargs = given(values)
@@ -201,7 +204,9 @@ def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
         args, kwargs = given(values)
         return model.apply({"params": trained, **rest}, *args, rngs=keys, **kwargs), None
 
-    return Call(function, (trained, rest, keys, arrays), model.name or type(model).__name__, paths_of(trained))
+    args, kwargs = given(arrays)
+    whole = (model, args, kwargs)
+    return Call(function, (trained, rest, keys, arrays), model.name or type(model).__name__, paths_of(trained), whole)
 
 
 def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:

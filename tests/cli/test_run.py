@@ -67,7 +67,8 @@ def test_a_registered_framework_has_an_option(stub: Stub) -> None:
     assert stub.call("run", "--numpy", "a:b", "--torch", "c:d", "--out", str(stub.folder)).exit_code == 0
     assert dict(stub.requests[0].factories) == {"torch": "c:d", "numpy": "a:b"}
     assert "reconcile run --torch c:d --numpy a:b\n" in (stub.folder / "toy.md").read_text()
-    assert stub.call("run", "--numpy", "a:b", "--torch", "c:d", "--tf", "e:f").exit_code == 0
+    three = ("--numpy", "a:b", "--torch", "c:d", "--tf", "e:f")
+    assert stub.call("run", *three, "--out", str(stub.folder)).exit_code == 0
     assert dict(stub.requests[1].factories) == {"tf": "e:f", "torch": "c:d", "numpy": "a:b"}
 
 

@@ -251,3 +251,21 @@ def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: 
     assert "TypeError" in shown
     assert "broken.py, line 4" in shown
     assert len(shown.splitlines()) == 1
+
+
+def test_the_table_of_linen_is_the_analysis_of_the_lowered_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--counter", LOWERED, "--counter", "xla@tabulate", "--convention", "all")
+    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_linen", *words)
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / "jax_models.with_linen.json").read_text())
+    totals = {x["counter"]: x["total"] for x in report["ledgers"]}
+    assert totals["xla@tabulate"] == totals[LOWERED] > 0
+    assert {statement["residual"] for statement in report["statements"]} == {0}
+
+
+def test_the_table_of_linen_has_no_row_for_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_nnx", "--counter", "xla@tabulate")
+    assert code == 1
+    assert "it is a table of the modules of Flax linen, and this model is none" in " ".join(shown.split())

@@ -38,4 +38,8 @@ COUNTERS = (
     _SEEN._replace(
         name="xla@compiled", summary="XLA's cost_analysis() of the compiled program, as this machine runs it"
     ),
+    _SEEN._replace(
+        name="xla@tabulate",
+        summary="the row of the whole model in Flax linen's tabulate(compute_flops=True), which is XLA's cost_analysis()",
+    ),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from ....core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor
-from ...jax.model import Call, versions
+from ...jax.model import KEYS, Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
@@ -81,9 +82,14 @@ def options() -> Any:
 def capture(counter: str, call: Call) -> Ledger:
     """The ledger of one call. Raises BeyondCounter for a program that reconcile cannot read as the analysis does."""
 
+    total: int | None = None
+
     def reconciled(*arguments: Any) -> Any:
         return call.function(*arguments)
 
+    if counter.endswith("tabulate"):
+        total, function, arguments = tabulated(call)
+        call = call._replace(function=function, arguments=arguments)
     stage = jax.jit(reconciled).lower(*call.arguments)
     handed = stage.compiler_ir("hlo").as_hlo_module()
     if counter.endswith("compiled"):
@@ -94,9 +100,38 @@ def capture(counter: str, call: Call) -> Ledger:
     else:
         costs, sightings = stage.cost_analysis(), seen(handed, call.root)
     costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
-    total = int((costs or {}).get("flops", 0))
+    total = int((costs or {}).get("flops", 0)) if total is None else total
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
     return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(sightings), {}, ())
+
+
+def tabulated(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]:
+    """The whole model's row in linen's table, and the call whose program it had analysed (flax/linen/summary.py:_get_flops)."""
+    if call.linen is None:
+        raise BeyondCounter("it is a table of the modules of Flax linen, and this model is none")
+    from flax.linen import summary
+
+    model, *shapes = call.linen
+    given, named = jax.tree.map(_zeros, tuple(shapes))  # linen takes no shapes here, and computes nothing with them
+    keys = {name: jax.random.key(0) for name in KEYS}
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+    real = summary._get_flops
+
+    def noted(function: Callable[..., Any], *arguments: Any) -> int:
+        calls.append((function, arguments))
+        return int(real(function, *arguments))
+
+    summary._get_flops = noted
+    try:
+        options = {"show_repeated": False, "compute_flops": True, "compute_vjp_flops": False}
+        table = summary._get_module_table(model, 0, **options)(keys, *given, **named)
+    finally:
+        summary._get_flops = real
+    return table[0].flops, *calls[0]
+
+
+def _zeros(leaf: Any) -> Any:
+    return jax.numpy.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf
 
 
 def seen(module: Any, root: str) -> list[Sighting]:
