@@ -24,7 +24,7 @@ TORCHVISION = "torchvision"
 @click.command()
 @click.argument("claims", metavar="CLAIMS.csv")
 @click.option(
-    "--environment", "place", default="current", show_default=True, metavar="NAME",
+    "--environment", "environment", default="current", show_default=True, metavar="NAME",
     help="Where the models of rows run that name no environment.",
 )  # fmt: skip
 @options("environments")
@@ -42,7 +42,7 @@ def audit(
     ctx: click.Context,
     /,
     claims: str,
-    place: str,
+    environment: str,
     file: Path | None,
     out: Path,
     jobs: int | None,
@@ -88,11 +88,11 @@ def audit(
     from .again import again
 
     known = load(file)
-    if place not in known:
-        raise unknown("environment", place, known)
+    if environment not in known:
+        raise unknown("environment", environment, known)
     atomic.prepare(out)
     rows: list[Claim] = read(_table(claims, known, out))
-    cells, wrong = cells_of(rows, known, place)
+    cells, wrong = cells_of(rows, known, environment)
     load_formulas()
     paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]

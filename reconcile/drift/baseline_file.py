@@ -64,10 +64,12 @@ def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
     _is(data.get("training", ""), TEXT, "training")
     for index, layer in enumerate(data["layers"]):
         where = f"layers[{index}]"
-        if not isinstance(layer, list) or len(layer) != 3:
+        if not isinstance(layer, list) or not 3 <= len(layer) <= 4:
             raise Malformed(f"{where} is not a name with a path for each framework")
         _is(layer[0], TEXT, where)
-        for path in layer[1:]:
+        others = layer[3] if len(layer) > 3 else {}
+        _is(others, TABLE, where)
+        for path in [*layer[1:3], *others.values()]:
             for part in path if isinstance(path, list) else [path]:
                 _is(part, TEXT, where)
     for index, missing in enumerate(data["missing"]):

@@ -123,7 +123,6 @@ def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:
         ({}, "give a model"),
         ({"torhc": Model()}, "unknown argument of reconcile.run 'torhc'. Did you mean torch"),
         ({"torch": "net:Net", "numpy": None}, "unknown argument of reconcile.run 'numpy'"),
-        ({"torch": "n:m", "tf": "n:m", "onnx": "n.onnx"}, "and you gave models in tf, torch, onnx: leave one"),
         ({"torch": "n:m", "onnx": "n.onnx", "mapping": "m.csv"}, "mapping= is for two models: give both torch= and tf="),
     ]  # fmt: skip
     for given, sentence in cases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconcile.core.registry import known_counters
 from reconcile.model_zoo.pair import zoo_names
 from reconcile.zoo import training
+from reconcile.zoo.gallery import read
 
 from . import every_counter as table
 
@@ -55,3 +56,23 @@ def test_the_page_is_made_from_the_table() -> None:
     assert text == table.page(list(table.read().values()), training.read()), (
         "run `make counters` and commit what changed"
     )
+
+
+MORE_ON_JAX = {
+    # at stride 1 a transposed convolution is one of a padded input there, whose work goes by its larger output
+    "dcgan": 2 * (4 * 4 - 1) * 16 * 100 * (8 * 64),
+    "family_transposed": 2 * 2 * 4 * (6 * 3 * (7 - 5) + 3 * 9 * (7 * 6 - 5 * 4) + 3 * 8 * (4 * 5 * 4 - 3 * 4 * 3)),
+    # bilinear interpolation is two products there: 9 rows to 18 of 7 columns, then 7 columns to 14
+    "family_pooling": 2 * 2 * 4 * (18 * 9 * 7 + 18 * 14 * 7),
+}
+"""FLOPs under ``matmul`` that a pair's JAX side does and its TensorFlow side does not."""
+
+
+def test_the_jax_sides_do_the_work_of_tensorflow_s() -> None:
+    """In family_convolution TensorFlow is the one that differs, from PyTorch as well; see its notes."""
+    work = {row.pair: int(row.work) for row in table.read().values() if row.counter == "xla@lowered" and row.work}
+    gallery = {name: row.work for name, row in read().items()}
+    assert len(work) >= 25
+    expected = {pair: gallery[pair]["tf"] + MORE_ON_JAX.get(pair, 0) for pair in work}
+    expected["family_convolution"] = gallery["family_convolution"]["torch"]
+    assert work == expected
