@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters import partial_eval
 
 from ...core.records import BACKWARD, FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Op, Trace
 from ..shared.refusal import FactoryError
@@ -34,13 +35,17 @@ def trace(call: Call, optimizer: str) -> Trace:
     leaves, tree = jax.tree.flatten(call.arguments[0])
     trained = [index for index, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     outputs: list[int] = []
+    learned = _learned(call, leaves, tree, trained)
 
     def loss(floating: Sequence[Any], others: Sequence[Any], *rest: Any) -> Any:
         whole = list(others)
         for index, leaf in zip(trained, floating, strict=True):
             whole[index] = leaf
         result = call.function(jax.tree.unflatten(tree, whole), *rest)
-        squares = [y for y in jax.tree.leaves(result[0]) if jnp.issubdtype(y.dtype, jnp.floating)]
+        floats = [
+            (i, y) for i, y in enumerate(jax.tree.leaves(result[0])) if jnp.issubdtype(jnp.result_type(y), jnp.floating)
+        ]
+        squares = [y for i, y in floats if i in learned] or [y for _, y in floats]
         outputs.append(len(jax.tree.leaves(result)))
         with jax.named_scope(LAYER + LOSS_LAYER):
             means = [jnp.mean(jnp.square(y)) for y in squares]
@@ -51,7 +56,7 @@ def trace(call: Call, optimizer: str) -> Trace:
 
     floating = [leaves[index] for index in trained]
     arguments = (floating, leaves, *call.arguments[1:])
-    if not floating:
+    if not learned:
         closed = jax.make_jaxpr(loss)(*arguments)
         return finished(_phased(walked(live(closed), call.root), None), (NOTHING,))
     closed = jax.make_jaxpr(jax.value_and_grad(loss, has_aux=True))(*arguments)
@@ -61,6 +66,23 @@ def trace(call: Call, optimizer: str) -> Trace:
     for path, leaf in zip(paths, floating, strict=True):
         _optimized(found, path.rpartition(".")[0], leaf, optimizer)
     return finished(found, (NOTE % optimizer,))
+
+
+def _learned(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequence[int]) -> set[int]:
+    """Which of the model's outputs depend on a floating array of its first argument."""
+
+    def outputs(first: Sequence[Any], *rest: Any) -> Any:
+        return jax.tree.leaves(call.function(jax.tree.unflatten(tree, first), *rest)[0])
+
+    jaxpr = jax.make_jaxpr(outputs)(leaves, *call.arguments[1:]).jaxpr
+    found = set()
+    for index, result in enumerate(jaxpr.outvars):
+        wanted = [other == index for other in range(len(jaxpr.outvars))]
+        _, used = partial_eval.dce_jaxpr(jaxpr, wanted)
+        floating = jnp.issubdtype(result.aval.dtype, jnp.floating)
+        if floating and any(used[place] for place in trained):
+            found.add(index)
+    return found
 
 
 def _phased(step: Walk, forward: Walk | None) -> Walk:

@@ -27,7 +27,8 @@ class Counter(NamedTuple):
     cannot count a training step; '' if it can.
 
     ``requirements`` are what pip installs, without dependencies and over the running interpreter's own packages, for a counter
-    that cannot be installed beside the others: ``--environment`` and the name of its family run it there.
+    that cannot be installed beside the others: ``--environment`` and the name of its family run it there.  One that takes few
+    models is ``rare``: it runs there only if ``--counter`` names it.
 
     ``quoted`` says that it is a formula that people quote, and runs nothing: ``--counter all`` leaves it out, and ``all`` of its
     family names it.
@@ -51,6 +52,7 @@ class Counter(NamedTuple):
     requirements: Tuple[str, ...] = ()
     folder: str = ""
     quoted: bool = False
+    rare: bool = False
 
     @property
     def family(self):

@@ -77,7 +77,7 @@ def _of_counters() -> dict[str, Environment]:
             CURRENT,
             tuple(dict.fromkeys((*installable, *(counter.framework for counter in members)))),
             tuple(dict.fromkeys(text for counter in members for text in counter.requirements)),
-            tuple(counter.name for counter in members),
+            tuple(counter.name for counter in members if not counter.rare),
             over=CURRENT,
             unasked=False,
         )

@@ -41,5 +41,6 @@ COUNTERS = (
     _SEEN._replace(
         name="xla@tabulate",
         summary="the row of the whole model in Flax linen's tabulate(compute_flops=True), which is XLA's cost_analysis()",
+        rare=True,
     ),
 )
