@@ -68,7 +68,8 @@ def test_jax_alone_runs(alone: Path, counters: tuple[str, ...]) -> None:
     (trace,) = data["traces"]
     assert trace["totals"]["matmul"] == FLOPS
     assert [ledger["counter"] for ledger in data["ledgers"]] == list(counters)
-    assert {ledger["total"] for ledger in data["ledgers"]} == {FLOPS}  # XLA counts tanh in a total of its own
+    # XLA counts tanh in a total of its own
+    assert [ledger["total"] for ledger in data["ledgers"]] == [FLOPS] * len(counters)
 
 
 @pytest.mark.parametrize(("option", "title", "extra"), [("--torch", "PyTorch", "torch"), ("--tf", "TensorFlow", "tf")])
