@@ -35,7 +35,8 @@ LARGE = [name for name in NAMES if name not in SMALL]
 NOTHING = {64: (1e-7, 1e-6), 32: (1e-5, 1e-4)}
 """By bits: a gradient that is below the first share of the largest in TensorFlow is 0 but for rounding, such as that of a bias
 before a norm; in JAX, where norms compute in 32 bits in any model, it is below the second share."""
-GRADIENTS_APART = {64: 1e-5, 32: 1e-3}
+GRADIENTS_APART = 1e-3
+"""In 64 bits as well: constants of Keras, such as the sixth in a hard swish, keep 32 on JAX."""
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
 
@@ -57,7 +58,7 @@ def hold(found: dict[str, Any]) -> None:
     ours, theirs = found["loss"]
     assert theirs > 0
     assert abs(ours - theirs) < APART * theirs
-    limit = GRADIENTS_APART[found["bits"]]
+    limit = GRADIENTS_APART
     none, rounding = NOTHING[found["bits"]]
     largest = max((size for _, size in found["gradients"].values()), default=0.0)
     apart = {
