@@ -77,6 +77,20 @@ def test_jax_alone_says_which_other_framework_is_missing(alone: Path, option: st
     said(reconcile(alone, *RUN, option, "mine:make"), title, extra)
 
 
+def test_a_pair_runs_its_jax_side_and_says_that_the_other_is_missing(alone: Path) -> None:
+    """Two LSTMs of 24 on 7 steps, and a dense layer onto 30 words, in Keras on JAX."""
+    steps, units, words, batch = 7, 24, 30, 2
+    sizes = {"steps": steps, "units": units, "vocabulary": words, "batch": batch}
+    given = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
+    done = reconcile(alone, "run", "--model", "lstm_lm", *given, "--counter", "xla@lowered", "--counter", "thop")
+    assert done.returncode == 3
+    assert "PyTorch is not installed in this environment" in " ".join(done.stdout.split())
+    data = json.loads((alone.parents[2] / "reports" / "lstm_lm.json").read_text())
+    macs = batch * steps * (2 * 4 * units * (units + units) + units * words)
+    assert [t["totals"]["matmul"] for t in data["traces"] if t["framework"] == "jax"] == [2 * macs]
+    assert [s["residual"] for s in data["statements"] if s["from"] == "xla@lowered"] == [0]
+
+
 def test_no_framework_says_that_jax_is_missing(nothing: Path) -> None:
     said(reconcile(nothing, *RUN), "JAX", "jax")
     said(reconcile(nothing, *RUN, "--counter", "xla@lowered"), "JAX", "jax")
