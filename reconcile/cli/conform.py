@@ -65,7 +65,7 @@ def conform(
     place = one(environment, file, with_, python)
     there = collect_in(place, lambda text: say(text, err=True))
     load()
-    cases = list(kit.cases(models or kit.families(), passes or PASSES))
+    cases = list(kit.cases(models or kit.families(counter), passes or PASSES))
     checks: list[kit.Check] = []
     each = kit.checks(
         counter, cases, lambda request: there(request, lambda _event: None), elsewhere=place.name != CURRENT

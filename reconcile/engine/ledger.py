@@ -115,8 +115,10 @@ def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mism
     """Compare expected with reported values, entry by entry; only this function reads the ledger's values."""
     wanted: dict[str, int] = {}
     first: dict[str, Item] = {}
+    layers: dict[str, set[str]] = {}
     for item in bridge.items:
         if item.entry and item.rule:
+            layers.setdefault(item.entry, set()).add(item.layer)
             wanted[item.entry] = wanted.get(item.entry, 0) + expected(item, ledger.unit)
             if item.entry not in first or not first[item.entry].seen:
                 first[item.entry] = item
@@ -126,7 +128,8 @@ def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mism
         value = reported[id].value if id in reported else 0
         if value != amount:
             item = first[id]
-            layer = align.layer(ledger.framework, item.layer)
+            at = item.layer if len(layers[id]) == 1 or id not in reported else reported[id].layer
+            layer = align.layer(ledger.framework, at)  # an entry of several layers does not say in which one it is off
             mismatches.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
     unchecked = [id for id in reported if id not in wanted]
     return tuple(mismatches), len(reported) - len(unchecked), len(unchecked)

@@ -19,7 +19,7 @@ from ..align.alignment import Alignment
 from ..core.conventions import BUILT_IN, MATMUL
 from ..core.errors import described
 from ..core.records import Layer, Ledger, Trace
-from ..core.registry import known_counters
+from ..core.registry import frameworks, known_counters
 from ..core.results import RunResult
 from ..engine.booking import scale
 from ..engine.ledger import reconcile_ledger
@@ -66,9 +66,14 @@ class Case:
         return self.model + (f"[{settings}]" if settings else "") + (" training" if self.pass_ == "training" else "")
 
 
-def families() -> tuple[str, ...]:
-    """The pairs of the zoo that hold one kind of layer in many settings."""
-    return tuple(name for name in zoo_names() if name.startswith("family_"))
+def families(counter: str = "") -> tuple[str, ...]:
+    """The pairs of the zoo that hold one kind of layer in many settings; those that have a model for this counter, if given."""
+    found = [name for name in zoo_names() if name.startswith("family_")]
+    if counter:
+        record = frameworks()[known_counters()[counter].framework]
+        sides = [framework for framework in (record.name, record.exports) if framework]
+        found = [name for name in found if any(map(load_pair(pair_path(name)).builder, sides))]
+    return tuple(found)
 
 
 def cases(models: Sequence[str], passes: Sequence[str] = PASSES) -> Iterator[Case]:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from reconcile.cli import cli
 from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from reconcile.engine.phases import phases
@@ -22,6 +24,7 @@ from reconcile.launch.provision import ensure
 from reconcile.launch.request import run_request
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import load
+from reconcile.zoo.conform import families
 from reconcile.zoo.gallery import APART
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,3 +121,14 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
     assert work["jax"][FORWARD] == work["tf"][FORWARD]
     gradients = (INPUT_GRADIENT, WEIGHT_GRADIENT)
     assert work["jax"][BACKWARD] == sum(work["tf"].get(phase, 0) for phase in gradients)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("counter", ["xla@lowered", "xla@compiled"])
+def test_the_counters_conform(counter: str) -> None:
+    """Every amount follows from its evidence, among others, on families that have a JAX side; the others are left out."""
+    words = ["conform", counter, "--environment", "xla", "--pass", "forward", "--case", "family_recurrent"]
+    done = CliRunner().invoke(cli, [*words, "--case", "family_activation"], prog_name="reconcile")
+    assert done.exit_code == 0, done.output
+    assert {"family_dense", "family_norm"} < set(families(counter)) < set(families())
+    assert "family_attention" not in families(counter)

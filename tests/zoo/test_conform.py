@@ -91,7 +91,7 @@ def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: 
         conform, "_checks", lambda title, *_: iter([Check(title, "reports", skipped="it takes no bytes")])
     )
     monkeypatch.setattr("reconcile.launch.in_environment.collect_in", lambda *_: lambda *_: None)
-    monkeypatch.setattr(conform, "families", lambda: ("conv1x1",))
+    monkeypatch.setattr(conform, "families", lambda _counter: ("conv1x1",))
     done = CliRunner().invoke(cli, ["conform", "thop", *arguments])
     assert (done.exit_code, done.stderr) == (exit_code, "")
     assert done.stdout.splitlines()[-1].startswith("thop counted nothing in ")

@@ -172,7 +172,8 @@ def _left_over(found: Met, holders: list[Op | None], view: View, made: bool) -> 
     if None in holders or found.counted.mac:
         gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
         return _one(found, found.times, None, gap)
-    return replace(_one(found, found.times, None), ops=tuple(holder.id for holder in holders if holder))
+    own = tuple(name for name in COMPONENTS if found.counted.only((name,)))
+    return replace(_one(found, found.times, None), ops=tuple(holder.id for holder in holders if holder), only=own)
 
 
 def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, handed: bool) -> Iterable[Item]:
@@ -200,7 +201,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         return
     for (op, part), seen in zip(wanted, equations, strict=True):
         padded = found.counted.mac != part.ran.mac and seen == op.calls * part.times
-        only = ("mac",) if padded else ()
+        only = ("mac",) if padded else part.only
         yield make_item(
             found.op,
             found.rule,
@@ -208,7 +209,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
             op=op.op,
             counted=found.counted,
             seen=0 if found.missed else seen,
-            ran=part.ran.only(only) if padded else part.ran,
+            ran=part.ran.only(only) if only else part.ran,
             times=op.calls * part.times,
             cause=Cause.PADDING_NOT_COUNTED if padded else found.missed.cause if found.missed else None,
             entry=SUM,
@@ -224,12 +225,14 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
     """Operations of which the program has not as many as the model; of a loop it would have had one."""
     for op, part in wanted:
-        if part.ran:
-            once = int(op.attrs.get(EQUATIONS, 1)) * part.times
-            yield replace(unmet(op, part.ran, Cause.COMPILER_REWROTE, REWROTE), times=once)
-            if op.calls * part.times > once:
-                again = op.calls * part.times - once
-                yield replace(unmet(op, part.ran, Cause.LOOP_COUNTED_ONCE, IN_A_LOOP), times=again)
+        once = int(op.attrs.get(EQUATIONS, 1))
+        for cause, times, reason in (
+            (Cause.COMPILER_REWROTE, once, REWROTE),
+            (Cause.LOOP_COUNTED_ONCE, op.calls - once, IN_A_LOOP),
+        ):
+            if part.ran and times > 0:  # the evidence is one call of the primitive, as these are not all of its calls
+                missed = unmet(op, part.ran * part.times, cause, reason, only=part.only)
+                yield replace(missed, times=times, ops=(), sightings=(op._replace(calls=1),))
     if found is not None and found.counted:
         yield _one(found, found.times, Cause.COMPILER_REWROTE)
 

@@ -35,11 +35,13 @@ Place = tuple[Any, ...]
 
 
 class Part(NamedTuple):
-    """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does."""
+    """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does, which is
+    all of the primitive's work, or what it has in the components ``only``."""
 
     place: Place
     ran: Work
     times: int = 1
+    only: tuple[str, ...] = ()
 
 
 def place(op: Op, counted: Work) -> Place:
@@ -74,7 +76,11 @@ def parts(op: Op) -> list[Part] | None:
         return _power(op, work)
     if name == "logistic":  # 1 / (1 + exp(-x)); the work is the function's, which the exponential stands for
         size = _size(op.outputs[0])
-        return [Part(("exponential", size), work), *(Part((kind, size), ZERO) for kind in ("negate", "add", "divide"))]
+        others = {"negate": "add", "add": "add", "divide": "div"}
+        return [
+            Part(("exponential", size), work),
+            *(Part((kind, size), ZERO, only=(component,)) for kind, component in others.items()),
+        ]
     return [] if not work else None
 
 
@@ -82,8 +88,8 @@ def _power(op: Op, work: Work) -> list[Part] | None:
     power = op.attrs.get("y", 0)
     size = _size(op.outputs[0])
     products = max(abs(power).bit_length() - 1, 0) + max(abs(power).bit_count() - 1, 0)
-    found = [Part(("multiply", size), Work(mul=size), products)] if products else []
-    return found + ([Part(("divide", size), Work(div=size))] if power < 0 else []) if power else None
+    found = [Part(("multiply", size), Work(mul=size), products, only=("mul",))] if products else []
+    return found + ([Part(("divide", size), Work(div=size), only=("div",))] if power < 0 else []) if power else None
 
 
 def _size(tensor: Tensor) -> int:
