@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .executors import executor_of, shown
-from .number_types import Jobs
+from .executors import before, run_all, where_it_runs
 from .options import PATH, options
-from .progress import bar
 from .streams import say
 
 if TYPE_CHECKING:
@@ -31,11 +28,7 @@ TORCHVISION = "torchvision"
 @click.option(
     "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
 )  # fmt: skip
-@click.option("--jobs", type=Jobs(min=1), help="Models that run at the same time.  [default: half the cores]")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786."
-)
-@click.option("--fresh", is_flag=True, help="Run everything again, also what lies finished in --out.")
+@where_it_runs
 @options("quiet")
 @click.pass_context
 def audit(
@@ -80,8 +73,9 @@ def audit(
     from ..core import atomic
     from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
     from ..launch.environments import load
-    from ..sweep import engine, store
+    from ..launch.interpreters import python_path
     from ..sweep import page as sweep_page
+    from ..sweep import store
     from ..sweep.cells import request_of
     from ..sweep.engine import Finished
     from ..work import load as load_formulas
@@ -94,7 +88,7 @@ def audit(
     rows: list[Claim] = read(_table(claims, known, out))
     cells, wrong = cells_of(rows, known, environment)
     load_formulas()
-    paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
+    paths = python_path()
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
     command = again(ctx).replace("reconcile audit", shlex.join(["reconcile", "audit", Path(claims).name]), 1)
     explained: list[bool] = []
@@ -107,16 +101,9 @@ def audit(
         text = page.to_markdown(verdicts, by_chance(verdicts, of_row), command)
         store.write_pages(out, {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)})
 
-    with executor_of(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
-        finished = engine.sweep(
-            requests, out, executor, fresh=fresh, last=pages, lost=lost, run=cell.run_cell,
-            begun=lambda name: shown(begun, name),
-            each=lambda one: shown(tell, one.name, sweep_page.verdict(one)),
-            again=lambda name, why: shown(lambda text: say(text, err=True), f"{name} runs again: {why}."),
-        )  # fmt: skip
-    held = sum(one.kept for one in finished)
-    before = f", {held} of them before" if held else ""
-    say(f"{sum(explained)} of {len(rows)} figures explained; {len(finished)} models{before}; wrote {out / 'README.md'}")
+    finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet, run=cell.run_cell)
+    models = f"{len(finished)} models{before(finished)}"
+    say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
     ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .executors import executor_of, shown
-from .number_types import Jobs
+from .executors import before, run_all, where_it_runs
 from .options import PATH, TABLES, options
-from .progress import bar
 from .streams import say
 
 if TYPE_CHECKING:
@@ -52,11 +49,7 @@ LIST = ".toml"
     "--format", "formats", default="md", show_default=True, metavar="LIST",
     help=f"Which files each model gets: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
-@click.option("--jobs", type=Jobs(min=1), help="Models that run at the same time.  [default: half the cores]")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786."
-)
-@click.option("--fresh", is_flag=True, help="Run everything again, also what lies finished in --out.")
+@where_it_runs
 @options("quiet")
 @click.pass_context
 def sweep(
@@ -94,12 +87,13 @@ def sweep(
     not be used, else 0.
     """
     from ..core import atomic
+    from ..launch.interpreters import python_path
     from ..sweep import engine, page, store
     from ..sweep.cells import manner_of, request_of
     from ..sweep.engine import Finished
     from .again import again
 
-    paths = tuple(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
+    paths = python_path()
     manner = manner_of(asked, _formats(formats))
     _check(asked)
     cells = _cells(what, inputs, among, names, file, paths)
@@ -112,22 +106,10 @@ def sweep(
         summary = page.to_markdown(finished, command, "md" in manner.formats)
         store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
 
-    with executor_of(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
-        finished = engine.sweep(
-            requests, out, executor, fresh=fresh, last=pages, lost=lost,
-            begun=lambda name: shown(begun, name),
-            each=lambda one: shown(tell, one.name, page.verdict(one)),
-            again=lambda name, why: shown(_warn, f"{name} runs again: {why}."),
-        )  # fmt: skip
+    finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet)
     reconciled = sum(one.exit_code == 0 for one in finished)
-    held = sum(one.kept for one in finished)
-    before = f", {held} of them before" if held else ""
-    say(f"{reconciled} of {len(finished)} models reconciled{before}; wrote {out / 'README.md'}")
+    say(f"{reconciled} of {len(finished)} models reconciled{before(finished)}; wrote {out / 'README.md'}")
     ctx.exit(engine.exit_code(finished))
-
-
-def _warn(sentence: str) -> None:
-    say(sentence, err=True)
 
 
 def _cells(

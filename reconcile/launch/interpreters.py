@@ -167,6 +167,11 @@ def uv_command() -> tuple[str, ...]:
     )
 
 
+def python_path() -> tuple[str, ...]:
+    """The folders of PYTHONPATH, absolute."""
+    return tuple(os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)
+
+
 def clean_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """The process's variables for a command that belongs to another Python, without those that steer the imports and
     warnings of this one, and with uv's downloads of Pythons switched off.  Index, proxy and certificate settings stay."""

@@ -26,7 +26,7 @@ from ..model_zoo import pair as pairs
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
 from . import user_models, written, zipapp
-from .interpreters import Interpreter
+from .interpreters import Interpreter, python_path
 from .lend import lend
 from .request import Point, RunRequest
 from .supervisor import Event, Supervisor
@@ -119,7 +119,7 @@ def conventions_of(request: RunRequest) -> dict[str, Convention]:
 
 def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
     """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
-    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    paths = python_path()
     if request.factories:
         models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}

@@ -156,7 +156,10 @@ def verdict(result: RunResult) -> Verdict:
     for trace in standing:
         same = (s for s in alike if (b := _between(result, s[0], trace)) is not None and b.state is State.EQUAL)
         group = next(same, None)
-        alike.append([trace]) if group is None else group.append(trace)
+        if group is None:
+            alike.append([trace])
+        else:
+            group.append(trace)
     figures += [_figure(result, group, counters) for group in alike]
     if not result.traces:
         withheld.append(Withheld("", "nothing was traced", "Run with a framework that is installed."))

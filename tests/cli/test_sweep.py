@@ -84,7 +84,7 @@ def test_that_nobody_listens_any_more_ends_no_sweep(
     def gone(*_words: str) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr(sys.modules["reconcile.cli.sweep"], "bar", lambda _total, _quiet: nullcontext((gone, gone)))
+    monkeypatch.setattr(sys.modules["reconcile.cli.executors"], "bar", lambda _total, _quiet: nullcontext((gone, gone)))
     assert sweep("torch=net:make").stdout.startswith("1 of 1 models reconciled")
     assert (tmp_path / "sweep" / "net.make.md").is_file()
 
