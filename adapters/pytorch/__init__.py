@@ -19,6 +19,7 @@ FRAMEWORK = Framework(
     decodes=True,
     retraced=True,
     backend="torch",
+    forks=True,
     libraries=(
         ("transformers", ".adapters.pytorch.smallest.transformers"),
         ("diffusers", ".adapters.pytorch.smallest.diffusers"),

@@ -32,6 +32,7 @@ FRAMEWORK = Framework(
     trains=True,
     lends=False,
     backend="tensorflow",
+    forks=True,
     functions=(("keras.applications", "keras.applications"),),
     order=2,
 )

@@ -84,11 +84,12 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
     Raises UsageError for a cluster that is not there.
     """
     from ..core.errors import UsageError
+    from ..launch.warm import warm
     from ..sweep.cluster import connected
     from ..sweep.engine import Processes
 
     if dask is None:
-        with Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
+        with warm(), Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
             yield local, lambda: ""
         return
     if jobs is not None:

@@ -32,7 +32,8 @@ class Framework(NamedTuple):
     training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
     its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way, and ``lends`` whether a
     trace that one version takes can be compared with the counters of another: in TensorFlow it cannot, because each release of
-    Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.
+    Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.  ``forks`` says whether a
+    process that has imported it can be forked: one with threads of its own cannot.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
@@ -64,6 +65,7 @@ class Framework(NamedTuple):
     retraced: bool = False
     lends: bool = True
     backend: str = ""
+    forks: bool = False
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str], ...] = ()

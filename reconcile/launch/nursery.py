@@ -1,11 +1,12 @@
 """A process that has imported a framework, and forks workers that need not import it again.
 
-``python reconcile.pyz REQUEST CONTROL`` starts it: it imports what that request needs, and then waits at the socket CONTROL. Each
-message there is the path of a job, with two files: the connection of one worker with home, and its log. The job's process is the
-worker's reaper (reaper.py), forked from here instead of started. Its standard input is the connection, to which it writes its id
-and, at the end, the worker's status. Nothing of a user's runs in this process, so a worker starts in the state of a fresh one.
+``python reconcile.pyz REQUEST CONTROL LIBRARY`` starts it: it imports what that request needs, and the module LIBRARY unless
+that is '', and then waits at the socket CONTROL. Each message there is the path of a job, with two files: the connection of one
+worker with home, and its log. The job's process is the worker's reaper (reaper.py), forked from here instead of started. Its
+standard input is the connection, to which it writes its id and, at the end, the worker's status and the most memory that it has
+held. Nothing of a user's runs in this process, so a worker starts in the state of a fresh one.
 
-Linux, and the interpreter that runs home.
+Linux, and a Python of the version that runs home.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import gc
 import importlib
 import json
 import os
+import resource
 import shutil
 import socket
 import tempfile
 from typing import Any
 
+from ..adapters.shared import keras_model
 from ..core.framework import absolute, adapter_of
 from ..core.protocol import WorkerRequest, from_text
 from ..worker import import_path
@@ -31,10 +34,10 @@ LONGEST = 1 << 16
 FILES = 2
 
 
-def main(request: str, control: str) -> None:
+def main(request: str, control: str, library: str = "") -> None:
     """Entry point: import what the request in this file needs, and serve jobs until home closes the socket of this number."""
     with open(request, encoding="utf-8") as file:
-        _load(from_text(file.read()))
+        _load(from_text(file.read()), library)
     gc.freeze()  # what is here already is not copied by collections of the workers
     with socket.socket(fileno=int(control)) as jobs:
         while True:
@@ -64,14 +67,16 @@ def _leave(folder: str) -> None:
     os._exit(0)
 
 
-def _load(request: WorkerRequest) -> None:
-    """Import the framework and the captures. What cannot be imported is left to the worker, which says so."""
+def _load(request: WorkerRequest, library: str) -> None:
+    """Import the framework, the captures and the library. What cannot be imported is left to the worker, which says so."""
     for package, folder in request.brought.items():
         import_path.bring(package, folder)
     with contextlib.suppress(Exception):
         adapter_of(request.framework).before_import()
     captures = (absolute(module) + ".capture" for module, _ in request.counters.values())
-    for module in (request.framework.package, *captures):
+    if library:
+        os.environ[keras_model.VARIABLE] = request.framework.backend  # which the worker would set before it imports the model's
+    for module in (request.framework.package, *captures, *([library] if library else [])):
         with contextlib.suppress(Exception):
             importlib.import_module(module)
 
@@ -91,6 +96,7 @@ def _become(path: str, connection: int, log: int) -> None:
         tempfile.tempdir = None  # it is the nursery's
         status = reaper.supervised({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
         _tell(status)
+        _tell(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     finally:
         os._exit(0)
 

@@ -19,7 +19,7 @@ from ..core.protocol import TRACE, WorkerRequest, to_text
 from . import confine, reaper, written
 from .exits import MARK, Log, death_of, refused, sweep
 from .interpreters import Interpreter
-from .warm import Forked, Nursery
+from .warm import Forked, Offered
 from .written import Outcome
 
 POLL = 0.02
@@ -56,7 +56,7 @@ class Supervisor:
         tool: Path,
         python: Interpreter,
         run: Path | None = None,
-        nursery: Nursery | None = None,
+        nursery: Offered | None = None,
     ) -> None:
         self.framework = request.framework.name
         self.request = request

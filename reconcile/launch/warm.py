@@ -1,7 +1,8 @@
 """Workers without a start: where many models run one after another, their workers are forked from one that has its framework.
 
-Importing TensorFlow takes longer than counting a small model.  Inside ``warm()``, a worker of the running interpreter comes from
-a nursery (nursery.py), one for each framework; every other worker starts as always.
+Importing a framework takes longer than counting a small model.  Inside ``warm()``, a worker of the running interpreter comes from
+a nursery (nursery.py), one for each framework; every other worker starts as always.  A process that runs one cell of a sweep has
+none of its own: the sweep offers it its nurseries (sweep/nurseries.py), which may be of another environment.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ ABLE = sys.platform == "linux" and hasattr(socket, "send_fds")
 """Elsewhere every worker starts afresh: frameworks may not survive a fork there."""
 
 PAUSE = 0.005
+TRIES = 2
+"""Nurseries of one kind that are made before their workers start as always."""
 
 
 class Forked:
@@ -50,8 +53,10 @@ class Forked:
                 except ConnectionError:
                     more = b""
                 self._said += more
-                if self._said.count(b"\n") == 2:
-                    self.returncode = os.waitstatus_to_exitcode(int(self._said.split()[1]))
+                if self._said.count(b"\n") == 3:
+                    _, status, peak = map(int, self._said.split())
+                    _PEAKS.append(peak)
+                    self.returncode = os.waitstatus_to_exitcode(status)
                 elif not more:  # it was killed before it could tell
                     self.returncode = -signal.SIGKILL
             return self.returncode
@@ -92,25 +97,12 @@ class Forked:
         self._connection.close()
 
 
-class Nursery:
-    """The process that forks the workers of one framework."""
+class Offered:
+    """A nursery of another process, whose socket this one has; ``python`` is its interpreter."""
 
-    def __init__(self, request: WorkerRequest, folder: Path) -> None:
-        folder.mkdir()
-        file = folder / "request.json"
-        file.write_text(to_text(request._replace(tasks=(), out=str(folder))), encoding="utf-8")
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        python = Interpreter()
-        with theirs, (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(python.path), "-u", str(zipapp.pack(folder)), str(file), str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=[theirs.fileno()],
-                env={**python.environ(), "TMPDIR": str(folder)},
-            )
+    def __init__(self, control: socket.socket, python: str) -> None:
+        self.control = control
+        self.python = python
 
     def fork(self, request: Path, run: Path, log: IO[bytes], variables: Mapping[str, str]) -> Forked:
         """A worker that serves the request in this file, with these variables; ``run`` is removed if home is killed."""
@@ -121,38 +113,88 @@ class Nursery:
         )
         ours, theirs = socket.socketpair()
         with theirs, contextlib.suppress(BrokenPipeError):  # the nursery was killed: so is the worker
-            socket.send_fds(self._control, [str(job).encode()], [theirs.fileno(), log.fileno()])
+            socket.send_fds(self.control, [str(job).encode()], [theirs.fileno(), log.fileno()])
         return Forked(ours)
+
+
+class Nursery(Offered):
+    """The process that forks the workers of one framework. With a ``library``, it has that module of it imported, too."""
+
+    def __init__(self, request: WorkerRequest, folder: Path, python: Interpreter, library: str = "") -> None:
+        folder.mkdir()
+        file = folder / "request.json"
+        file.write_text(to_text(request._replace(tasks=(), out=str(folder))), encoding="utf-8")
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        super().__init__(control, str(python.path))
+        with theirs, (folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(python.path), "-u", str(zipapp.pack(folder)), str(file), str(theirs.fileno()), library],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()],
+                env={**python.environ(), "TMPDIR": str(folder)},
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process is there."""
+        return self._process.poll() is None
 
     def close(self) -> None:
         """End it."""
-        self._control.close()
+        self.control.close()
         self._process.wait()
 
 
 class Nurseries:
-    """The nurseries of a run, a process for each framework, made when it is first needed."""
+    """The nurseries of a run, a process for each framework in each interpreter, made when it is first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, Nursery] = {}
+        self._made: dict[tuple[str, str, str], list[Nursery]] = {}
         self._lock = threading.Lock()
 
-    def of(self, request: WorkerRequest) -> Nursery:
-        """The nursery of the request's framework."""
+    def of(self, request: WorkerRequest, python: Interpreter | None = None, library: str = "") -> Nursery | None:
+        """The nursery of the request's framework. None where it has died more than once: it is better to start workers."""
+        python = python or Interpreter()
         name = request.framework.name
         with self._lock:
-            if name not in self._made:
-                self._made[name] = Nursery(request, self._folder / name)
-            return self._made[name]
+            made = self._made.setdefault((name, str(python.path), library), [])
+            if len(made) == TRIES and not made[-1].alive:
+                return None
+            if not made or not made[-1].alive:
+                number = sum(map(len, self._made.values()))
+                made.append(Nursery(request, self._folder / f"{name}-{number}", python, library))
+            return made[-1]
 
     def close(self) -> None:
         """End all processes."""
-        for nursery in self._made.values():
+        for nursery in (nursery for made in self._made.values() for nursery in made):
             nursery.close()
 
 
 _OPEN: list[Nurseries] = []
+_OFFERED: dict[str, Offered] = {}
+_PEAKS: list[int] = []
+
+
+def peak() -> int:
+    """The most memory that a forked worker of this process has held, in units of getrusage's ru_maxrss."""
+    return max(_PEAKS, default=0)
+
+
+def opened() -> Nurseries | None:
+    """The nurseries of this process; None outside ``warm()``."""
+    return _OPEN[-1] if _OPEN else None
+
+
+def accept(offers: Mapping[str, tuple[int, str]]) -> None:
+    """Have the workers of these frameworks forked: each with the number of a socket of its nursery, and its interpreter."""
+    for framework, (number, python) in offers.items():
+        os.set_inheritable(number, False)  # a nursery ends when nobody holds this any more
+        _OFFERED[framework] = Offered(socket.socket(fileno=number), python)
 
 
 @contextlib.contextmanager
@@ -169,12 +211,16 @@ def warm() -> Iterator[None]:
             _OPEN.pop().close()
 
 
-def nursery_of(request: WorkerRequest, python: Interpreter) -> Nursery | None:
+def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
     """The nursery from which a worker of this request may come; None if it needs a process of its own.
 
-    A model file is read in a process that is confined from its start, a recipe decides how the framework is imported, and an
-    interpreter other than the running one may be too old.
+    A model file is read in a process that is confined from its start, a recipe decides how the framework is imported, a framework
+    with threads of its own does not survive a fork, and an interpreter other than the running one may be too old.
     """
-    if not _OPEN or not python.running or request.file is not None or request.recipe or request.lent:
+    forks = request.framework.forks and not (request.file is not None or request.recipe or request.lent)
+    if not forks or python.user_owned:
         return None
-    return _OPEN[-1].of(request)
+    offered = _OFFERED.get(request.framework.name)
+    if offered is not None and offered.python == str(python.path):
+        return offered
+    return _OPEN[-1].of(request) if _OPEN and python.running else None

@@ -24,7 +24,7 @@ from typing import Any
 from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
-from ..launch import user_models
+from ..launch import user_models, warm
 from ..launch.cache import source_digest
 from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
@@ -33,6 +33,7 @@ from ..launch.request import RunRequest, by_parameter, run_request, words
 from ..launch.runner import Collect, run
 from ..report import reports
 from . import cells
+from .nurseries import offered
 from .outcome import outcome_of, refused
 
 START = (
@@ -67,10 +68,12 @@ def run_cell(text: str, module: str = __name__) -> str:
     request = json.loads(text)
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
+    nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", START, HERE, folder, module],
+            [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
+            pass_fds=[number for number, _ in nurseries.values()],
         )  # fmt: skip
         RUNNING.add(process)
         try:
@@ -114,6 +117,7 @@ def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None =
         os.dup2(2, 1)  # what anybody prints is no answer
         request = json.loads(sys.stdin.buffer.readline())
         tempfile.tempdir = folder = sys.argv[2]
+        warm.accept(json.loads(sys.argv[4]))
         threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
         json.dump((answering or answer)(request, Path(folder)), out)
 
@@ -248,5 +252,5 @@ def _interrupted(found: RunResult) -> str:
 def _peak() -> int:
     """Bytes of memory that the largest of this cell's processes has held at once."""
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    peak = max(resource.getrusage(one).ru_maxrss for one in who)
+    peak = max(warm.peak(), *(resource.getrusage(one).ru_maxrss for one in who))
     return peak if sys.platform == "darwin" else peak << 10
