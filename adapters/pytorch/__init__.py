@@ -24,6 +24,9 @@ FRAMEWORK = Framework(
         ("transformers", ".adapters.pytorch.smallest.transformers"),
         ("diffusers", ".adapters.pytorch.smallest.diffusers"),
     ),
-    functions=(("timm", "timm.models"), ("torchvision", "torchvision.models")),
+    functions=(
+        ("timm", "timm.models", ".adapters.pytorch.lists.timm"),
+        ("torchvision", "torchvision.models", ".adapters.pytorch.lists.torchvision"),
+    ),
     order=1,
 )

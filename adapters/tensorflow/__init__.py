@@ -33,6 +33,6 @@ FRAMEWORK = Framework(
     lends=False,
     backend="tensorflow",
     forks=True,
-    functions=(("keras.applications", "keras.applications"),),
+    functions=(("keras.applications", "keras.applications", ""),),
     order=2,
 )

@@ -6,12 +6,13 @@ less in the table repeats no model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..core.conventions import BUILT_IN
+from ..decode.gather import SHIPPED, saved
 from ..decode.grammar import Candidate, Source, candidates
 from ..decode.readings import LAYER
 from ..engine.settle import Collected
@@ -20,6 +21,7 @@ from ..launch.in_environment import collect_at_in
 from ..launch.request import Point, RunRequest
 from ..launch.runner import collect_at
 from ..launch.supervisor import Event
+from ..model_zoo.pair import zoo_names
 from ..sweep import cell, cells
 from ..sweep.cells import Manner
 
@@ -48,13 +50,19 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
     answered = cell.answer(request, folder, take)
     if answered["outcome"]["traces"]:
-        answered["outcome"]["readings"] = readings(seen[-1], CURRENT if place is None else place.name)
+        source = Source(CURRENT if place is None else place.name, seen[-1])
+        answered["outcome"]["readings"] = readings([source, *_saved(request["cell"]["model"])])
     return answered
 
 
-def readings(collected: Collected, place: str) -> list[dict[str, Any]]:
+def _saved(model: str) -> list[Source]:
+    """What the counters of other environments reported of a pair of the zoo: its installed baselines."""
+    return saved(RunRequest(model), [SHIPPED]) if model in zoo_names() else []
+
+
+def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """The readings of a whole model as JSON data: no published figure of a model is one layer's."""
-    found, _notes = candidates([Source(place, collected)], BUILT_IN)
+    found, _notes = candidates(sources, BUILT_IN)
     names = ("value", "rank", "unit", "what", "how", "note", "family")
     return [{name: getattr(c, name) for name in names} for c in found if c.rank < LAYER]
 

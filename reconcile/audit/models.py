@@ -19,8 +19,8 @@ from ..sweep import listing
 from ..sweep.cells import Cell, in_environments, is_there
 from .claims import Claim
 
-HELD_BY = {"timm": "timm", "torchvision": "timm"}
-"""The environment that has a library which reconcile does not bring along."""
+CONFIGURATION = "Config"
+"""How transformers ends the names of its configurations."""
 BETWEEN = ";"
 """Stands between the inputs of a row."""
 
@@ -103,15 +103,15 @@ def _factory(model: str) -> tuple[str, str]:
     if equals and framework in listing.makers():
         return framework, user_models.factory(framework, where, "the model")
     library, colon, name = model.partition(":")
-    if colon and library in listing.libraries():
+    if colon and library in listing.libraries() and not name.endswith(CONFIGURATION):
         raise UsageError(
-            f"{short(model)}: {library} makes a model of a configuration, and this names none; write a function that makes the "
-            "published one, and name it MODULE:FUNCTION."
+            f"{short(model)} names no configuration, of which {library} makes a model: write {library}:NAMEConfig(...) with its "
+            "values where that library has such classes, or name a function that makes the published model, MODULE:FUNCTION."
         )
     for record in frameworks().values():
-        if colon and library in dict(record.functions):
-            where = f"{dict(record.functions)[library]}:{name}"
-            return record.name, user_models.factory(record.name, where, "the model")
+        known = (*(package for package, _, _ in record.functions), *(package for package, _ in record.libraries))
+        if colon and library in known:
+            return record.name, user_models.factory(record.name, model, "the model")
     if not colon:
         raise unknown("model", model, zoo_names())
     return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model")
@@ -120,5 +120,5 @@ def _factory(model: str) -> tuple[str, str]:
 def _here(model: str, place: str) -> None:
     """Raise UsageError for a library that the running interpreter lacks, where its models are to be made."""
     library = model.partition(":")[0]
-    if place == CURRENT and library in HELD_BY and not is_there(library, ()):
-        raise UsageError(f"{library} is not installed in this environment: add --environment {HELD_BY[library]}.")
+    if place == CURRENT and library in listing.listed() and not is_there(library, ()):
+        raise UsageError(listing.missing(library))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..core import table
-from ..core.text import markdown, number, percent
+from ..core.text import markdown, number
+from . import summary
 from .claims import COLUMNS
-from .verdict import State, Verdict
+from .verdict import Verdict
+
+MOST = 200
+"""Rows of a page that lists them."""
+SHOWN = 40
+"""Models with several figures that a page lists."""
 
 FOUND = (
     "verdict",
@@ -34,70 +39,59 @@ def _row(verdict: Verdict) -> tuple[object, ...]:
     claim, best = verdict.claim, verdict.best
     said = tuple(getattr(claim, name) for name in COLUMNS)
     reading = ("", "", "", "", "") if best is None else (best.value, best.unit, best.what, best.how, best.note)
-    counts = ("", "", "") if best is None else (verdict.matches, verdict.numbers, _chance(verdict))
+    counts = ("", "", "") if best is None else (verdict.matches, verdict.numbers, chance(verdict))
     return (claim.row, *said, verdict.state.value, *reading, *counts, verdict.macs or "", verdict.reason)
 
 
 def to_markdown(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "") -> str:
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance)."""
-    lines = ["# Audit", "", *([f"Written by `{command}`.", ""] if command else []), *_totals(verdicts, drawn), ""]
-    lines += [*_readings(verdicts), *_contradictions(verdicts), *_open(verdicts)]
-    lines += ["Every row:", "", "| model | input | figure | verdict | number | reading | readings | by chance |"]
-    lines += ["|:--|:--|--:|:--|--:|:--|--:|--:|", *map(_line, verdicts), ""]
-    lines += [
-        "`readings` is how many readings of the model agree with the figure, all of which are in docs/decode.md; the simplest is "
-        "shown. `by chance` is the share of random figures of as many digits, between a tenth and ten times the multiply-adds of "
-        "the model, that a reading as simple as this one agrees with. The arithmetic and the layers are in `audit.csv`.",
-        "",
-    ]
+    lines = ["# Audit", "", *([f"Written by `{command}`.", ""] if command else []), summary.states(verdicts), ""]
+    for sentence in summary.proves(verdicts, drawn):
+        lines += [sentence, ""]
+    lines += [*_kinds(verdicts), *_readings(verdicts), *_several(verdicts), *_open(verdicts), *_every(verdicts)]
     return "\n".join(lines)
 
 
-def _totals(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> Iterator[str]:
-    states = Counter(verdict.state for verdict in verdicts)
-    total = len(verdicts)
-    counts = "; ".join(f"{number(states[state])} {state.value}" for state in State)
-    yield f"{number(total)} figures: {counts}."
-    looked = [verdict for verdict in verdicts if verdict.macs]
-    if not looked:
+def _kinds(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    lines = summary.kinds(verdicts)
+    if not lines:
         return
-    explained = states[State.EXPLAINED]
-    yield f"Of the {number(len(looked))} whose model ran, {percent(explained, len(looked))} are explained."
-    hits, draws = drawn
+    yield "| of the explained figures | figures | share |"
+    yield "|:--|--:|--:|"
+    for line in lines:
+        yield f"| {markdown(line.what)} | {number(line.count)} | {line.share} |"
     yield ""
-    yield f"Of {number(draws)} random figures for the same models, printed to the same place, {number(hits)} are explained:"
-    yield "so many of the figures above would be if they meant nothing. Two digits prove little by themselves."
 
 
 def _readings(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Which readings explain how many figures."""
-    found = Counter(v.best.what for v in verdicts if v.best is not None and v.state is State.EXPLAINED)
+    found = summary.readings(verdicts)
     if not found:
         return
     yield "| simplest reading | figures | of those explained | alone |"
     yield "|:--|--:|--:|--:|"
-    alone = Counter(
-        v.best.what for v in verdicts if v.best is not None and v.state is State.EXPLAINED and v.numbers == 1
-    )
-    for what, count in sorted(found.items(), key=lambda item: (-item[1], item[0])):
-        share = percent(count, found.total())
-        yield f"| {markdown(what)} | {number(count)} | {share} | {number(alone[what])} |"
+    for line, alone in found:
+        yield f"| {markdown(line.what)} | {number(line.count)} | {line.share} | {number(alone)} |"
     yield ""
     yield "`alone`: no other number that is read here has the figure's digits."
     yield ""
 
 
-def _contradictions(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """How many figures are in another unit than they say."""
-    held = Counter(
-        (v.claim.claim, v.best.unit)
-        for v in verdicts
-        if v.best is not None and v.state is State.EXPLAINED and v.contradicts
-    )
-    for (claim, unit), count in sorted(held.items()):
-        yield f"{number(count)} explained figures are called {markdown(claim)} and count {unit}s."
-    if held:
-        yield ""
+def _several(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The models that have several figures, and what each of these is."""
+    groups = summary.several(verdicts)
+    if not groups:
+        return
+    closed = sum(all(v.best is not None for v in group.verdicts) for group in groups)
+    yield f"{number(len(groups))} models have several figures for one input; of {number(closed)}, all figures are explained."
+    if len(groups) > SHOWN:
+        yield f"The {SHOWN} whose figures are furthest apart:"
+    yield ""
+    yield "| model | figures | what they are |"
+    yield "|:--|:--|:--|"
+    for group in groups[:SHOWN]:
+        yield f"| {markdown(group.model)} | {markdown(group.figures)} | {markdown('; '.join(group.why))} |"
+    yield ""
 
 
 def _open(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -115,14 +109,33 @@ def _open(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield ""
 
 
+def _every(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    if len(verdicts) > MOST:
+        yield f"The {number(len(verdicts))} rows are in `audit.csv`, and in `index.html`, where you can search them."
+        yield ""
+        return
+    yield "Every row:"
+    yield ""
+    yield "| model | input | figure | verdict | number | reading | readings | by chance |"
+    yield "|:--|:--|--:|:--|--:|:--|--:|--:|"
+    yield from map(_line, verdicts)
+    yield ""
+    yield (
+        "`readings` is how many readings of the model agree with the figure, all of which are in docs/decode.md; the simplest is "
+        "shown. `by chance` is the share of random figures of as many digits, between a tenth and ten times the multiply-adds of "
+        "the model, that a reading as simple as this one agrees with. The arithmetic and the layers are in `audit.csv`."
+    )
+    yield ""
+
+
 def _line(verdict: Verdict) -> str:
     claim, best = verdict.claim, verdict.best
     cells = [markdown(claim.model), markdown(claim.input), markdown(claim.printed), verdict.state.value]
     if best is None:
         return f"| {' | '.join([*cells, '', '', '', ''])} |"
-    found = [number(best.value), markdown(best.what), number(verdict.matches), _chance(verdict)]
+    found = [number(best.value), markdown(best.what), number(verdict.matches), chance(verdict)]
     return f"| {' | '.join([*cells, *found])} |"
 
 
-def _chance(verdict: Verdict) -> str:
+def chance(verdict: Verdict) -> str:
     return "" if verdict.chance is None else f"{100 * verdict.chance:.2g} %"

@@ -1,4 +1,4 @@
-"""Tables of claims out of what a library publishes about itself."""
+"""Tables of claims out of what a library publishes about itself, and of what the zoo's pairs say was published of them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,22 @@ from ..core.table import written
 from ..launch.environments import Environment
 from ..launch.interpreters import EnvironmentError_, clean_environ
 from ..launch.provision import ensure
+from ..model_zoo.pair import load_pair, pair_path, zoo_names
 from .claims import COLUMNS
+from .models import BETWEEN
 
 LIMIT = 300.0
 """Seconds that importing the library may take."""
 TORCHVISION = """
-import importlib.util, json, os, sys
+import json, sys
 sys.path.insert(0, sys.argv[1])
-from reconcile.adapters.pytorch import torchvision as operators
-operators.watch()
-import torch, torchvision
-from torchvision import models
-rows = []
-def takes_size(name, size):
-    try:
-        with torch.device("meta"):
-            models.get_model_builder(name)(image_size=size)
-    except (TypeError, ValueError):
-        return False
-    return True
-for name in sorted(models.list_models(module=models)):
-    for weights in models.get_model_weights(name):
-        size = weights.transforms.keywords.get("crop_size")
-        if "_ops" in weights.meta and size:
-            model = name
-            if size != 224 and weights.meta.get("min_size") == (size, size) and takes_size(name, size):
-                model += "(image_size=%d)" % size
-            rows.append([model, size, repr(weights.meta["_ops"]), str(weights)])
-sys.stdout.write("\\n" + json.dumps([torchvision.__version__, rows]))
+from reconcile.adapters.pytorch.lists import torchvision
+sys.stdout.write("\\n" + json.dumps(torchvision.figures()))
 """
-"""Prints the models that classify pictures, with the size of a picture, the figure and the weights that state it. A model that
-takes nothing but pictures of one size is made for that size, as it is when these weights are loaded into it."""
 
 
 def torchvision(environment: Environment) -> str:
-    """The figures that torchvision's weights state for models that classify pictures, as the text of a table of claims.
+    """The figures that torchvision's weights state, as the text of a table of claims.
 
     They are labelled GFLOPS on the pages that are made of them. Raises UsageError where the environment has no torchvision.
     """
@@ -66,7 +47,16 @@ def torchvision(environment: Environment) -> str:
     version, rows = json.loads(done.stdout.strip().splitlines()[-1])
     source = f"torchvision {version.partition('+')[0]}"
     claims = [
-        (f"torchvision:{name}", f"1,3,{size},{size}", figure, "GFLOPS", f"{source}, {weights}", "", environment.name)
-        for name, size, figure, weights in rows
+        (f"torchvision:{made}", BETWEEN.join(inputs), figure, "GFLOPS", f"{source}, {weights}", "", environment.name)
+        for made, inputs, figure, weights in rows
+    ]
+    return written([COLUMNS, *claims])
+
+
+def zoo() -> str:
+    """The figures that the pairs of the zoo list as published, as the text of a table of claims."""
+    pairs = [load_pair(pair_path(name)) for name in zoo_names()]
+    claims = [
+        (pair.name, "", text, "", f"{where}: {what}", "", "") for pair in pairs for text, what, where in pair.published
     ]
     return written([COLUMNS, *claims])

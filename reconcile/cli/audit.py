@@ -15,7 +15,7 @@ from .streams import say
 if TYPE_CHECKING:
     from ..launch.environments import Environment
 
-TORCHVISION = "torchvision"
+TORCHVISION, ZOO = "torchvision", "zoo"
 
 
 @click.command()
@@ -57,7 +57,8 @@ def audit(
       counter      the counter that the source names
       environment  where the model runs
 
-    In place of a file, `torchvision` stands for the figures that torchvision's weights state.
+    In place of a file, `torchvision` stands for the figures that torchvision's weights state, and `zoo` for those that the pairs
+    list as published.
 
     Every model is made once, without weights, and its figures are looked up in the readings of its trace (docs/decode.md). What
     is finished lies in --out: the same command goes on where an earlier one was interrupted. The code of a factory that a row
@@ -66,7 +67,7 @@ def audit(
     \b
     Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used.
     """
-    from ..audit import cell, page
+    from ..audit import cell, html, page
     from ..audit.claims import Claim, read
     from ..audit.models import cells_of
     from ..audit.verdict import State, by_chance, verdict
@@ -98,8 +99,10 @@ def audit(
         of_row = {row: outcomes[one.name] for row, one in cells.items()}
         verdicts = [verdict(claim, of_row.get(claim.row), wrong.get(claim.row, "")) for claim in rows]
         explained.extend(one.state is State.EXPLAINED for one in verdicts)
-        text = page.to_markdown(verdicts, by_chance(verdicts, of_row), command)
-        store.write_pages(out, {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)})
+        drawn = by_chance(verdicts, of_row)
+        text = page.to_markdown(verdicts, drawn, command)
+        pages_ = {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)}
+        store.write_pages(out, {**pages_, "index": html.to_html(verdicts, drawn, command)})
 
     finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet, run=cell.run_cell)
     models = f"{len(finished)} models{before(finished)}"
@@ -112,7 +115,8 @@ def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
     from ..audit import sources
     from ..core import atomic
 
-    if claims != TORCHVISION:
+    if claims not in (TORCHVISION, ZOO):
         return Path(claims)
-    (path,) = atomic.write(out, "claims", {"csv": sources.torchvision(known["timm"])})
+    text = sources.zoo() if claims == ZOO else sources.torchvision(known["timm"])
+    (path,) = atomic.write(out, "claims", {"csv": text})
     return path

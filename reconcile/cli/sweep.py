@@ -74,6 +74,7 @@ def sweep(
     WHAT is any number of:
       keras.applications         every model of a package, in TensorFlow and PyTorch, or in those of --frameworks
       transformers, diffusers    every architecture, from the smallest configuration that its code allows
+      timm, torchvision          every model, with inputs of the size that it is made for (--environment timm)
       net:make                   one factory, the same definition in both
       torch=net:make             a factory or a package in one framework alone (or tf=)
       gru_demo, zoo, my_pair.py  pairs
@@ -132,15 +133,34 @@ def _cells(
             raise unknown("environment", name, there)
     places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
     given = user_models.read_inputs(inputs)
+    python = _python(places)
     chosen = listing.named([part.strip() for part in among.split(",")]) if among else ()
     found: list[Cell] = []
     for word in what:
         if word.endswith(LIST):
-            found += listfile.read(Path(word), there, places, paths, chosen)
+            found += listfile.read(Path(word), there, places, paths, chosen, python)
         else:
-            for cell in listing.cells_of(word, given, paths, chosen):
+            for cell in listing.cells_of(word, given, paths, chosen, python):
                 found += in_environments(cell, places)
     return distinct(found)
+
+
+def _python(places: list[Environment]) -> str:
+    """The interpreter in which packages are listed: that of the first environment, '' for the running one. Raises UsageError."""
+    from ..core.errors import UsageError
+    from ..launch.environments import CURRENT
+    from ..launch.interpreters import EnvironmentError_
+    from ..launch.provision import ensure
+
+    first = places[0]
+    if (
+        first.name == CURRENT or first.python != CURRENT
+    ):  # an older one lists nothing: the model's own packages are here, too
+        return ""
+    try:
+        return str(ensure(first, lambda sentence: say(sentence, err=True)))
+    except EnvironmentError_ as error:
+        raise UsageError(f"the environment {first.name} cannot be used: {error}.") from error
 
 
 def _formats(text: str) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ class Framework(NamedTuple):
 
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
     ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.  ``functions`` are packages
-    whose models are functions, each with the module that has them.
+    whose models are functions, each with the module that has them and the one that lists them with their inputs (``names()``,
+    a list of (function, inputs)), '' if every public function of its module is a model that says itself what its inputs are.
 
     ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
     ``order`` sorts the options in ``--help``, the smallest first; the default comes last.
@@ -68,7 +69,7 @@ class Framework(NamedTuple):
     forks: bool = False
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
-    functions: Tuple[Tuple[str, str], ...] = ()
+    functions: Tuple[Tuple[str, str, str], ...] = ()
     folder: str = ""
     order: int = 100
 

@@ -75,7 +75,9 @@ def _load(request: WorkerRequest, library: str) -> None:
         adapter_of(request.framework).before_import()
     captures = (absolute(module) + ".capture" for module, _ in request.counters.values())
     if library:
-        os.environ[keras_model.VARIABLE] = request.framework.backend  # which the worker would set before it imports the model's
+        os.environ[keras_model.VARIABLE] = (
+            request.framework.backend
+        )  # which the worker would set before it imports the model's
     for module in (request.framework.package, *captures, *([library] if library else [])):
         with contextlib.suppress(Exception):
             importlib.import_module(module)

@@ -24,7 +24,8 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def factory(framework: str, text: str, option: str = "") -> str:
-    """``package.module:function``, given by ``option`` or the framework's own option. Raises UsageError for other text."""
+    """``package.module:function``, given by ``option`` or the framework's own option; ``timm:NAME`` is one of the models of that
+    library. Raises UsageError for other text."""
     option = f"{option or f'--{framework}'} {short(text)}"
     module, colon, function = text.partition(":")
     if not colon:
@@ -38,7 +39,8 @@ def factory(framework: str, text: str, option: str = "") -> str:
         raise UsageError(
             f"{option}: {short(function)} is not a function name. Write MODULE:FUNCTION, such as {module}:make."
         )
-    return text
+    library = next((where for name, where, _ in frameworks()[framework].functions if name == module), module)
+    return f"{library}:{function}"
 
 
 def given(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:

@@ -27,7 +27,7 @@ from ..launch.request import Kind, by_parameter
 from ..model_zoo.pair import Input, pair_path, zoo_names
 
 SCHEMA = 1
-RESERVED = ("readme", "sweep", "audit", "costs")
+RESERVED = ("readme", "sweep", "audit", "costs", "index")
 """Files of the sweep itself."""
 
 

@@ -36,6 +36,7 @@ def read(
     default: Sequence[Environment],
     paths: Sequence[str] = (),
     among: Sequence[str] = (),
+    python: str = "",
 ) -> list[Cell]:
     """The cells of a list; an entry that names no environments has the ``default`` ones, and one definition that names no
     frameworks is made in those ``among``.
@@ -55,7 +56,7 @@ def read(
         _check(where, entry)
         try:
             places = [_environment(name, environments) for name in entry.get("environments", ())]
-            for cell in _cells(entry, paths, among):
+            for cell in _cells(entry, paths, among, python):
                 found += in_environments(cell, places or default)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from error
@@ -89,7 +90,7 @@ def _plain(value: object) -> bool:
     return all(map(_plain, value)) if isinstance(value, list) else isinstance(value, (str, int, float, bool))
 
 
-def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str]) -> list[Cell]:
+def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str], python: str) -> list[Cell]:
     if "zoo" in entry:
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _set(entry)}
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
@@ -98,7 +99,7 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str])
     makers = listing.makers()
     chosen = listing.named(entry["frameworks"]) if "frameworks" in entry else among or listing.both()
     if "package" in entry:
-        return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths)
+        return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths, python)
     one = dict.fromkeys(chosen, entry["factory"]) if "factory" in entry else {}
     factories = one or {name: entry[name] for name in makers if name in entry}
     return [listing.factory(factories, arguments, inputs, entry.get("name", ""))]

@@ -15,6 +15,7 @@ from ..core.errors import UsageError, brief, short, unknown
 from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
+from ..launch.environments import load as environments
 from ..launch.interpreters import clean_environ
 from ..launch.runner import pair_file
 from ..model_zoo.pair import Input, PairError, load_pair, resolve, zoo_names
@@ -62,7 +63,7 @@ except ImportError as error:
     sys.exit(str(error))
 sys.stdout.write("\\n" + json.dumps(names))
 """
-"""Prints the classes of a library whose models are made from a configuration."""
+"""Prints what a module lists of a library: names of classes, or functions with their inputs."""
 
 
 def both() -> tuple[str, ...]:
@@ -87,12 +88,27 @@ def libraries() -> dict[str, tuple[str, str]]:
     return {package: (record.name, module) for record in frameworks().values() for package, module in record.libraries}
 
 
+def listed() -> dict[str, tuple[str, str, str]]:
+    """Every package of which a module lists the models: its framework, the module that has them, and the one that lists them."""
+    functions = {name: (r.name, there, by) for r in frameworks().values() for name, there, by in r.functions if by}
+    return {**{name: (framework, name, lister) for name, (framework, lister) in libraries().items()}, **functions}
+
+
+def missing(library: str) -> str:
+    """What to say of a library that is not installed in the running interpreter."""
+    pin = f"{library}=="
+    there = (place.name for place in environments().values() if any(r.startswith(pin) for r in place.requirements))
+    name = next(there, "")
+    remedy = f"add --environment {name}" if name else "install it, and give the same command again"
+    return f"{library} is not installed in this environment: {remedy}."
+
+
 def cells_of(
-    text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = (), among: Sequence[str] = ()
+    text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = (), among: Sequence[str] = (), python: str = ""
 ) -> list[Cell]:
     """The cells that one word of the command line names; one definition is made in the frameworks ``among``, else in ``both``.
 
-    Raises UsageError for one that names nothing.
+    ``python`` is the interpreter that has the packages, '' for the running one. Raises UsageError for one that names nothing.
     """
     framework, equals, rest = text.partition("=")
     if equals and framework not in makers():
@@ -100,21 +116,20 @@ def cells_of(
         known = f"{', '.join(others)} or {last}"
         raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
     chosen, where = ((framework,), rest) if equals else (among or both(), text)
-    if not equals and text in libraries():
-        chosen = libraries()[text][:1]
+    library, colon, _ = where.partition(":")
+    if not equals and library in listed():
+        chosen = listed()[library][:1]
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
         if inputs:
             raise UsageError(f"--input is for factories; {text} says itself what its inputs are.")
         return [pair(name) for name in (zoo_names() if text == ZOO else [text])]
-    if ":" in where:
+    if colon:
         return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
-    if "." not in where and not is_there(where, paths):
-        if where in libraries():
-            raise UsageError(
-                f"{where} is not installed in this environment: install it, and give the same command again."
-            )
-        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *libraries()])
-    return package(where, chosen, inputs=inputs, paths=paths)
+    if not python and "." not in where and not is_there(where, paths):
+        if where in listed():
+            raise UsageError(missing(where))
+        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *listed()])
+    return package(where, chosen, inputs=inputs, paths=paths, python=python)
 
 
 def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
@@ -147,43 +162,48 @@ def package(
     inputs: Sequence[Input] = (),
     without: Sequence[str] = (),
     paths: Sequence[str] = (),
+    python: str = "",
 ) -> list[Cell]:
-    """Every model of a package in the ``chosen`` frameworks: its public functions that can be called without arguments, but
-    those in ``without``.
+    """Every model of a package in the ``chosen`` frameworks: those that a module lists (``listed``), each with its own inputs
+    unless ``inputs`` are given; else its public functions that can be called without arguments. Without those in ``without``.
 
     The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
     """
-    library = libraries().get(module)
-    listed = library is not None and tuple(chosen) == library[:1]
-    names = classes(module, paths) if listed else public(module, chosen, paths)
+    framework, holder, lister = listed().get(module, ("", module, ""))
+    if lister and tuple(chosen) == (framework,):
+        names = _listed(module, lister, paths, python)
+    else:
+        holder, names = module, dict.fromkeys(public(module, chosen, paths, python), ())
     for name in without:
         if name not in names:
-            raise unknown(f"model of {module}", name, names)
+            raise unknown(f"model of {module}", name, list(names))
     if not names:
         raise UsageError(f"{module} has no public function that could make a model without being given anything.")
     return [
-        factory(dict.fromkeys(chosen, f"{module}:{name}"), arguments, inputs) for name in names if name not in without
+        factory(dict.fromkeys(chosen, f"{holder}:{name}"), arguments, inputs or user_models.read_inputs(own))
+        for name, own in names.items()
+        if name not in without
     ]
 
 
-def public(module: str, chosen: Sequence[str], paths: Sequence[str]) -> list[str]:
+def public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str = "") -> list[str]:
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
     user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
-    return _printed(module, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
+    names: list[str] = _printed(module, python, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
+    return names
 
 
-def classes(package: str, paths: Sequence[str]) -> list[str]:
-    """Names of a library's models, one class per architecture. Raises UsageError."""
-    module = absolute(libraries()[package][1])
-    return _printed(
-        package, LISTED, module, json.dumps([os.getcwd(), *paths]), str(Path(__file__).resolve().parents[2])
-    )
+def _listed(package: str, lister: str, paths: Sequence[str], python: str) -> dict[str, tuple[str, ...]]:
+    """The models of a library, each with its inputs as ``--input`` takes them. Raises UsageError."""
+    root = str(Path(__file__).resolve().parents[2])
+    found = _printed(package, python, LISTED, absolute(lister), json.dumps([os.getcwd(), *paths]), root)
+    return {one: () for one in found if isinstance(one, str)} or {name: tuple(inputs) for name, inputs in found}
 
 
-def _printed(module: str, program: str, *arguments: str) -> list[str]:
-    """The names that a program prints, which imports that module in a process of its own. Raises UsageError."""
-    command = [sys.executable, "-c", program, *arguments]
+def _printed(module: str, python: str, program: str, *arguments: str) -> Any:
+    """The list that a program prints, which imports that module in a process of its own. Raises UsageError."""
+    command = [python or sys.executable, "-c", program, *arguments]
     with tempfile.TemporaryDirectory(
         prefix="reconcile-"
     ) as folder:  # whose folder is empty: nothing of theirs comes first
@@ -198,9 +218,8 @@ def _printed(module: str, program: str, *arguments: str) -> list[str]:
         lines = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
         raise UsageError(f"{brief(module)} cannot be listed: {lines[-1][:300].rstrip('.')}.")
     try:
-        names: list[str] = json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
+        return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
     except (StopIteration, ValueError) as error:
         raise UsageError(
             f"{brief(module)} cannot be listed: its code prints over the list, or ends the process."
         ) from error
-    return names

@@ -56,6 +56,6 @@ def _has(place: Environment | None, record: Framework) -> bool:
 def _library(record: Framework, where: str, paths: list[str]) -> str:
     """The module to import for that factory: one of the libraries that the framework names, and none of a user's own."""
     module = where.partition(":")[0]
-    known = {name for name, _ in record.libraries} | {name for _, name in record.functions}
+    known = {name for name, _ in record.libraries} | {name for _, name, _ in record.functions}
     top = module.partition(".")[0]
     return module if module in known and not cells.beside(top, paths) else ""

@@ -23,7 +23,7 @@ from .form import Malformed
 
 CELLS = "cells"
 LOCK = ".lock"
-PAGES = {"README": "md", "sweep": "csv", "audit": "csv", "costs": "csv"}
+PAGES = {"README": "md", "sweep": "csv", "audit": "csv", "costs": "csv", "index": "html"}
 """The own files of a sweep and of an audit, by their stems."""
 MARK = "sweep"
 """What the names of a sweep's temporary files hold: whoever holds the folder may take these away, and no others."""

@@ -90,9 +90,7 @@ def test_a_nursery_that_dies_is_made_again_once(net: Path) -> None:
 
 
 @pytest.mark.parametrize(("library", "said"), [("colorsys", "colorsys is there"), ("", "colorsys is not there")])
-def test_a_library_is_imported_once(
-    library: str, said: str, net: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_is_imported_once(library: str, said: str, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nurseries, "_library", lambda *_: library)
     with warm.warm():
         (reason,) = run("tells")["outcome"]["refused"].values()

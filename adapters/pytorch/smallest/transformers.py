@@ -30,6 +30,13 @@ ORDER = (
 def names() -> list[str]:
     """One class per architecture that the library lists: the one for its most usual task."""
     import transformers
+
+    listed: set[str] = set(dir(transformers))
+    return sorted(set(_classes().values()) & listed)
+
+
+def _classes() -> dict[str, str]:
+    """The class for the most usual task of every architecture, by the ``model_type`` of its configuration."""
     from transformers.models.auto import modeling_auto as auto
 
     first = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in ORDER] + ["MODEL_MAPPING_NAMES"]
@@ -38,13 +45,44 @@ def names() -> list[str]:
     for table in first + rest:
         for architecture, name in getattr(auto, table, {}).items():
             classes.setdefault(architecture, name if isinstance(name, str) else name[0])
-    listed: set[str] = set(dir(transformers))
-    return sorted(set(classes.values()) & listed)
+    return classes
 
 
 def maker(factory: Any) -> Any:
-    """What makes the smallest model of a class, with inputs; the factory itself if it is anything else."""
-    return Smallest(factory) if isinstance(factory, type) and hasattr(factory, "config_class") else factory
+    """What makes the smallest model of a class, with inputs, or the model of a configuration's class; the factory itself if it is
+    anything else."""
+    if not isinstance(factory, type):
+        return factory
+    if hasattr(factory, "config_class"):
+        return Smallest(factory)
+    return Configured(factory) if is_configuration(factory) else factory
+
+
+class Configured:
+    """A factory: the model of a configuration, whose values are the named arguments and its own defaults.
+
+    ``architectures`` is the model's class, as in the library's config.json, by default that of its most usual task; the inputs
+    are the user's. ``notes`` says what was made, once a model has been.
+    """
+
+    def __init__(self, configuration: type) -> None:
+        self.configuration = configuration
+        self.notes: tuple[str, ...] = ()
+
+    def __call__(self, architectures: str = "", **named: Any) -> Any:
+        """Raises whatever the model's code raises, and Unfit for a class that the library does not have."""
+        import transformers
+
+        name = architectures or _classes().get(getattr(self.configuration, "model_type", ""), "")
+        if not hasattr(transformers, name or "\0"):
+            raise Unfit(f"transformers has no class {name or 'for this configuration: name one with architectures='}")
+        with _quiet():
+            configuration = self.configuration(**named)
+            torch.manual_seed(0)
+            model = getattr(transformers, name)(configuration).eval()
+        changed = ", ".join(_changes(configuration, self.configuration()))
+        self.notes = (f"{name} of the configuration {self.configuration.__name__}({changed})",)
+        return model
 
 
 class Unfit(Exception):

@@ -1,0 +1,35 @@
+"""An audit as one HTML file that sends no request: its sums, and every row, which can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from ..report.page import file_text, finalize, hash_of
+from ..report.rendering import environment
+from . import summary
+from .page import chance
+from .verdict import State, Verdict
+
+
+def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "") -> str:
+    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance)."""
+    template = environment(finalize, autoescape=True, package="reconcile.report.page", folder=".")
+    style, script = file_text("audit.css"), file_text("audit.js")
+    present = {verdict.state for verdict in verdicts}
+    return template.get_template("audit.html.j2").render(
+        verdicts=verdicts,
+        states=[state for state in State if state in present],
+        sentences=(summary.states(verdicts), *summary.proves(verdicts, drawn)),
+        kinds=summary.kinds(verdicts),
+        readings=summary.readings(verdicts),
+        groups=summary.several(verdicts),
+        cause_of=summary.cause_of,
+        chance=chance,
+        command=command,
+        style=Markup(style),
+        style_hash=Markup(hash_of(style)),
+        script=Markup(script),
+        script_hash=Markup(hash_of(script)),
+    )
