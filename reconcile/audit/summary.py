@@ -79,8 +79,8 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
         f"random figures for the same models, printed to the same place, {percent(hits, draws)} are ({number(hits)}): so many of "
         "the figures above would be if they meant nothing.",
         f"A figure with few digits agrees with several readings: {number(alone)} of the {number(len(found))} explained ones "
-        "agree with one number alone. Two decimals tell MACs from FLOPs, and they show that attention is missing; they seldom tell "
-        "whether a bias or a norm was counted.",
+        "agree with one number alone. Two decimals tell MACs from FLOPs, and they show that attention is missing; they seldom "
+        "tell whether a bias or a norm was counted.",
     )
 
 
