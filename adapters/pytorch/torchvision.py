@@ -1,8 +1,9 @@
 """torchvision's operators as names and signatures, declared where its own library cannot be loaded.
 
 torchvision's wheels are built against CUDA: beside a PyTorch for the CPU its library does not load, and ``import torchvision``
-fails at the first operator that it gives a shape to.  A model that is counted needs none of them, so they get their schemas
-and no kernel; a model that calls one gets torchvision's own sentence about it.  Python 3.6.
+fails at the first operator that it gives a shape to.  Here they get their schemas, and torchvision is told that its library is
+there.  Those that a detector goes on from have a kernel (torchvision_kernels.py), and PyTorch says which of the others has none.
+Python 3.6.
 """
 
 import importlib.machinery
@@ -12,6 +13,7 @@ from typing import Any, List
 
 PACKAGE = "torchvision"
 _REGIONS = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+_PICTURE = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
 _WHERE = "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w"
 SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -22,6 +24,18 @@ SCHEMAS = (
     "ps_roi_pool(Tensor input, Tensor rois, %s) -> (Tensor, Tensor)" % _REGIONS,
     "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, %s, SymInt groups, "
     "SymInt offset_groups, bool use_mask) -> Tensor" % _WHERE,
+    "_roi_align_backward(Tensor grad, Tensor rois, %s, %s, int sampling_ratio, bool aligned) -> Tensor"
+    % (_REGIONS, _PICTURE),
+    "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, %s, %s) -> Tensor" % (_REGIONS, _PICTURE),
+    "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, %s, int sampling_ratio, %s) -> Tensor"
+    % (_REGIONS, _PICTURE),
+    "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, %s, %s) -> Tensor" % (_REGIONS, _PICTURE),
+    "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, %s, "
+    "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)" % _WHERE,
+    "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float rois_scale, int rois_zero_point, "
+    "%s, int sampling_ratio, bool aligned) -> Tensor" % _REGIONS,
+    "box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
+    "_cuda_version() -> int",
 )
 """As torchvision 0.28 registers them (torchvision/csrc/ops/*.cpp)."""
 _kept = []  # type: List[Any]
@@ -63,7 +77,29 @@ def declare(folder):
             continue
     if not names or not hasattr(torch, "library"):
         return
+    from . import torchvision_kernels
+
     library = torch.library.Library(PACKAGE, "DEF")
     _kept.append(library)
     for schema in SCHEMAS:
         library.define(schema)
+    for name, kernel in torchvision_kernels.KERNELS.items():
+        library.impl(name, kernel, "CPU")
+    library.impl("_cuda_version", lambda: -1, "CompositeExplicitAutograd")
+    _take_for_loaded([os.path.join(folder, name) for name in names])
+
+
+def _take_for_loaded(paths):
+    # type: (List[str]) -> None
+    """Have torchvision find that these libraries load: it tries again (torchvision/extension.py)."""
+    import torch
+
+    load = torch.ops.load_library
+    same = {os.path.realpath(path) for path in paths}
+
+    def loads(path):
+        # type: (str) -> None
+        if os.path.realpath(path) not in same:
+            load(path)
+
+    torch.ops.load_library = loads

@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from reconcile.adapters.pytorch.torchvision_kernels import nms, roi_align
+
+__all__ = ["declared", "nms", "ps_roi_align", "roi_align"]
 _WHERE = "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w"
 _PICTURE = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
 _POOLED = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
@@ -87,10 +90,6 @@ def samples_of_regions(x: Any, rois: Any, scale: float, pooled: Any, ratio: int,
     return values.reshape(len(rois), x.shape[1], pooled[0], ratio, pooled[1], ratio)
 
 
-def roi_align(x: Any, rois: Any, scale: float, height: int, width: int, ratio: int, aligned: bool) -> Any:
-    return samples_of_regions(x, rois, scale, (height, width), ratio, aligned, not aligned).mean((3, 5))
-
-
 def ps_roi_align(x: Any, rois: Any, scale: float, height: int, width: int, ratio: int) -> Any:
     means = samples_of_regions(x, rois, scale, (height, width), ratio, True, False).mean((3, 5))
     channels = torch.arange(x.shape[1]).reshape(-1, height, width)
@@ -108,20 +107,6 @@ def _ps_roi_align_backward(g: Any, _rois: Any, _channels: Any, *options: Any) ->
 
 def _deform_conv2d_backward(_g: Any, *arguments: Any) -> Any:
     return tuple(torch.empty_like(t) for t in arguments[:5])
-
-
-def nms(boxes: Any, scores: Any, threshold: float) -> Any:
-    kept: list[int] = []
-    for i in scores.argsort(descending=True).tolist():
-        if all(_overlap(boxes[i], boxes[j]) <= threshold for j in kept):
-            kept.append(i)
-    return torch.tensor(kept, dtype=torch.int64)
-
-
-def _overlap(a: Any, b: Any) -> float:
-    low, high = torch.maximum(a[:2], b[:2]), torch.minimum(a[2:], b[2:])
-    common = (high - low).clamp(min=0).prod()
-    return float(common / ((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - common))
 
 
 def _shape_of_regions(x: Any, rois: Any, _scale: float, height: int, width: int, *_rest: Any) -> Any:

@@ -16,6 +16,7 @@ from .. import torchvision as operators
 
 SIDE = 512
 FRAMES = 16
+USUAL = 224
 FLOW = "optical_flow"
 """Its models take two pictures."""
 
@@ -25,8 +26,9 @@ def names() -> list[tuple[str, tuple[str, ...]]]:
     models = _models()
     found = {}
     for name in models.list_models():
+        builder = models.get_model_builder(name)
         weights = next(iter(models.get_model_weights(name)), None)
-        found[_function(models.get_model_builder(name))] = _inputs(name, weights)
+        found[_function(builder)] = (_picture(USUAL),) if _size(builder, weights) else _inputs(builder, weights)
     return sorted(found.items())
 
 
@@ -38,10 +40,11 @@ def figures() -> tuple[str, list[tuple[str, tuple[str, ...], str, str]]]:
     models = _models()
     found = []
     for name in models.list_models():
+        builder = models.get_model_builder(name)
         for weights in models.get_model_weights(name):
             if "_ops" in weights.meta:
-                made = _function(models.get_model_builder(name)) + _arguments(name, weights)
-                found.append((made, _inputs(name, weights), repr(weights.meta["_ops"]), str(weights)))
+                made = _function(builder) + _arguments(builder, weights)
+                found.append((made, _inputs(builder, weights), repr(weights.meta["_ops"]), str(weights)))
     return torchvision.__version__, sorted(found)
 
 
@@ -63,34 +66,39 @@ def _kind(builder: Any) -> str:
     return str(parts[0]) if len(parts) > 1 else ""
 
 
-def _inputs(name: str, weights: Any) -> tuple[str, ...]:
+def _inputs(builder: Any, weights: Any) -> tuple[str, ...]:
     """The pictures that the transforms of these weights make of those that are measured."""
-    kind = _kind(_models().get_model_builder(name))
+    kind = _kind(builder)
     keywords: Mapping[str, Any] = {} if weights is None else getattr(weights.transforms, "keywords", {})
     size = keywords.get("crop_size") or keywords.get("resize_size") or SIDE
     height, width = (size * 2)[:2] if isinstance(size, (tuple, list)) else (size, size)
     frames = (FRAMES,) if kind == "video" else ()
-    text = ",".join(map(str, (1, 3, *frames, height, width)))
-    return (text,) * (2 if kind == FLOW else 1)
+    return (_picture(height, width, frames),) * (2 if kind == FLOW else 1)
 
 
-def _arguments(name: str, weights: Any) -> str:
+def _picture(height: int, width: int = 0, frames: tuple[int, ...] = ()) -> str:
+    return ",".join(map(str, (1, 3, *frames, height, width or height)))
+
+
+def _arguments(builder: Any, weights: Any) -> str:
     """The arguments that a model has when these weights are loaded into it: the size of its pictures where it takes one size
     alone, and the second classifier that such a model keeps (torchvision's ``_ovewrite_value_param``)."""
-    builder = _models().get_model_builder(name)
     given = {}
-    size = getattr(weights.transforms, "keywords", {}).get("crop_size")
-    if weights.meta.get("min_size") == (size, size) != (224, 224) and _takes(builder, image_size=size):
+    if size := _size(builder, weights):
         given["image_size"] = size
     if "aux_loss" in inspect.signature(builder).parameters:
         given["aux_loss"] = True
     return f"({', '.join(f'{key}={value!r}' for key, value in given.items())})" if given else ""
 
 
-def _takes(builder: Any, **arguments: Any) -> bool:
+def _size(builder: Any, weights: Any) -> int:
+    """The side of the only pictures that a model takes with these weights, where it takes others without; else 0."""
+    size = 0 if weights is None else getattr(weights.transforms, "keywords", {}).get("crop_size", 0)
+    if not size or size == USUAL or weights.meta.get("min_size") != (size, size):
+        return 0
     try:
         with torch.device("meta"):
-            builder(**arguments)
+            builder(image_size=size)
     except (TypeError, ValueError):
-        return False
-    return True
+        return 0
+    return int(size)
