@@ -97,8 +97,8 @@ def listed() -> dict[str, tuple[str, str, str]]:
 def missing(library: str) -> str:
     """What to say of a library that is not installed in the running interpreter."""
     pin = f"{library}=="
-    there = (place.name for place in environments().values() if any(r.startswith(pin) for r in place.requirements))
-    name = next(there, "")
+    places = [place for place in environments().values() if not place.counters]  # those of a counter are for that
+    name = next((place.name for place in places if any(r.startswith(pin) for r in place.requirements)), "")
     remedy = f"add --environment {name}" if name else "install it, and give the same command again"
     return f"{library} is not installed in this environment: {remedy}."
 

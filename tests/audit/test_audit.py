@@ -110,7 +110,7 @@ def test_every_row_has_its_verdict_and_no_model_is_made_again(tmp_path: Path) ->
     assert [row for row in rows[2:] if not row["reason"]] == []
     assert "no such width" in rows[3]["reason"]
     page = (tmp_path / "audit" / "README.md").read_text()
-    assert "1 explained figures are called KFLOPs and count MACs." in page
+    assert "| are called KFLOPs and count MACs | 1 | 50.0 % |" in page
     assert "\x1b" not in page + done.stdout + done.stderr
     once = built(tmp_path)
     again = audit(tmp_path, *GOOD, f"nets:conv,{PICTURE},{2 * MACS},FLOPs")

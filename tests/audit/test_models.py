@@ -21,6 +21,7 @@ PICTURE = "1,3,224,224"
         ("torchvision:video.r3d_18", "timm", {"torch": "torchvision.models:video.r3d_18"}),
         ("keras.applications:VGG16", "current", {"tf": "keras.applications:VGG16"}),
         ("net.parts:make", "current", {"torch": "net.parts:make"}),
+        ("transformers:BertConfig(num_hidden_layers=3)", "timm", {"torch": "transformers:BertConfig"}),
         ("tf=net:make", "current", {"tf": "net:make"}),
     ],
 )
@@ -100,7 +101,7 @@ def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
         (Claim(1, "timm:vit", "1,x", "1", environment="timm"), "'x' is not a size"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="nowhere"), "unknown environment 'nowhere'"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="tf-2.3.1"), "has no PyTorch"),
-        (Claim(1, "transformers:BertConfig", figure="1"), "makes a model of a configuration"),
+        (Claim(1, "transformers:BertModel", figure="1"), "write transformers:NAMEConfig(...)"),
         (Claim(1, "x", figure="1", wrong="this row is broken."), "this row is broken"),
     ],
 )

@@ -145,8 +145,8 @@ def test_the_page_says_what_is_true_of_all_of_them() -> None:
     text = to_markdown(verdicts, (7, 1000), "reconcile audit x.csv")
     assert "5 figures: 2 explained; 0 explained if cut off; 1 not explained; 1 not run; 1 not read." in text
     assert "Of the 3 whose model ran, 66.7 % are explained." in text
-    assert "Of 1,000 random figures for the same models, printed to the same place, 7 are explained:" in text
-    assert "1 explained figures are called GFLOPS and count MACs." in text
+    assert "Of 1,000 random figures for the same models, printed to the same place, 0.7 % are (7)" in text
+    assert "| are called GFLOPS and count MACs | 1 | 50.0 % |" in text
     assert "| macs | 1 | 50.0 % | 0 |" in text
     assert "=it\\|raised" in text
     rows = to_csv(verdicts).splitlines()

@@ -9,7 +9,7 @@ import pytest
 
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.launch import environments
+from reconcile.launch import environments, user_models
 from reconcile.model_zoo.pair import Input, zoo_names
 from reconcile.sweep import listfile, listing
 from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of, sources
@@ -308,3 +308,44 @@ def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
     with pytest.raises(UsageError, match=r"^transformers is not installed in this environment: install it"):
         listing.cells_of("transformers")
+
+
+def test_a_library_that_an_environment_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
+    with pytest.raises(UsageError, match=r"^timm is not installed in this environment: add --environment timm\.$"):
+        listing.cells_of("timm")
+
+
+LISTER = """
+def names():
+    return [("small", ("1,3,8,8",)), ("video.two", ("1,3,2,8,8", "ids=1,4:int64"))]
+"""
+
+
+def test_functions_that_a_module_lists_with_their_inputs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "lister.py").write_text(LISTER)
+    torch = registry.frameworks()["torch"]
+    stub = torch._replace(functions=(("nets", "nets.inner", "lister"),))
+    monkeypatch.setattr(listing, "frameworks", lambda: {"torch": stub})
+    monkeypatch.setattr(user_models, "frameworks", lambda: {"torch": stub})
+    monkeypatch.setattr(listing, "absolute", lambda name: name)
+    cells = listing.cells_of("nets")
+    assert [(dict(cell.factories), cell.inputs) for cell in cells] == [
+        ({"torch": "nets.inner:small"}, (("", (1, 3, 8, 8), ""),)),
+        ({"torch": "nets.inner:video.two"}, (("", (1, 3, 2, 8, 8), ""), ("ids", (1, 4), "int64"))),
+    ]
+    given = Input("", (2, 2), "")
+    assert {cell.inputs for cell in listing.cells_of("nets", [given])} == {(("", (2, 2), ""),)}
+    (one,) = listing.cells_of("nets:small", [given])
+    assert dict(one.factories) == {"torch": "nets.inner:small"}
+    with pytest.raises(UsageError, match=r"unknown model of nets 'tiny'"):
+        listing.package("nets", ("torch",), without=("tiny",))
+
+
+def test_another_interpreter_lists_a_package(folder: Path) -> None:
+    """Nothing of it has to be installed here."""
+    other = folder / "other"
+    other.write_text("#!/bin/sh\necho '[\"made\"]'\n")
+    other.chmod(0o755)
+    (cell,) = listing.cells_of("torch=elsewhere", python=str(other))
+    assert dict(cell.factories) == {"torch": "elsewhere:made"}

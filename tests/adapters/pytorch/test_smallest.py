@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import types
 import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -276,6 +278,27 @@ def test_anything_but_such_a_class_is_its_own_factory() -> None:
 
     assert transformers.maker(make) is make
     assert transformers.maker(torch.nn.Linear) is torch.nn.Linear
+
+
+def test_a_configuration_makes_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is given: nothing is shrunk, and the class is that of ``architectures``, else of the most usual task."""
+    library = types.ModuleType("transformers")
+    vars(library).update(Net=Net, Other=type("Other", (Net,), {}))
+    monkeypatch.setitem(sys.modules, "transformers", library)
+    monkeypatch.setattr(transformers, "_classes", lambda: {"stub": "Net"})
+    make = transformers.maker(Linear)
+    assert make.notes == ()
+    model = make(num_hidden_layers=2)
+    assert type(model) is Net
+    assert (model.config.hidden_size, model.config.num_hidden_layers) == (768, 2)
+    assert not model.training
+    assert make.notes == ("Net of the configuration Linear(num_hidden_layers=2)",)
+    assert type(make(architectures="Other")) is library.Other
+    with pytest.raises(transformers.Unfit, match="transformers has no class Nobody"):
+        make(architectures="Nobody")
+    monkeypatch.setattr(transformers, "_classes", dict)
+    with pytest.raises(transformers.Unfit, match="no class for this configuration: name one with architectures="):
+        make()
 
 
 def test_a_run_takes_the_class_and_says_how_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
