@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import re
 import subprocess
@@ -17,7 +18,9 @@ from reconcile.audit.verdict import State
 from reconcile.core.table import written
 
 AUDITS = Path(__file__).resolve().parents[2] / "reports" / "audit"
-TORCHVISION = AUDITS / "torchvision"
+TIMM, TORCHVISION, ZOO = (AUDITS / name for name in ("timm", "torchvision", "zoo"))
+PUBLISHED = 4005
+"""Rows of timm's results in the file that the claims were made of."""
 PART = ("torchvision:resnet50", "torchvision:vit_b_16(image_size=384)", "torchvision:alexnet")
 """Models that are audited again: one with two figures, one that is made for its pictures, one without norms."""
 
@@ -27,7 +30,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("folder", [TORCHVISION], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [TIMM, TORCHVISION, ZOO], ids=lambda folder: folder.name)
 def test_the_page_says_what_its_table_says(folder: Path) -> None:
     found, text = rows(folder), (folder / "README.md").read_text()
     states = Counter(row["verdict"] for row in found)
@@ -44,12 +47,34 @@ def test_the_page_says_what_its_table_says(folder: Path) -> None:
 
 def test_all_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
     found = rows(TORCHVISION)
-    assert len(found) == 115
-    assert Counter((row["verdict"], row["unit"]) for row in found) == {("explained", "MAC"): 115}
-    for row in found:
+    assert len(found) == 166
+    classify = [row for row in found if "." not in row["model"].partition("(")[0]]
+    assert Counter((row["verdict"], row["unit"]) for row in classify) == {("explained", "MAC"): 115}
+    for row in classify:
         assert row["claim"] == "GFLOPS"
         digits = len(row["figure"].partition(".")[2])
         assert f"{int(row['number']) / 1e9:.{digits}f}" == row["figure"]
+
+
+def test_the_figures_of_timm() -> None:
+    """At least 95 % of the published rows; every other has its reason."""
+    found = rows(TIMM)
+    printed = [int(row["source"].rpartition("; ")[2].split()[0]) for row in found]
+    assert sum(printed) == PUBLISHED
+    explained = sum(n for n, row in zip(printed, found, strict=True) if row["verdict"] == "explained")
+    assert explained >= 0.95 * PUBLISHED
+    assert [row for row in found if not row["reading"] and not row["reason"]] == []
+    vit = {r["figure"]: r for r in found if (r["model"], r["input"]) == ("timm:vit_base_patch16_224", "1,3,224,224")}
+    # 12 blocks of 12 heads: two products of 197 x 197 x 64, and a norm of 5 per element before and after each attention
+    attention, norms = 12 * 12 * 2 * 197 * 197 * 64, 25 * 5 * 197 * 768
+    assert int(vit["16.87"]["number"]) + attention == int(vit["17.58"]["number"])
+    assert int(vit["16.87"]["macs"]) == int(vit["17.58"]["number"]) - norms
+    assert vit["16.87"]["left out"].startswith("op-not-counted: 715,327,488 products of 12 layers are not in it")
+
+
+def test_the_page_of_all_audits_is_not_stale() -> None:
+    audits = importlib.import_module("docs.audits")
+    assert (AUDITS / "README.md").read_text() == audits.page()
 
 
 @pytest.mark.matrix
