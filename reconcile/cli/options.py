@@ -20,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("md", "csv", "json", "html")
 TABLES = ("md", "csv", "json")
 PICTURES = ("svg", "png")
+CARDS = ("card", "disclosure")
 
 
 class _Path(click.Path):
@@ -53,7 +54,7 @@ def chosen_formats(
 
 
 def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    chosen = chosen_formats(ctx, param, value, FORMATS + PICTURES)
+    chosen = chosen_formats(ctx, param, value, (*FORMATS, *PICTURES, *CARDS))
     if set(PICTURES) & set(chosen):
         from ..report.pictures import require
 
@@ -209,7 +210,10 @@ def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Calla
 
 def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
-    look = "Which files; svg and png are pictures, which the Markdown then shows."
+    look = (
+        "Which files; svg and png are pictures, which the Markdown then shows; card is the number for a model card, disclosure "
+        "that of a training step (docs/cards.md)."
+    )
     return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 

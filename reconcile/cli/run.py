@@ -60,12 +60,13 @@ def run(
     """
     from ..align.mapping import check, written
     from ..core import atomic
+    from ..core.records import TRAINING
     from ..decode.gather import claims, folders_of
     from ..launch import runner, user_models
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
     from ..launch.request import models_of, run_request
-    from ..report import reports
+    from ..report import cards, reports
     from .again import again
     from .ends import choose, ends
     from .environment import one
@@ -76,6 +77,8 @@ def run(
     user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped)
     check(asked["mapping"], write_mapping, list(models_of(asked)))
     request = run_request(**asked, formats=formats)
+    if "disclosure" in formats:
+        cards.check(TRAINING if request.training else "")
     given = request.factories
     counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
     wanted = ends(counters, from_, to, tuple(given))

@@ -123,16 +123,16 @@ class Run:
         """Write the reports as ``<name>.<format>``, by default named like the model, and the pass where it is a
         training step. Returns the files.
 
-        Every file is written whole or not at all. Raises UsageError for a format that is none, and for a folder that
-        cannot be written to.
+        Every file is written whole or not at all. Raises UsageError for a format that is none, for a disclosure of a run
+        that is no training step, and for a folder that cannot be written to.
         """
         from ..core import atomic
         from ..core.errors import unknown
         from . import reports
 
         for format_ in formats:
-            if format_ not in reports.FORMATS:
-                raise unknown("format", format_, reports.FORMATS)
+            if format_ not in (*reports.FORMATS, *reports.CARDS):
+                raise unknown("format", format_, (*reports.FORMATS, *reports.CARDS))
         atomic.prepare(Path(folder))
         stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
         return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))

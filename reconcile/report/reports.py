@@ -8,10 +8,12 @@ from pathlib import Path
 from ..core.atomic import safe
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import RunResult, Statement
-from . import foot
+from . import cards, foot
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
+CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
+"""Formats for other people's papers, and the ends of their files' names."""
 PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
@@ -22,7 +24,8 @@ def render(
     """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
 
     A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
-    UsageError if pictures are requested but cannot be drawn.
+    UsageError if pictures are requested but cannot be drawn, and for a
+    disclosure of a run that is no training step.
     """
     foot.check(result)
     if left_out(result, formats):
@@ -33,8 +36,10 @@ def render(
         "csv": lambda: _csv(result),
         "json": lambda: _json(result),
         "html": lambda: _html(result, statement, command),
+        "card": lambda: cards.to_card(result, command),
+        "disclosure": lambda: cards.to_disclosure(result, command),
     }
-    return {**{name: makers[name]() for name in FORMATS if name in formats}, **drawn}
+    return {**{CARDS.get(name, name): makers[name]() for name in (*FORMATS, *CARDS) if name in formats}, **drawn}
 
 
 def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
@@ -50,7 +55,8 @@ def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
 
 def lying(folder: Path, stem: str) -> tuple[str, ...]:
     """The formats of this model's reports that a folder already has."""
-    ends = {path.name.rpartition(".")[2] for path in folder.glob(f"{safe(stem)}.*")}
+    files = (path.name for path in folder.glob(f"{safe(stem)}.*") if not path.name.endswith(tuple(CARDS.values())))
+    ends = {name.rpartition(".")[2] for name in files}
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 

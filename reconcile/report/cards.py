@@ -1,0 +1,149 @@
+"""The number of a run where others look for it: a model card's metadata, and a statement of training compute.
+
+Both quote what the verdict stands by and nothing else: where it withholds a number, its reason stands there. docs/cards.md says
+where each goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from ..core.conventions import BUILT_IN
+from ..core.errors import UsageError
+from ..core.records import TRAINING
+from ..core.results import RunResult, TraceResult
+from ..core.text import clean
+from ..verdict import citation
+from ..verdict.verdict import Verdict, Withheld, verdict
+from ..work import ZERO, Work
+from .rendering import environment
+
+SCHEMA = 1
+OUTSIDE = (
+    "every other step: multiply by the number of steps that were run, those of discarded and repeated runs included",
+    "generating and filtering data, and every model that was trained or called for that",
+    "evaluation, checkpoints and experiments that led to the model",
+    "communication, data loading and all else that is no arithmetic of the model, its loss, its gradients or its optimizer",
+    "how busy the hardware was: these operations are counted, not estimated from time and peak performance",
+)
+"""What a count of one training step does not hold."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a ``card`` or a ``disclosure``."""
+    text = resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def card(result: RunResult, command: str = "") -> dict[str, Any]:
+    """The entry of a model card, as JSON data."""
+    said = verdict(result)
+    return {
+        "schema": SCHEMA,
+        "model": citation.subject(result, [trace.framework for trace in result.traces]),
+        "pass": result.pass_,
+        "convention": result.convention.name,
+        "counts": citation.by(result.convention),
+        "numbers": [
+            {
+                "frameworks": list(figure.frameworks),
+                "flops": figure.flops,
+                "macs": figure.macs,
+                "input": figure.inputs,
+                "batch": figure.batch,
+                "counters": list(figure.counters),
+                "notes": [*figure.notes, *([figure.caution] if figure.caution else [])],
+            }
+            for figure in said.figures
+        ],
+        "withheld": [_withheld(one) for one in said.withheld],
+        "versions": dict(result.environment),
+        "command": command,
+    }
+
+
+def to_card(result: RunResult, command: str = "") -> str:
+    """The card's entry as YAML: the key ``flops``, to paste between the lines ``---`` of a model card."""
+    template = environment(lambda value: value, autoescape=False).get_template("card.yaml.j2")
+    return template.render(flops=_shown(card(result, command))) + "\n"
+
+
+def disclosure(result: RunResult, command: str = "") -> dict[str, Any]:
+    """The training operations of a step, as JSON data. Raises UsageError for a run that is no training step."""
+    check(result.pass_)
+    said = verdict(result)
+    return {
+        "schema": SCHEMA,
+        "model": citation.subject(result, [trace.framework for trace in result.traces]),
+        "unit": "floating-point operations of one training step",
+        "formula": "the sum, over all operations that one step runs, of what each does by the convention",
+        "convention": result.convention.name,
+        "counts": citation.by(result.convention),
+        "steps": [_step(result, trace, said) for trace in result.traces],
+        "outside": list(OUTSIDE),
+        "versions": dict(result.environment),
+        "command": command,
+    }
+
+
+def to_disclosure(result: RunResult, command: str = "") -> str:
+    """The disclosure as JSON. Raises UsageError as ``disclosure`` does."""
+    return json.dumps(_shown(disclosure(result, command)), indent=2, ensure_ascii=False) + "\n"
+
+
+def check(pass_: str) -> None:
+    """Raise UsageError for a pass of which there is no disclosure."""
+    if pass_ != TRAINING:
+        raise UsageError("--format disclosure states the operations of a training step: add --pass training.")
+
+
+def _step(result: RunResult, trace: TraceResult, said: Verdict) -> dict[str, Any]:
+    """One framework's step. Where the verdict withholds its number, no amount is left."""
+    why = next((one for one in said.withheld if one.framework in ("", trace.framework)), None)
+    known = why is None
+    sums = _phases(trace) if known else {}
+    total = sum(sums.values(), ZERO)
+    return {
+        "framework": trace.framework,
+        "input": result.inputs.get(trace.framework, ""),
+        "operations": result.convention.flops(total) if known else None,
+        "by_phase": {phase: result.convention.flops(work) for phase, work in sums.items()},
+        "terms": {
+            name: {"count": count, "weight": result.convention.weight(name)}
+            for name, count in total.items()
+            if count and result.convention.weight(name)
+        },
+        "range": _range(trace) if known else None,
+        "notes": list(trace.notes),
+        "withheld": None if why is None else _withheld(why),
+    }
+
+
+def _phases(trace: TraceResult) -> dict[str, Work]:
+    sums: dict[str, Work] = {}
+    for row in trace.rows:
+        sums[row.phase] = sums.get(row.phase, ZERO) + row.work
+    return sums
+
+
+def _range(trace: TraceResult) -> dict[str, Any]:
+    """The least and the most operations among the conventions under which the trace is complete; each is stated."""
+    readings = {name: flops for name, flops in trace.totals.items() if name in BUILT_IN}
+    return {"low": min(readings.values()), "high": max(readings.values()), "conventions": readings}
+
+
+def _withheld(one: Withheld) -> dict[str, str]:
+    return {"framework": one.framework, "reason": one.reason, "remedy": one.remedy}
+
+
+def _shown(value: Any) -> Any:
+    """The data with texts of users made to show as they are."""
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _shown(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shown(item) for item in value]
+    return clean(value) if isinstance(value, str) else value
