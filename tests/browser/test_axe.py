@@ -1,0 +1,64 @@
+"""axe-core finds no violation in any page that the tool makes, in the light and in the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reconcile.audit import html
+from reconcile.report.page import to_html
+from tests.audit.test_summary import VERDICTS
+from tests.browser.page import Page
+from tests.browser.results import gru_demo, large
+from tests.report import samples
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+REPORTS = Path(__file__).resolve().parents[2] / "reports"
+PAGES: dict[str, Callable[[], str]] = {
+    "gru_demo": lambda: to_html(gru_demo(), None, "reconcile run --model gru_demo"),
+    "large": lambda: to_html(large(2000), None, ""),
+    "unexplained": lambda: to_html(samples.unexplained(), None, ""),
+    "incomplete": lambda: to_html(samples.incomplete(), None, ""),
+    "training": lambda: to_html(samples.trained(), None, ""),
+    "audit": lambda: html.to_html(VERDICTS, (3, 1000), "reconcile audit claims.csv"),
+    "scorecard": lambda: (REPORTS / "scorecard" / "scorecard.html").read_text(encoding="utf-8"),
+}
+LIMIT = 300
+"""Seconds: the scorecard has thousands of cells."""
+RUN = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations), (error) => done([String(error)]));
+"""
+
+
+def violations(driver: Chrome) -> list[Any]:
+    """What axe says of the page that is shown: rule, and the elements that break it."""
+    axe = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    driver.set_script_timeout(LIMIT)
+    driver.execute_script(axe)
+    found = driver.execute_async_script(RUN)
+    return [f if isinstance(f, str) else (f["id"], [node["html"][:150] for node in f["nodes"]][:5]) for f in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(driver: Chrome, tmp_path: Path, name: str, scheme: str) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(PAGES[name](), encoding="utf-8")
+    Page(driver).scheme(scheme)
+    driver.get(file.as_uri())
+    assert violations(driver) == []
+
+
+def test_axe_finds_something(driver: Chrome, tmp_path: Path) -> None:
+    """An image without a text, and a page without a language."""
+    file = tmp_path / "page.html"
+    file.write_text("<!doctype html><title>x</title><main><h1>x</h1><img src='data:,'></main>", encoding="utf-8")
+    driver.get(file.as_uri())
+    assert {rule for rule, _ in violations(driver)} >= {"image-alt", "html-has-lang"}
