@@ -108,7 +108,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs pictures lock home-matrix clean
+.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -237,6 +237,10 @@ libraries: $(VENV)/.installed
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/write.py
+
+# The documentation and the reports as a site in build/html: searchable; `python -m http.server -d build/html` shows it.
+site: $(VENV)/.installed $(VENV)/.deps
+	$(BIN)/python docs/site.py
 
 # The terminal in docs/pictures/, the gallery's picture, and gru_demo's report with its own.
 pictures: $(VENV)/.installed

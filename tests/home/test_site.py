@@ -1,0 +1,69 @@
+"""The site's sources: every page is there, no link leads nowhere, and nothing would be fetched from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
+assert spec is not None
+assert spec.loader is not None
+site = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(site)
+
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps")
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "laid"
+    site.lay_out(folder)
+    return folder
+
+
+def test_it_has_the_documentation_and_the_results(laid: Path) -> None:
+    named = re.findall(r": ([\w./]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(named) > 15
+    assert [name for name in named if not (laid / name).is_file()] == []
+    docs = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert {path.name for path in (laid / "docs").glob("*.md")} == docs
+
+
+def test_no_link_leads_nowhere(laid: Path) -> None:
+    lost = []
+    count = 0
+    for page in laid.rglob("*.md"):
+        parts = []
+        site.outside_code(page.read_text(), lambda part, parts=parts: parts.append(part) or part)
+        for _, _, where in site.LINK.findall("".join(parts)):
+            target = where.partition("#")[0]
+            if target and not re.match(r"[a-z]+:", target):
+                count += 1
+                if not os.path.isfile(page.parent / target):
+                    lost.append((page.name, where))
+    assert count > 500
+    assert lost == []
+
+
+def test_a_link_to_the_sources_becomes_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "[a](../x.py), [b](other.md#c), ![c](d.svg), [e](https://f.g), [h](folder/) and `[i](j.py)`\n```\n[k](l.py)\n```\n"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text(text)
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    there = {Path("docs/other.md"), Path("docs/folder/README.md")}
+    assert site.linked(Path("docs/page.md"), there) == (
+        "a, [b](other.md#c), c, [e](https://f.g), [h](folder/README.md) and `[i](j.py)`\n```\n[k](l.py)\n```\n"
+    )
+
+
+def test_what_a_browser_would_fetch_is_found(tmp_path: Path) -> None:
+    page = '<a href="https://a.b">x</a><img src="c.png"><script src="{}d.e/f.js"></script><link rel=icon href=//g.h/i>'
+    (tmp_path / "x.html").write_text(page.format("https://"))
+    assert len(site.fetched(tmp_path)) == 2
+    (tmp_path / "x.html").write_text(page.format("").replace("//g", "g"))
+    assert site.fetched(tmp_path) == []
