@@ -22,6 +22,8 @@ FEW = 10
 """So many lines are all shown, however alike they are."""
 NUMBERS = 8
 """So many numbers at the beginning of a name may differ; those after them are part of the name."""
+RUN = 3
+"""So many numbers in a row are a range, and one more if they count in steps."""
 DIGITS = 9
 """A longer number is text."""
 
@@ -207,18 +209,14 @@ def _listed(numbers: Sequence[str]) -> str:
     left = sorted(int(text) for text in numbers if str(int(text)) == text)
     pieces = []
     while left:
-        run = max((_run(left, step) for step in _steps(left)), key=len)
-        step = run[1] - run[0] if len(run) > 1 else 1
-        if len(run) < 3:
+        step = 1 if len(left) < 2 or len(_run(left, 1)) >= RUN else left[1] - left[0]
+        run = _run(left, step)
+        if len(run) < (RUN if step == 1 else RUN + 1):
             run = left[:1]
         pieces.append(str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" + (f"/{step}" if step > 1 else ""))
-        left = [number for number in left if number not in set(run)]
+        held = set(run)
+        left = [number for number in left if number not in held]
     return ",".join([*pieces, *padded])
-
-
-def _steps(numbers: Sequence[int]) -> list[int]:
-    """The step by one, and the distance of the first two."""
-    return [1, numbers[1] - numbers[0]] if len(numbers) > 1 else [1]
 
 
 def _run(numbers: Sequence[int], step: int) -> list[int]:
