@@ -59,12 +59,14 @@ def totals(result: RunResult, width: int = 80, brief: bool = False) -> Renderabl
     """Every counter's total as reported and normalised, and its distance from the work that ran.
 
     A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
-    numbers are too long for columns, each has a line of its own, and no total is left out. ``brief``: a narrower last column.
+    numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
+    is narrower, and before it comes to that, the reported totals are left out.
     """
     titles = ("counter", "as reported", "normalised", "", "", "")
     aligned = ("whole", "right", "right", "right", "right", "left")
     rows = list(_totals(result, brief))
-    for left_out in ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3}):
+    narrow = ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3})
+    for left_out in (*narrow, *([{1, 3}] if brief else [])):
         kept = [index for index in range(len(titles)) if index not in left_out]
         columns = [Column(titles[index], aligned[index]) for index in kept]
         cells = [[row[index] for index in kept] for row in rows]

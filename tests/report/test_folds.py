@@ -51,7 +51,11 @@ joints = st.sampled_from([".", "/", "_", ""])
 paths = st.lists(st.tuples(segments, joints, indices, joints), min_size=1, max_size=4).map(
     lambda parts: "".join(map("".join, parts))
 )
-trees = st.lists(st.tuples(paths, st.integers(0, 2)), max_size=60)
+# Many of one kind, of which some lack and some are odd.
+grids = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 1)), unique_by=lambda cell: cell[:2], max_size=16
+).map(lambda cells: [(f"layers.{i}.experts.{j}", value) for i, j, value in cells])
+trees = st.lists(st.tuples(paths, st.integers(0, 2)), max_size=60) | grids
 
 
 @given(trees)
