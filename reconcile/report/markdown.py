@@ -231,7 +231,7 @@ def _lines(adjustments: Sequence[Adjustment]) -> list[Fold[Adjustment]]:
 def _folded(parts: Sequence[Part], brief: bool) -> list[_Share]:
     """The layers of a cause, those that are alike in one line; with ``brief``, those of a block as well, if they are many."""
     alike = folds.parts(parts)
-    if brief and len(alike) > folds.FEW:
+    if brief and len(alike) > folds.FEW and not any(part.reason for part in parts):  # a residual keeps its reasons
         return [
             _Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
                    sum(part.amount for part in s.lines) // s.count)

@@ -165,7 +165,7 @@ def _statement_lines(
             where = Text(clean(share.name) or "(no layer)")
             if share.count > 1:
                 where.append(f" ({number(share.count)} × {signed(share.amount // share.count)})")
-            if not brief or len(where.plain) + len(share.why) + 2 <= LABEL:
+            if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
                 where.append(share.why, style="dim")
             yield StatementLine(where, Text(signed(share.amount), style="dim"), part=True)
         if rest:
@@ -178,9 +178,8 @@ def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
     if limit is None:
         return [Share(part.layer, 1, part.amount, _why(part.ops, part.reason)) for part in parts]
     alike = folds.parts(parts)
-    blocks_of = (
-        folds.structures(alike) if len(alike) > limit else [folds.Structure(f.name, f.count, (f,)) for f in alike]
-    )
+    many = len(alike) > limit and not any(part.reason for part in parts)  # a residual keeps its reasons
+    blocks_of = folds.structures(alike) if many else [folds.Structure(f.name, f.count, (f,)) for f in alike]
     return [
         Share(s.name, s.count, sum(part.amount for part in s.lines), _why(_ops(s), s.lines[0].reason))
         for s in blocks_of

@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from reconcile.core.causes import Cause
-from reconcile.core.results import LayerRow, RunResult
+from reconcile.core.causes import Cause, State
+from reconcile.core.results import LayerRow, Residual, RunResult
+from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
-from reconcile.report.markdown import to_markdown
+from reconcile.report.markdown import _folded, to_markdown
+from reconcile.report.terminal_tables import _shares, statement_table
 from tests.report import samples
 from tests.report.tables import amount, read
 
@@ -181,6 +184,23 @@ def test_the_folded_table_is_the_table_of_every_layer(odd: int | None) -> None:
     assert [amount(cell) for cell in total[1:]] == [sum(column) for column in zip(*opened.values(), strict=True)]
     assert len(rows) == (2 if odd is None else 4)
     assert (f"layers.{odd}.mlp" in [row[0] for row in rows]) == (odd is not None)
+
+
+def test_a_residual_keeps_its_reasons() -> None:
+    """However many layers it has: a line for each reason, in the Markdown and in the terminal."""
+    result = grown(12)
+    rests = tuple(Residual(row.layer, 1, f"reason {'abcdefghijklmno'[i]}") for i, row in enumerate(result.layers[:15]))
+    first = result.statements[0]
+    left = replace(first, residuals=rests, residual=15, to_total=(first.to_total or 0) + 15, state=State.UNEXPLAINED)
+    page = read(to_markdown(replace(result, statements=(left,)), left))
+    table = next(t for t in page.tables if "of which" in t.header)
+    assert [text for text in table.column("op") if text.startswith("reason")] == [rest.reason for rest in rests]
+    found = [Part(rest.layer, rest.amount, reason=rest.reason) for rest in rests]
+    assert [share.reason for share in _folded(found, brief=True)] == [rest.reason for rest in rests]
+    assert len(_shares(found, 8)) == len(rests)
+    out = io.StringIO()
+    Console(file=out, width=80).print(statement_table(left, (), 15, brief=True))
+    assert [rest.reason for rest in rests if rest.reason not in " ".join(out.getvalue().split())] == []
 
 
 def test_the_folded_statement_adds_up() -> None:
