@@ -179,7 +179,7 @@ FACE: dict[str, dict[str, Any]] = {
     "timeout": {"metavar": "SECONDS", "help": "Limit per counter."},
     "formulas": {"metavar": "FILE.py", "help": "Work of ops that the tool does not know. Repeatable."},
     "quiet": {"help": "Print the verdict and what went wrong, nothing else."},
-    "verbose": {"help": "Print every counter's statement, and each step as it happens."},
+    "verbose": {"help": "Print every layer and every counter's statement, and each step as it happens."},
 }
 """How an option looks: its help, and what click takes besides what launch/request.py declares."""
 SHORT = {"quiet": "-q", "verbose": "-v"}

@@ -24,8 +24,8 @@ Cell = str | Text | Padding | Rule
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's title and ``align``: left (its text folds), right or whole (on the left, never folded). It is at least
-    ``wide`` where the terminal has the room."""
+    """A column's title, in lines, and ``align``: left (its text folds), right or whole (on the left, never folded). It is at
+    least ``wide`` where the terminal has the room."""
 
     title: str
     align: str = "right"
@@ -50,7 +50,7 @@ def widen(console: Console) -> None:
 def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, gap: int = GAP) -> Table | None:
     """The table, or None if it is too wide even with its names folded. The first column has the names."""
     cells_of = list(zip(*rows, strict=True)) or [()] * len(columns)
-    natural = [max(map(_length, (c.title, *cells))) for c, cells in zip(columns, cells_of, strict=True)]
+    natural = [max(map(_length, (*c.title.split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)]
     wanted = [max(size, column.wide) for size, column in zip(natural, columns, strict=True)]
     least = [
         size if column.align != "left" else min(size, LEAST, max(map(_word, cells), default=0) if index else LEAST)

@@ -15,6 +15,7 @@ from ..core import table
 from ..core.conventions import Convention
 from ..core.records import PHASES
 from ..core.results import Adjustment, RunResult, Statement, TraceResult
+from ..engine.breakdown import to_the_work
 from ..engine.phases import phase_table
 
 COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state", "phase")
@@ -28,6 +29,25 @@ Line = tuple[str, str, str, str, "int | str", str]
 def to_csv(result: RunResult) -> str:
     """The report as CSV text."""
     return table.written(_rows(result))
+
+
+def layers_csv(result: RunResult) -> str:
+    """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
+    amounts to add to it to arrive at that work, in a column per cause that occurs. An empty cell: it has none there."""
+    frameworks = [t.framework for t in result.traces]
+    counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
+    to_add = [{c: to_the_work(row, c) for c in counters} for row in result.layers]
+    causes = {c: list(dict.fromkeys(cause for amounts in to_add for cause in amounts[c])) for c in counters}
+    head = ["layer", *(f"work ({f})" for f in frameworks)]
+    for counter in counters:
+        head += [counter, *(f"{counter}: {cause}" for cause in causes[counter])]
+    rows: list[list[object]] = [[*head]]
+    for row, amounts in zip(result.layers, to_add, strict=True):
+        cells: list[object] = [row.layer, *(row.work.get(f, "") for f in frameworks)]
+        for counter in counters:
+            cells += [row.counters.get(counter, ""), *(amounts[counter].get(cause, "") for cause in causes[counter])]
+        rows.append(cells)
+    return table.written(rows)
 
 
 def _rows(result: RunResult) -> Iterator[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..core.atomic import safe
@@ -14,6 +14,8 @@ FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
 """Formats for other people's papers, and the ends of their files' names."""
+TABLE = "layers.csv"
+"""The end of the name of the file that has every layer, beside a Markdown report that folds those that are alike."""
 PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
@@ -21,7 +23,8 @@ PAGE_OPS = 200_000
 def render(
     result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:
-    """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows.
+    """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. If the
+    Markdown folds layers, ``layers.csv`` comes with it.
 
     A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
     UsageError if pictures are requested but cannot be drawn, and for a
@@ -31,15 +34,17 @@ def render(
     if left_out(result, formats):
         formats = tuple(name for name in formats if name != "html")
     drawn = _drawn(result, statement, formats)
+    tables = _tables(result) if "md" in formats else {}
     makers: dict[str, Callable[[], str]] = {
-        "md": lambda: _markdown(result, statement, command, tuple(drawn)),
+        "md": lambda: _markdown(result, statement, command, tuple(drawn), tables),
         "csv": lambda: _csv(result),
         "json": lambda: _json(result),
         "html": lambda: _html(result, statement, command),
         "card": lambda: cards.to_card(result, command),
         "disclosure": lambda: cards.to_disclosure(result, command),
     }
-    return {**{CARDS.get(name, name): makers[name]() for name in (*FORMATS, *CARDS) if name in formats}, **drawn}
+    names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
+    return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
 
 
 def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
@@ -55,8 +60,9 @@ def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
 
 def lying(folder: Path, stem: str) -> tuple[str, ...]:
     """The formats of this model's reports that a folder already has."""
-    files = (path.name for path in folder.glob(f"{safe(stem)}.*") if not path.name.endswith(tuple(CARDS.values())))
-    ends = {name.rpartition(".")[2] for name in files}
+    others = tuple(f"{safe(stem)}.{end}" for end in (TABLE, *CARDS.values()))
+    names = (path.name for path in folder.glob(f"{safe(stem)}.*") if path.name not in others)
+    ends = {name.rpartition(".")[2] for name in names}
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)
 
 
@@ -90,11 +96,22 @@ def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, .
     return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
 
 
-def _markdown(result: RunResult, statement: Statement | None, command: str, drawn: tuple[str, ...]) -> str:
+def _tables(result: RunResult) -> dict[str, str]:
+    """The table of layers, if a report folds some."""
+    from .csv import layers_csv
+    from .folds import rows
+
+    return {TABLE: layers_csv(result)} if len(rows(result.layers)) < len(result.layers) else {}
+
+
+def _markdown(
+    result: RunResult, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
+) -> str:
     from .markdown import to_markdown
     from .pictures import embedded
 
-    return to_markdown(result, statement, command, embedded(safe(stem(result.model, pass_=result.pass_)), drawn))
+    name = safe(stem(result.model, pass_=result.pass_))
+    return to_markdown(result, statement, command, embedded(name, drawn), f"{name}.{TABLE}" if tables else "")
 
 
 def _csv(result: RunResult) -> str:

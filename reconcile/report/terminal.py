@@ -1,4 +1,7 @@
-"""The terminal view: the answer first, then the statement, then each counter's differences layer by layer."""
+"""The terminal view: the answer first, then the statement, then each counter's differences layer by layer.
+
+A large model is folded to a screen (see ``folds``); with ``verbose`` every layer has its own lines.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,19 @@ from rich.text import Text
 from ..core.causes import State
 from ..core.records import CALLED_WITH
 from ..core.results import RunResult, Statement
-from ..core.text import clean, si
+from ..core.text import clean, number, si
 from ..verdict.verdict import CounterVerdict, Verdict, counters_of, verdict
 from . import view
 from .alignment import sentences
 from .columns import widen
-from .terminal_tables import LAYERS, STYLE, layer_table, phase_view, statement_table, totals
+from .folds import FEW, same, short
+from .terminal_layers import folded_rows, folded_table, layer_table
+from .terminal_tables import LAYERS, STYLE, phase_view, statement_table, totals
+
+BRIEF = 8  # lines of a cause of a large model
+SCREEN = 60  # lines that a large model may take
+ROOM = 14  # of them for its layers, before the notes get any
+LEAST = 3  # rows of its layers that are always shown
 
 
 def show(
@@ -28,40 +38,78 @@ def show(
     quiet: bool = False,
     verbose: bool = False,
 ) -> None:
-    """Print a run. ``quiet`` keeps the summary and the problems; ``verbose`` adds every counter's own statement."""
+    """Print a run. ``quiet`` keeps the summary and the problems; ``verbose`` opens every fold and
+    adds every counter's own statement."""
     chosen = view.default_statement(result) if statement is None else statement
     layers = [row.layer for row in result.layers]
     widen(console)
     width = console.width
-    limit = None if verbose else LAYERS
+    brief = not verbose and len(result.layers) > FEW
+    limit = None if verbose else BRIEF if brief else LAYERS
+    above: list[RenderableType] = []
+    said: list[RenderableType] = []
+    notes: list[RenderableType] = []
+    below: list[RenderableType] = []
     if not quiet:
-        _print(console, _headline(result, chosen), Text(), totals(result, width), Text())
+        above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
         if chosen is not None:
-            _print(
-                console, *_section(f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width))
+            above += _section(
+                f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width, brief)
             )
         for counter in counters_of(result) if verbose else ():
             own = counter.statement
             if own is not None and own is not chosen:
-                _print(console, *_section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width)))
+                above += _section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width))
         for framework, phased in view.phase_tables(result, result.convention):
-            _print(console, *_section(f"Phase by phase ({framework})", phase_view(phased, limit, width)))
+            above += _section(f"Phase by phase ({framework})", phase_view(phased, limit, width))
             if sentence := view.ratio_sentence(phased.total):
-                _print(console, Text(f"{framework}: {sentence}."), Text())
-        if result.layers:
-            _print(
-                console,
-                *_section(
-                    "Layer by layer: what to add to arrive at the work that ran", layer_table(result, limit, width)
-                ),
-            )
+                above += [Text(f"{framework}: {sentence}."), Text()]
         run_verdict = verdict(result)
-        _print(console, *(_closing(v) for v in run_verdict.counters), *_notes(result, run_verdict), Text())
+        said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)
+        below.append(Text())
         if run_verdict.figures:
-            _print(console, *_verdict(run_verdict), Text())
-    _print(console, *_problems(result), _summary(result))
+            below += [*_verdict(run_verdict), Text()]
+    below += [*_problems(result), _summary(result)]
     if files and not quiet:
-        _print(console, Text("wrote " + ", ".join(clean(str(f)) for f in files), style="dim"))
+        below.append(Text("wrote " + ", ".join(map(clean, _names(files, brief))), style="dim"))
+    _print(console, *above)
+    if result.layers and not quiet:
+        title = "Layer by layer: what to add to arrive at the work that ran"
+        rest = [*above, *_section(title, Text()), *said, *below]
+        notes = _few_notes(notes, SCREEN - _height(console, rest) - ROOM, console) if brief else notes
+        room = SCREEN - _height(console, [*rest, *notes])
+        _print(console, *_section(title, _fitting(result, console, room) if brief else layer_table(result, width)))
+    _print(console, *said, *notes, *below)
+
+
+def _names(files: Sequence[Path], brief: bool) -> list[str]:
+    """The files; with ``brief``, only the ends of those that begin like the first."""
+    first = str(files[0])
+    begun = first.removesuffix(files[0].suffix)
+    return [first, *(str(f).removeprefix(begun) if brief else str(f) for f in files[1:])]
+
+
+def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list[RenderableType]:
+    """The notes; how many there are, if they take more lines than that."""
+    if not notes or _height(console, notes) <= max(room, 1):
+        return notes
+    count = f"{number(len(notes))} note{'s' * (len(notes) > 1)}"
+    return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
+
+
+def _fitting(result: RunResult, console: Console, room: int) -> RenderableType:
+    """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
+    rows = folded_rows(result)
+    table = folded_table(result, rows, console.width)
+    while rows > LEAST and _height(console, [table]) > room:
+        rows -= 1
+        table = folded_table(result, rows, console.width)
+    return table
+
+
+def _height(console: Console, parts: Sequence[RenderableType]) -> int:
+    """The lines that these take."""
+    return len(console.render_lines(Group(*parts), pad=False))
 
 
 def _print(console: Console, *parts: RenderableType) -> None:
@@ -83,10 +131,14 @@ def _headline(result: RunResult, statement: Statement | None) -> Text:
     return text
 
 
-def _closing(counter: CounterVerdict) -> RenderableType:
-    text = Text(f"{counter.ledger.counter}: ", style="bold")
-    text.append(clean(view.closing(counter)), style=f"not bold {STYLE[counter.state]}")
-    return text
+def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
+    """A sentence per counter; with ``brief``, one for counters of which the same is to be said."""
+    lines: list[RenderableType] = []
+    for alike in same(counters, lambda c: (c.state, view.closing(c, brief)), brief):
+        text = Text(", ".join(short([c.ledger.counter for c in alike])) + ": ", style="bold")
+        text.append(clean(view.closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
+        lines.append(text)
+    return lines
 
 
 def _notes(result: RunResult, run_verdict: Verdict) -> list[RenderableType]:

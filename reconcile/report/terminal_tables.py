@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -12,19 +12,20 @@ from rich.rule import Rule
 from rich.text import Text
 
 from ..core.causes import State
-from ..core.results import LayerRow, RunResult, Statement
+from ..core.results import RunResult, Statement
 from ..core.text import clean, number, si, signed
-from ..engine.breakdown import RESIDUAL, blocks, to_the_work
+from ..engine.breakdown import RESIDUAL, Part, blocks
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.phases import phases as by_phase
 from ..verdict.verdict import counters_of
-from . import alike, view
+from . import folds, view
 from .columns import GAP, Cell, Column, Line, counter_lines, laid_out, stacked
 
 T = TypeVar("T")
 LABEL = 44
 NARROW, WIDE = 72, 100
-LAYERS = 40  # lines shown without --verbose; the files hold every layer
+LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
+OPS = 3  # named of lines that are folded
 STYLE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
@@ -36,6 +37,16 @@ STYLE = {
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A layer's part of a cause, or that of ``count`` layers or blocks that are alike, and what it is about."""
+
+    name: str
+    count: int
+    amount: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class StatementLine:
     """A line of a statement: an amount of its own, or with ``part`` a layer's share of the cause above it."""
 
@@ -44,29 +55,18 @@ class StatementLine:
     part: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LayerLine:
-    """A line of the table of layers: a value, an amount to add to it, and the cause or a note. With ``noted``, the value is
-    that of the note."""
-
-    label: Text
-    value: Text = field(default_factory=Text)
-    amount: Text = field(default_factory=Text)
-    note: Text = field(default_factory=Text)
-    indent: int = 0
-    noted: bool = False
-
-
-def totals(result: RunResult, width: int = 80) -> RenderableType:
+def totals(result: RunResult, width: int = 80, brief: bool = False) -> RenderableType:
     """Every counter's total as reported and normalised, and its distance from the work that ran.
 
     A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
-    numbers are too long for columns, each has a line of its own, and no total is left out.
+    numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
+    is narrower, and before it comes to that, the reported totals are left out.
     """
     titles = ("counter", "as reported", "normalised", "", "", "")
     aligned = ("whole", "right", "right", "right", "right", "left")
-    rows = list(_totals(result))
-    for left_out in ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3}):
+    rows = list(_totals(result, brief))
+    narrow = ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3})
+    for left_out in (*narrow, *([{1, 3}] if brief else [])):
         kept = [index for index in range(len(titles)) if index not in left_out]
         columns = [Column(titles[index], aligned[index]) for index in kept]
         cells = [[row[index] for index in kept] for row in rows]
@@ -81,12 +81,18 @@ def totals(result: RunResult, width: int = 80) -> RenderableType:
     return stacked(lines, width)
 
 
-def _totals(result: RunResult) -> Iterator[tuple[str, str, str, str, str, Text]]:
+def _totals(result: RunResult, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
         shown = ("unknown", "") if total is None else (number(total), si(total))
         style = "dim" if trace.complete else STYLE[trace.state]
-        yield trace.name, "", *shown, "", Text(view.trace_label(trace), style=style)
+        yield (
+            trace.name,
+            "",
+            *shown,
+            "",
+            Text("what ran" if brief and trace.complete else view.trace_label(trace), style=style),
+        )
         for phase, flops in by_phase(trace, result.convention).items():
             yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
     for counter in counters_of(result):
@@ -105,18 +111,22 @@ def more(rest: Sequence[object]) -> Text:
     return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
 
 
-def cut(lines: Sequence[T], limit: int | None) -> tuple[Sequence[T], Sequence[T]]:
-    """The lines that are shown and the rest."""
-    return (lines, ()) if limit is None else (lines[:limit], lines[limit:])
+def largest(lines: Sequence[T], limit: int | None, size: Callable[[T], Any]) -> tuple[Sequence[T], Sequence[T]]:
+    """The largest lines, in their order, and the rest, which is never a single line."""
+    if limit is None or len(lines) <= limit + 1:
+        return lines, ()
+    kept = set(sorted(range(len(lines)), key=lambda index: size(lines[index]), reverse=True)[:limit])
+    return [x for i, x in enumerate(lines) if i in kept], [x for i, x in enumerate(lines) if i not in kept]
 
 
 def statement_table(
-    statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80
+    statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80, brief: bool = False
 ) -> RenderableType:
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
 
-    Layers that are alike share a line, and beyond ``limit`` lines the rest of a cause is one, so the sum stays right. With
-    None every layer has its own.
+    Layers that are alike share a line, as do the layers of a block if there are many; beyond ``limit`` lines the smallest amounts
+    of a cause are one line, so the sum stays right. With None every layer has its own. ``brief`` leaves out what would take a
+    second line: the ops, which the files have.
     """
     if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
@@ -124,7 +134,7 @@ def statement_table(
         )
     opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
     closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
-    lines = [opening, *_statement_lines(statement, layers, limit)]
+    lines = [opening, *_statement_lines(statement, layers, limit, brief)]
     columns = (Column("", "left", LABEL), Column("of which"), Column("FLOP"))
     cells: list[tuple[Cell, Cell, Cell]] = [_statement_cells(line) for line in lines]
     cells += [("", "", Rule(style="dim")), _statement_cells(closing)]
@@ -139,19 +149,54 @@ def statement_table(
     )
 
 
-def _statement_lines(statement: Statement, layers: Sequence[str], limit: int | None) -> Iterator[StatementLine]:
+def _statement_lines(
+    statement: Statement, layers: Sequence[str], limit: int | None, brief: bool
+) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
-        yield StatementLine(Text(block.cause, style=style), Text(signed(block.amount), style=style))
-        parts, rest = cut(block.parts if limit is None else alike.parts(block.parts), limit)
-        for part in parts:
-            where = Text(clean(part.layer) or "(no layer)")
-            where.append(": " + part.reason if part.reason else "  " + clean(", ".join(part.ops)), style="dim")
-            yield StatementLine(where, Text(signed(part.amount), style="dim"), part=True)
+        shares, rest = largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
+        cause = Text(block.cause, style=style)
+        beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
+        if brief and beside and len(cause.plain + beside) <= LABEL:
+            yield StatementLine(cause.append(beside, style="dim"), Text(signed(block.amount), style=style))
+            continue
+        yield StatementLine(cause, Text(signed(block.amount), style=style))
+        for share in shares:
+            where = Text(clean(share.name) or "(no layer)")
+            if share.count > 1:
+                where.append(f" ({number(share.count)} × {signed(share.amount // share.count)})")
+            if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
+                where.append(share.why, style="dim")
+            yield StatementLine(where, Text(signed(share.amount), style="dim"), part=True)
         if rest:
-            yield StatementLine(more(rest), Text(signed(sum(part.amount for part in rest)), style="dim"), part=True)
+            yield StatementLine(more(rest), Text(signed(sum(share.amount for share in rest)), style="dim"), part=True)
     if not statement.residuals:
         yield StatementLine(Text(RESIDUAL), Text(signed(statement.residual or 0)))
+
+
+def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
+    if limit is None:
+        return [Share(part.layer, 1, part.amount, _why(part.ops, part.reason)) for part in parts]
+    alike = folds.parts(parts)
+    many = len(alike) > limit and not any(part.reason for part in parts)  # a residual keeps its reasons
+    blocks_of = folds.structures(alike) if many else [folds.Structure(f.name, f.count, (f,)) for f in alike]
+    return [
+        Share(s.name, s.count, sum(part.amount for part in s.lines), _why(_ops(s), s.lines[0].reason))
+        for s in blocks_of
+    ]
+
+
+def _ops(block: folds.Structure[Part]) -> list[str]:
+    """The ops of its layers, or a few of them if it stands for several."""
+    ops = list(dict.fromkeys(op for each in block.folds for op in each.one.ops))
+    if len(block.lines) == 1:
+        return ops
+    ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
+    return ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
+
+
+def _why(ops: Iterable[str], reason: str) -> str:
+    return ": " + reason if reason else "  " + clean(", ".join(ops))
 
 
 def _statement_cells(line: StatementLine) -> tuple[Cell, Cell, Cell]:
@@ -169,6 +214,31 @@ def _statement_stacked(line: StatementLine) -> Line:
 SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
 
 
+def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRow]]:
+    """Names and rows; those of layers that are alike are one, with their sums."""
+    if limit is None:
+        return [(row.layer, row) for row in table.rows]
+    alike = folds.phases(table.rows)
+    found = folds.structures(alike) if len(alike) > limit else [folds.Structure(f.name, f.count, (f,)) for f in alike]
+    return [
+        (
+            times(block.name, block.count),
+            PhaseRow(
+                block.name,
+                {p: sum(row.flops.get(p, 0) for row in block.lines) for p in table.phases
+                 if any(p in row.flops for row in block.lines)},
+                all(row.known for row in block.lines),
+            ),
+        )
+        for block in found
+    ]  # fmt: skip
+
+
+def times(name: str, count: int) -> str:
+    """``block_0..29 × 30``."""
+    return f"{name} × {number(count)}" if count > 1 else name
+
+
 def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
     """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
     phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
@@ -178,8 +248,8 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    shown_rows, rest = cut(table.rows, limit)
-    rows = [cells(Text(clean(row.layer) or "(no layer)"), row) for row in shown_rows]
+    shown_rows, rest = largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
+    rows = [cells(Text(clean(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
@@ -191,67 +261,3 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         lines.append(Line(name))
         lines += [Line(Text(title), cell, 2) for title, cell in zip(titles, amounts, strict=True) if cell.plain]
     return stacked(lines, width)
-
-
-def layer_table(result: RunResult, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
-    """Per layer the work that ran, and per counter its value and the causes that separate it from that work; layers that are
-    alike share a row, unless ``limit`` is None."""
-    homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
-    holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
-    lines: list[LayerLine] = []
-    every = [
-        replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
-        for row in result.layers
-    ]
-    rows, rest = cut(every if limit is None else alike.rows(every), limit)
-    for row in rows:
-        lines += _layer(row, homes)
-    if rest:
-        lines.append(LayerLine(more(rest)))
-    columns = (
-        Column("layer, counter", "left", max((len(counter) + 2 for counter in homes), default=0)),
-        Column("FLOP"),
-        Column("to the work"),
-        Column("cause", "left"),
-    )
-    cells = [(Padding.indent(x.label, x.indent), x.value, x.amount, x.note) for x in lines]
-    return laid_out(columns, cells, width) or stacked((y for x in lines for y in _layer_stacked(x)), width)
-
-
-def _layer_stacked(line: LayerLine) -> Iterator[Line]:
-    if line.label.plain:
-        yield Line(line.label, Text() if line.noted else line.value, line.indent)
-    if line.note.plain:
-        amount = line.value if line.noted else line.amount
-        yield Line(line.note, amount, line.indent + 2)
-
-
-def _layer(row: LayerRow, homes: dict[str, str]) -> Iterator[LayerLine]:
-    exact: list[str] = []
-    counters: list[LayerLine] = []
-    for counter, framework in homes.items():
-        value = row.counters.get(counter, 0)
-        amounts = to_the_work(row, counter).items()
-        causes = [(cause, amount) for cause, amount in amounts if framework in row.work or cause == RESIDUAL]
-        if not causes:
-            if row.work.get(framework) == value:
-                exact.append(counter)
-            else:
-                counters.append(LayerLine(Text(counter), Text(number(value)), note=Text("not compared"), indent=2))
-        for index, (cause, amount) in enumerate(causes):
-            style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
-            label, shown = ("", "") if index else (counter, number(value))
-            to_add, why = Text(signed(amount), style=style), Text(cause, style=style)
-            counters.append(LayerLine(Text(label), Text(shown), to_add, why, indent=2))
-    name = Text(clean(row.layer) or "(no layer)", style="bold")
-    note = Text("= " + ", ".join(exact) if exact else "", style="green")
-    if len(set(row.work.values())) > 1:
-        for framework, work in row.work.items():
-            yield LayerLine(name, Text(number(work), style="bold"), note=Text(f"work in {framework}"), noted=True)
-            name = Text()
-        if exact:
-            yield LayerLine(name, note=note)
-    else:
-        known = next((number(w) for w in row.work.values()), "unknown")
-        yield LayerLine(name, Text(known, style="bold"), note=note)
-    yield from counters

@@ -31,15 +31,18 @@ def distance(counter: CounterVerdict) -> str:
     return f"{how} {'below' if counter.off < 0 else 'above'}"
 
 
-def closing(counter: CounterVerdict) -> str:
-    """One sentence on a counter, without its name."""
-    left = _left_out(counter.ledger)
+def closing(counter: CounterVerdict, brief: bool = False) -> str:
+    """One sentence on a counter, without its name; ``brief`` leaves out what stands in a table of totals and what the counter
+    says that it did not support."""
+    left = "" if brief else _left_out(counter.ledger)
     if counter.off is None:
         return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
     if counter.off == 0 and not counter.causes:
         return f"exact.{left}"
+    if brief and counter.off:
+        return f"{_to_add(counter)}.{rest}"
     how = (
         f"{distance(counter)} the work that ran" if counter.off else "the right total by errors that offset each other"
     )

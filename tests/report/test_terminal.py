@@ -11,10 +11,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from reconcile.core.causes import Cause
 from reconcile.core.results import RunResult, Unknown
 from reconcile.core.work import Work
 from reconcile.report import terminal
-from reconcile.report.terminal_tables import LAYERS
+from reconcile.report.terminal import BRIEF, SCREEN
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES
@@ -193,28 +194,63 @@ def test_verbose_adds_every_counters_own_statement() -> None:
 
 
 def test_a_long_model_is_cut_short_without_losing_an_amount() -> None:
-    result = samples.grown(LAYERS + 3, samples.letters)
+    result = samples.grown(BRIEF + 40, samples.letters)
     text = shown(result)
-    assert re.search(rf"3 more lines, see the files or --verbose +-{3 * samples.BIAS}\b", text)
-    assert re.search(r"^3 more lines", text, re.M)
-    assert samples.letters(LAYERS) not in text
-    assert "more lines" not in shown(result, verbose=True)
-    assert samples.letters(LAYERS + 2) in shown(result, verbose=True)
+    assert re.search(rf"40 more lines, see the files or --verbose +-{40 * samples.BIAS}\b", text)
+    table = text[text.index("Layer by layer") :].partition("\n\n")[0].splitlines()
+    rows = [line.split() for line in table[3:-1]]
+    assert sum(int(row[-1].replace(",", "")) for row in rows) == -(BRIEF + 40) * samples.BIAS
+    assert rows[-1][1:3] == ["more", "(--verbose)"]
+    assert table[-1].split()[-1] == f"-{(BRIEF + 40) * samples.BIAS}"
+    assert samples.letters(BRIEF + 39) not in text
+    assert "more" not in shown(result, verbose=True)
+    assert samples.letters(BRIEF + 39) in shown(result, verbose=True)
 
 
 def test_layers_that_are_alike_share_a_line_with_the_sum_of_their_amounts() -> None:
     """Those that are not stay; --verbose shows each."""
     result = samples.grown(64)
     text = shown(result)
-    assert re.search(rf"block\* \(64 layers\)  BiasAdd +-{64 * samples.BIAS}\b", text)
-    assert re.search(rf"^block\* \(64 layers\) +{64 * samples.MM_DENSE:,}\b", text, re.M)
-    assert "more lines" not in text
+    assert re.search(rf"block0\.\.63 \(64 × -{samples.BIAS}\)  BiasAdd +-{64 * samples.BIAS}\b", text)
+    assert re.search(rf"^block0\.\.63 × 64 +{64 * samples.MM_DENSE:,} +-{64 * samples.BIAS}\b", text, re.M)
+    assert "more" not in text
     assert "block63" in shown(result, verbose=True)
-    assert "block*" not in shown(result, verbose=True)
-    odd = replace(result.layers[7], work={"tf": 0, "torch": 0})
+    assert "block0.." not in shown(result, verbose=True)
+
+
+def test_one_odd_block_is_shown() -> None:
+    result = samples.grown(32)
+    odd = replace(
+        result.layers[7],
+        counters={samples.FROZEN: 0},
+        causes={samples.FROZEN: {Cause.OP_NOT_COUNTED: samples.MM_DENSE}},
+    )
     text = shown(replace(result, layers=(*result.layers[:7], odd, *result.layers[8:])))
-    assert re.search(r"^block\* \(63 layers\)", text, re.M)
-    assert re.search(r"^block7 ", text, re.M)
+    assert re.search(rf"^block0\.\.6,8\.\.31 × 31 .* -{31 * samples.BIAS}$", text, re.M)
+    assert re.search(rf"^block7 +{samples.MM_DENSE} +\+{samples.MM_DENSE}$", text, re.M)
+
+
+def test_a_residual_in_one_of_many_layers_is_named() -> None:
+    result = samples.grown(40, samples.letters)
+    rest = replace(result.layers[30], causes={}, residuals={samples.FROZEN: -samples.BIAS})
+    text = shown(replace(result, layers=(*result.layers[:30], rest, *result.layers[31:])))
+    table = text[text.index("Layer by layer") :].partition("\n\n")[0]
+    assert re.search(rf"^  {re.escape(samples.FROZEN)} .* -{samples.BIAS} +residual", table, re.M)
+    assert samples.letters(30) in table
+
+
+@pytest.mark.parametrize("layers", [32, 126])
+def test_a_large_model_fits_a_screen(layers: int) -> None:
+    for name in ("layers.{}.mlp".format, samples.letters):
+        assert len(shown(samples.grown(layers, name)).splitlines()) <= SCREEN
+
+
+def test_notes_that_have_no_room_are_counted() -> None:
+    result = samples.grown(64)
+    noted = replace(result.traces[0], notes=tuple(f"Note {i} " + "on what was done " * 20 for i in range(9)))
+    result = replace(result, traces=(noted, *result.traces[1:]))
+    assert "9 notes on how this was counted: see the files or --verbose" in shown(result)
+    assert "Note 8" in joined(result, verbose=True)
 
 
 def test_a_name_that_is_too_long_is_broken_after_a_dot() -> None:

@@ -27,7 +27,7 @@ from ..rendering import environment
 from .data import page_data, script_json
 
 DIFFER = "How the frameworks differ here"
-SCRIPTS = ("books", "show", "waterfall", "rows", "tree", "lines", "detail", "main")
+SCRIPTS = ("books", "show", "waterfall", "rows", "folds", "tree", "lines", "detail", "main")
 """In the order in which they run, as one script."""
 
 

@@ -34,7 +34,8 @@ function layerTree() {
     if (node.layer >= 0) layers.unshift(node.layer);
     return { name: node.name, layer: node.layer, layers, children: settled, depth, open: false };
   };
-  return settle(root, 0).children;
+  const roots = settle(root, 0).children;
+  return names.length > SO_FEW ? foldNodes(roots, mark) : roots;
 }
 
 // What is shown of `view` at a node: work per trace (null if unknown), value and exactness per counter.
@@ -84,7 +85,7 @@ function cell(kind, text, title) {
 class Tree {
   constructor(holder, showLayer) {
     this.roots = layerTree();
-    for (const node of this.roots) node.open = this.roots.length < 8;
+    for (const node of this.roots) node.open = this.roots.length < 8 && !node.fold;
     this.showLayer = showLayer;
     const head = make("div", { class: "vrow head", role: "row" }, make("span", { role: "columnheader", class: "who" }, "layer"));
     head.append(make("span", { role: "columnheader", class: "work" }, "work that ran"));
@@ -128,11 +129,16 @@ class Tree {
     this.rows.show(flat.length, active);
   }
 
+  sums(node) {
+    return (node.sums ??= new Map()).get(this.view) ?? node.sums.set(this.view, sums(this.view, node)).get(this.view);
+  }
+
   row({ node, at, of }) {
-    const { work, values } = (node.sums ??= new Map()).get(this.view) ?? node.sums.set(this.view, sums(this.view, node)).get(this.view);
+    const { work, values } = this.sums(node);
     const shape = node.children.length ? (node.open ? "open" : "closed") : "leaf";
     const who = make("span", { role: "gridcell", class: "who" }, make("span", { class: `fold ${shape}`, "aria-hidden": "true" }), name(node.name, { title: node.name }));
-    if (node.children.length) who.append(make("small", {}, number(node.layers.length)));
+    if (node.fold) who.append(make("small", {}, `${number(node.fold.length)} × ${amounts(this.sums(node.fold[0]).work).join(" / ")}`));
+    else if (node.children.length) who.append(make("small", {}, number(node.layers.length)));
     who.style.setProperty("--depth", node.depth - 1);
     const cells = make("span", { class: "cells", role: "none" });
     DATA.counters.forEach((counter, c) => {

@@ -127,12 +127,36 @@ function foldable(attributes, contents, inside) {
 
 function partList(parts, start, scale, kind, showLine) {
   let running = start;
-  const rows = parts.map((part) => {
+  const looks = (part) => part.lines.map((line) => [line.counter, line.cause, word(line.op ?? line.reason), String(line.amount)]);
+  const groups = parts.length > SO_FEW
+    ? folded(parts, (part) => layerName(part.layer), looks)
+    : parts.map((part) => ({ items: [part] }));
+  const rows = groups.map(({ name: title, items }) => {
     const from = running;
-    running += part.amount;
-    return () => partRow(part, from, scale, kind, showLine);
+    running += sum(items.map((part) => part.amount));
+    if (items.length === 1) return () => partRow(items[0], from, scale, kind, showLine);
+    return () => foldRow(title, items, from, scale, kind, showLine);
   });
-  return longList(rows, (shown) => sum(parts.slice(shown).map((p) => p.amount)), "layer");
+  return longList(rows, (shown) => sum(groups.slice(shown).flatMap(({ items }) => items.map((p) => p.amount))), "layer");
+}
+
+// Layers that are alike: how many, the amount of one and of all; opens to each of them.
+function foldRow(title, parts, start, scale, kind, showLine) {
+  const amount = BigInt(parts.length) * parts[0].amount;
+  const contents = [
+    make("span", { class: "name" }, name(title), make("small", {}, `${number(parts.length)} × ${signed(parts[0].amount)}`)),
+    bar(start, start + amount, `${direction(amount)} ${kind}`, scale),
+    make("span", { class: "amount" }, signed(amount)),
+  ];
+  return foldable({ class: "part folded" }, contents, () => {
+    let running = start;
+    const rows = parts.map((part) => {
+      const from = running;
+      running += part.amount;
+      return () => partRow(part, from, scale, kind, showLine);
+    });
+    return [longList(rows, (shown) => BigInt(parts.length - shown) * parts[0].amount, "layer")];
+  });
 }
 
 function partRow(part, start, scale, kind, showLine) {

@@ -1,0 +1,227 @@
+"""Repeated lines are folded: lines that are equal but for numbers in their names are one line, which knows its own lines.
+
+A fold's name is exact. ``layers.0..31.mlp`` are 32 layers; ``conv2_block1..3_1,2_bn`` are the 6 in which each number of the first
+list meets each of the second; ``layers.0..10/2`` counts in twos. A line that differs in anything that it shows stays apart, and
+so do those whose numbers do not form such a name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ..core.results import LayerRow
+from ..engine.breakdown import Part
+from ..engine.phases import PhaseRow
+
+FEW = 10
+"""So many lines are all shown, however alike they are."""
+NUMBERS = 8
+"""So many numbers at the beginning of a name may differ; those after them are part of the name."""
+RUN = 3
+"""So many numbers in a row are a range, and one more if they count in steps."""
+DIGITS = 9
+"""A longer number is text."""
+
+T = TypeVar("T")
+_Numbers = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Generic[T]):
+    """Lines that show the same, in their order; ``places`` are their positions among all lines. Their names are the ``texts``
+    with one number of each of the ``choices`` in between, in all combinations."""
+
+    texts: tuple[str, ...]
+    choices: tuple[tuple[str, ...], ...]
+    lines: tuple[T, ...]
+    places: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of one line; the common name of several."""
+        return _name(self.texts, self.choices)
+
+    @property
+    def count(self) -> int:
+        """How many lines it stands for."""
+        return len(self.lines)
+
+    @property
+    def one(self) -> T:
+        """The first of them; the others show the same."""
+        return self.lines[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure(Generic[T]):
+    """Folds that repeat together, such as the layers of ``conv4_block2..6``: ``count`` blocks with the same layers in each."""
+
+    name: str
+    count: int
+    folds: tuple[Fold[T], ...]
+
+    @property
+    def lines(self) -> tuple[T, ...]:
+        """All lines of all its folds."""
+        return tuple(line for each in self.folds for line in each.lines)
+
+
+def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any], few: int = FEW) -> list[Fold[T]]:
+    """The lines with those that are alike together, in the order of their first lines; not more than ``few`` stay as they are.
+
+    ``shown`` is all that a line shows beside its name, hashable. A line is in exactly one fold.
+    """
+    if len(lines) <= few:
+        return [Fold((name(line),), (), (line,), (place,)) for place, line in enumerate(lines)]
+    groups: dict[Any, dict[_Numbers, int]] = {}
+    seen: dict[Any, int] = {}
+    for place, line in enumerate(lines):
+        texts, numbers = _split(name(line))
+        same = (texts, numbers, shown(line))
+        seen[same] = seen.get(same, 0) + 1  # a second line that is the same in everything is not a repeated layer
+        groups.setdefault((texts, same[2], seen[same]), {})[numbers] = place
+    folds = []
+    for (texts, _, _), members in groups.items():
+        for product in _products(list(members)):
+            places = sorted(members[numbers] for numbers in itertools.product(*product))
+            folds.append(Fold(texts, product, tuple(lines[place] for place in places), tuple(places)))
+    return sorted(folds, key=lambda each: each.places[0])
+
+
+def expand(folds: Iterable[Fold[T]]) -> list[T]:
+    """The lines that were folded, in their order."""
+    placed = {place: line for each in folds for place, line in zip(each.places, each.lines, strict=True)}
+    return [placed[place] for place in sorted(placed)]
+
+
+def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
+    """The folds by the blocks that they are in, in the order of their first lines. A block is what a name has up to the first
+    number in which it, or another name that begins with the same texts, differs from its siblings."""
+    repeated = {each.texts[: k + 1] for each in folds if (k := _first(each)) is not None}
+    together: dict[str, list[Fold[T]]] = {}
+    counts: dict[str, int] = {}
+    for each in folds:
+        depth = next((k for k in range(1, len(each.choices) + 1) if each.texts[:k] in repeated), 0)
+        name = _name((*each.texts[:depth], ""), each.choices[:depth]) if depth else each.name
+        together.setdefault(name, []).append(each)
+        counts[name] = math.prod(map(len, each.choices[:depth]))
+    return [Structure(name, counts[name], tuple(found)) for name, found in together.items()]
+
+
+def _first(each: Fold[Any]) -> int | None:
+    """The position of the first number in which the lines of a fold differ."""
+    return next((k for k, numbers in enumerate(each.choices) if len(numbers) > 1), None)
+
+
+def parts(of_cause: Sequence[Part]) -> list[Fold[Part]]:
+    """The layers of a cause."""
+    return fold(of_cause, lambda p: p.layer, lambda p: (p.amount, tuple(p.ops), tuple(p.counters), p.reason))
+
+
+def rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
+    """The rows of a table of layers."""
+    return fold(
+        of_layers, lambda row: row.layer, lambda row: frozen((row.work, row.counters, row.causes, row.residuals))
+    )
+
+
+def phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
+    """The rows of a table by phase."""
+    return fold(of_layers, lambda row: row.layer, lambda row: frozen((row.flops, row.known)))
+
+
+def names(layers: Iterable[str], few: int = 1) -> list[str]:
+    """These names, each once, as names of folds."""
+    return [each.name for each in fold(list(dict.fromkeys(layers)), lambda layer: layer, lambda _: None, few)]
+
+
+def same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = True) -> list[list[T]]:
+    """Those that show the same as one list, in the order of the first; one list for each unless ``together``."""
+    groups: dict[Any, list[T]] = {}
+    for index, one in enumerate(each):
+        groups.setdefault(shown(one) if together else index, []).append(one)
+    return list(groups.values())
+
+
+def short(counters: Sequence[str]) -> list[str]:
+    """``tf.profiler@function``, ``@frozen``: the name of a counter is not repeated before each of its variants."""
+    families = [name.partition("@")[0] for name in counters]
+    return [
+        name.removeprefix(family) if index and "@" in name and family == families[index - 1] else name
+        for index, (name, family) in enumerate(zip(counters, families, strict=True))
+    ]
+
+
+def variants(counters: Sequence[str], of: Sequence[str]) -> list[str]:
+    """The names, with ``tf.profiler@*`` for all variants of a counter that are in the run."""
+    families: dict[str, list[str]] = {}
+    for name in of:
+        families.setdefault(name.partition("@")[0], []).append(name)
+    whole = {name: f"{family}@*" for family, names in families.items() if len(names) > 1 for name in names
+             if set(names) <= set(counters)}  # fmt: skip
+    return list(dict.fromkeys(whole.get(name, name) for name in counters))
+
+
+def frozen(value: Any) -> Any:
+    """Mappings in tuples as something hashable, whatever the order of their keys."""
+    if isinstance(value, Mapping):
+        return frozenset((key, frozen(inner)) for key, inner in value.items())
+    return tuple(map(frozen, value)) if isinstance(value, tuple) else value
+
+
+def _split(name: str) -> tuple[_Numbers, _Numbers]:
+    """The texts of a name and the numbers between them."""
+    pieces = re.split(rf"(?<![0-9])([0-9]{{1,{DIGITS}}})(?![0-9])", name, maxsplit=NUMBERS)
+    return tuple(pieces[::2]), tuple(pieces[1::2])
+
+
+def _products(members: list[_Numbers]) -> list[tuple[_Numbers, ...]]:
+    """Choices of numbers, one per position, whose combinations are the members: every member is in exactly one product.
+
+    The last number is held first, because it tells one layer of a block from the next, and the others tell the blocks.
+    """
+    if not members[0]:
+        return [()]
+    heads: dict[str, list[_Numbers]] = {}
+    for *rest, last in members:
+        heads.setdefault(last, []).append(tuple(rest))
+    lasts: dict[frozenset[_Numbers], list[str]] = {}
+    for last, rests in heads.items():
+        lasts.setdefault(frozenset(rests), []).append(last)
+    return [(*product, tuple(same)) for same in lasts.values() for product in _products(heads[same[0]])]
+
+
+def _name(texts: Sequence[str], product: Sequence[Sequence[str]]) -> str:
+    pieces = [texts[0]]
+    for numbers, text in zip(product, texts[1:], strict=True):
+        pieces += [_listed(numbers), text]
+    return "".join(pieces)
+
+
+def _listed(numbers: Sequence[str]) -> str:
+    """``0..31``, ``0..6,8..31``, ``0..10/2``; a number with leading zeros stands alone."""
+    padded = [text for text in numbers if str(int(text)) != text]
+    left = sorted(int(text) for text in numbers if str(int(text)) == text)
+    pieces = []
+    while left:
+        step = 1 if len(left) < 2 or len(_run(left, 1)) >= RUN else left[1] - left[0]
+        run = _run(left, step)
+        if len(run) < (RUN if step == 1 else RUN + 1):
+            run = left[:1]
+        pieces.append(str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" + (f"/{step}" if step > 1 else ""))
+        held = set(run)
+        left = [number for number in left if number not in held]
+    return ",".join([*pieces, *padded])
+
+
+def _run(numbers: Sequence[int], step: int) -> list[int]:
+    """From the first number, as far as the steps go."""
+    held, run = set(numbers), [numbers[0]]
+    while run[-1] + step in held:
+        run.append(run[-1] + step)
+    return run
