@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 @options("environment", "environments", "with", "python")
 @click.option("--against", type=PATH, metavar="FILE", help="Hold against this baseline, wherever it lies.")
 @click.option("--update", is_flag=True, help="Accept what this run found as the new baseline.")
+@click.option(
+    "--format", "form", type=click.Choice(("text", "github")), default="text", show_default=True,
+    help="github: a comment for a pull request, and annotations of the workflow's log on standard error.",
+)  # fmt: skip
 @options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
 @click.pass_context
 def check(
@@ -36,6 +40,7 @@ def check(
     python: str | None,
     against: Path | None,
     update: bool,
+    form: str,
     quiet: bool,
     verbose: bool,
     **asked: Any,
@@ -69,7 +74,16 @@ def check(
     take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
         done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)
-    for line in said(done, update=update, accept="" if against else accept, quiet=quiet, verbose=verbose):
+    remedy = "" if against else accept
+    if form == "github":
+        from ..report import github
+
+        remarks = said(done, update=update, accept="", quiet=True, verbose=False)
+        say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
+        for line in github.annotated(done):
+            say(line, err=True)
+        ctx.exit(done.exit_code)
+    for line in said(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
         say(line)
     ctx.exit(done.exit_code)
 

@@ -79,8 +79,8 @@ def _notes(drift: Drift) -> list[str]:
 
 def _trace(trace: TraceDrift, verbose: bool) -> list[str]:
     lines = [f"{trace.name}: the work that runs changed{_by(trace.versions)}"]
-    for (layer, op), changes in _grouped(trace.changes).items():
-        lines.append(f"  {layer}  {op}: {_moved(changes)}")
+    for (layer, op), changes in grouped(trace.changes).items():
+        lines.append(f"  {layer}  {op}: {moved(changes)}")
         lines += _each(changes, verbose)
     return lines
 
@@ -91,11 +91,11 @@ def _counter(drift: CounterDrift, convention: str, verbose: bool) -> list[str]:
     if drift.totals[0] == drift.totals[1] and before == after:
         amounts = f"{number(drift.totals[0])} {after} as before"
     lines = [f"{drift.counter}: {amounts}{_by(drift.versions)}"]
-    groups = _grouped(drift.changes)
+    groups = grouped(drift.changes)
     layers = [*(layer for layer, _ in groups), *(c.layer for c in drift.causes)]
     for layer in dict.fromkeys(layers):
         by_op = {op: changes for (at, op), changes in groups.items() if at == layer}
-        lines += [f"  {layer}  {op}: {_moved(changes)}" for op, changes in by_op.items()]
+        lines += [f"  {layer}  {op}: {moved(changes)}" for op, changes in by_op.items()]
         if not by_op:
             lines.append(f"  {layer}: the counter's entries are unchanged")
         lines += [f"      {line}" for line in _why(drift, layer, verbose)]
@@ -144,14 +144,16 @@ def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
         yield f"  from {ends} (convention {convention}){steps}, unexplained {signed(drift.residual or 0)}"
 
 
-def _grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
+def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
+    """The changes by layer and op."""
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
         groups.setdefault((change.layer, change.op), []).append(change)
     return groups
 
 
-def _moved(changes: list[Change]) -> str:
+def moved(changes: list[Change]) -> str:
+    """``144 -> 288; saw (1, 3) before, (1, 6) now``: what became of the entries of one op at one layer."""
     if len(changes) == 1:
         change = changes[0]
         sentence = f"{_amount(change.before)} -> {_amount(change.after)}"
@@ -195,5 +197,5 @@ def _each(changes: list[Change], verbose: bool) -> list[str]:
     for change in changes:
         entry = change.after or change.before
         assert entry is not None
-        lines.append(f"      {entry.id}: {_moved([change])}")
+        lines.append(f"      {entry.id}: {moved([change])}")
     return lines

@@ -49,7 +49,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def annotations(done: Checked) -> list[str]:
+def annotated(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}
     for counter, layer, op, change, cause in rows(done.drift) if done.drift is not None else ():
