@@ -130,6 +130,7 @@ def _index() -> Iterator[str]:
     yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
     yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."
+    yield "- [Pull requests](pull-requests.md): a comment that says what moved, at which layer, and why; an action for workflows."
     yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
     yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
     yield "- [Bugs on record](bugs.md): a command for each, which prints a program that shows the bug with the bare counter."

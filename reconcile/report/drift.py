@@ -80,7 +80,7 @@ def _notes(drift: Drift) -> list[str]:
 def _trace(trace: TraceDrift, verbose: bool) -> list[str]:
     lines = [f"{trace.name}: the work that runs changed{_by(trace.versions)}"]
     for (layer, op), changes in grouped(trace.changes).items():
-        lines.append(f"  {layer}  {op}: {moved(changes)}")
+        lines.append(f"  {layer}  {op}: {_moved(changes)}")
         lines += _each(changes, verbose)
     return lines
 
@@ -95,7 +95,7 @@ def _counter(drift: CounterDrift, convention: str, verbose: bool) -> list[str]:
     layers = [*(layer for layer, _ in groups), *(c.layer for c in drift.causes)]
     for layer in dict.fromkeys(layers):
         by_op = {op: changes for (at, op), changes in groups.items() if at == layer}
-        lines += [f"  {layer}  {op}: {moved(changes)}" for op, changes in by_op.items()]
+        lines += [f"  {layer}  {op}: {_moved(changes)}" for op, changes in by_op.items()]
         if not by_op:
             lines.append(f"  {layer}: the counter's entries are unchanged")
         lines += [f"      {line}" for line in _why(drift, layer, verbose)]
@@ -152,7 +152,7 @@ def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
     return groups
 
 
-def moved(changes: list[Change]) -> str:
+def _moved(changes: list[Change]) -> str:
     """``144 -> 288; saw (1, 3) before, (1, 6) now``: what became of the entries of one op at one layer."""
     if len(changes) == 1:
         change = changes[0]
@@ -165,6 +165,18 @@ def moved(changes: list[Change]) -> str:
         return sentence
     before_, after_ = [c.before for c in changes if c.before], [c.after for c in changes if c.after]
     return f"{_several(before_)} -> {_several(after_)}"
+
+
+def sides(changes: list[Change]) -> tuple[str, str]:
+    """What the entries of one op at one layer were and are: their amount, and the shapes where these changed."""
+    if len(changes) > 1:
+        return _several([c.before for c in changes if c.before]), _several([c.after for c in changes if c.after])
+    (change,) = changes
+    before, after = change.before, change.after
+    texts = [_amount(before), _amount(after)]
+    if before and after and before.shapes != after.shapes:
+        texts = [f"{text}; {side.shapes}" for text, side in zip(texts, (before, after), strict=True)]
+    return texts[0], texts[1]
 
 
 def _several(entries: list[Compared]) -> str:
@@ -197,5 +209,5 @@ def _each(changes: list[Change], verbose: bool) -> list[str]:
     for change in changes:
         entry = change.after or change.before
         assert entry is not None
-        lines.append(f"      {entry.id}: {moved([change])}")
+        lines.append(f"      {entry.id}: {_moved([change])}")
     return lines

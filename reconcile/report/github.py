@@ -12,21 +12,23 @@ from ..core.escapes import plain
 from ..core.text import clean, markdown
 from ..drift.changes import Change, CounterDrift, Drift
 from ..drift.check import Checked
-from .drift import details, grouped, moved, verdict
+from .drift import details, grouped, sides, verdict
 
 LIMIT = 60_000
 """Bytes of a comment; GitHub takes 65,536 characters."""
 TABLE = LIMIT // 2
 """Bytes of its table."""
-HEAD = ("| counter | layer | op | before → after | cause |", "|:--|:--|:--|:--|:--|")
-ROW = tuple[str, str, str, str, str]
+HEAD = ("| counter | layer | op | before | after | cause |", "|:--|:--|:--|:--|:--|:--|")
+ROW = tuple[str, str, str, str, str, str]
 WORK = "the model's work changed"
+SENTENCE = 600
+"""Characters of a verdict, and of a message in the log."""
 ANNOTATED = 10
 """Annotations of one kind that GitHub shows of a step."""
 
 
 def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
-    """The comment, in GitHub's Markdown; ``remarks`` are sentences for its end, ``remedy`` the command that accepts what moved."""
+    """The comment, in GitHub's Markdown; ``remarks`` are sentences for its end, ``remedy`` the command that accepts all of it."""
     drift = done.drift
     mark = "✅" if done.exit_code == 0 else "❌"
     lines = [f"{mark} **{markdown(_verdict(done))}**", ""]
@@ -34,7 +36,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
         lines += [*_table(rows(drift)), ""]
         if remedy:
             lines += ["If this is what you want, accept it and commit the baseline:", "", *_code([remedy], "sh"), ""]
-    lines += [f"{markdown(remark)}  " for remark in remarks]
+    lines += [f"{markdown(_brief(remark))}  " for remark in remarks]
     said = details(drift, verbose=True) if drift is not None else []
     if said and done.exit_code:
         room = LIMIT - len("\n".join(lines).encode()) - 1000
@@ -52,25 +54,23 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
 def annotated(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}
-    for counter, layer, op, change, cause in rows(done.drift) if done.drift is not None else ():
-        found.setdefault(layer, []).append(f"{counter}: {op} {change}{f' ({cause})' if cause else ''}")
+    for counter, layer, op, before, after, cause in rows(done.drift) if done.drift is not None else ():
+        found.setdefault(layer, []).append(f"{counter}: {op} {before} -> {after}{f' ({cause})' if cause else ''}")
     errors = [(f"{_model(done)}: {layer} moved", "\n".join(said)) for layer, said in found.items()]
     errors += [(f"{_model(done)}: {missing.name} failed", missing.reason) for missing in done.failed]
     if not errors and done.exit_code:
         errors = [(f"{_model(done)}: not as in the baseline", _verdict(done))]
     return [
-        f"::error file={_property(str(done.path))},title={_property(title)}::{_data(text)}"
+        f"::error file={_property(str(done.path))},title={_property(title)}::{_data(_brief(text))}"
         for title, text in errors[:ANNOTATED]
     ]
 
 
 def rows(drift: Drift) -> list[ROW]:
-    """Counter or trace, layer, op, before → after, cause: a row for everything that moved at one layer."""
+    """Counter or trace, layer, op, before, after, cause: a row for everything that moved at one layer."""
     found: list[ROW] = []
     for trace in drift.traces:
-        found += [
-            (trace.name, layer, op, moved(changes), WORK) for (layer, op), changes in grouped(trace.changes).items()
-        ]
+        found += [(trace.name, *at, *sides(changes), WORK) for at, changes in grouped(trace.changes).items()]
     for counter in drift.counters:
         found += _of_counter(counter)
     return found
@@ -84,11 +84,11 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
         causes.setdefault(change.layer, []).append(change.cause.value)
     seen: dict[tuple[str, str], list[Change]] = grouped(drift.changes)
     for (layer, op), changes in seen.items():
-        yield drift.counter, layer, op, moved(changes), ", ".join(dict.fromkeys(causes.get(layer, ())))
+        yield drift.counter, layer, op, *sides(changes), ", ".join(dict.fromkeys(causes.get(layer, ())))
     entered = {layer for layer, _ in seen}
     for layer, names in causes.items():
         if layer not in entered:
-            yield drift.counter, layer, "", "entries as before", ", ".join(dict.fromkeys(names))
+            yield drift.counter, layer, "", "entries as before", "", ", ".join(dict.fromkeys(names))
 
 
 def _table(found: Iterable[ROW]) -> list[str]:
@@ -102,7 +102,7 @@ def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
         room -= len(line.encode()) + 1
         if room < 0:
             rest = f"{len(lines) - number:,} more {what}: run `reconcile check --verbose`"
-            return [*kept, f"| {rest} | | | | |" if what == "rows" else rest]
+            return [*kept, f"| {rest} | | | | | |" if what == "rows" else rest]
         kept.append(line)
     return kept
 
@@ -114,9 +114,14 @@ def _code(lines: Sequence[str], language: str = "text") -> list[str]:
 
 
 def _verdict(done: Checked) -> str:
-    if done.drift is not None:
-        return verdict(done.drift, str(done.path))
-    return clean(f"{_model(done)}: {'a new baseline' if done.written else 'nothing was accepted'}")
+    if done.drift is None:
+        return clean(f"{_model(done)}: {'a new baseline' if done.written else 'nothing was accepted'}")
+    return _brief(verdict(done.drift, str(done.path)))
+
+
+def _brief(text: str) -> str:
+    """The beginning of a sentence that names many layers."""
+    return text if len(text) <= SENTENCE else f"{text[:SENTENCE].rpartition(', ')[0] or text[:SENTENCE]}, and more"
 
 
 def _model(done: Checked) -> str:

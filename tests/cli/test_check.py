@@ -276,3 +276,21 @@ def test_for_real(tmp_path: Path) -> None:
     assert "thop moved, at gru" in moved.stdout
     assert f"gru  torch.nn.modules.rnn.GRU: {GRU + 1:,} -> {GRU:,}" in moved.stdout
     assert "unexplained before" in moved.stdout
+
+
+def test_for_a_pull_request(bench: Bench) -> None:
+    """The comment alone is on standard output, the annotations are on standard error."""
+    bench.found = take(OLD)
+    bench.check("--update")
+    same = bench.check("--format", "github")
+    assert (same.exit_code, same.stderr) == (0, "")
+    assert same.stdout == f"✅ **toy: unchanged: 1 counter and 1 trace as in {bench.path}**\n"
+    bench.found = take(NEW)
+    moved = bench.check("--format", "github")
+    assert moved.exit_code == 1
+    assert moved.stdout.startswith("❌ **toy: not as in ")
+    assert f"reconcile check --model toy --baselines {bench.folder} --update" in moved.stdout
+    assert [line.partition("title=")[2].partition("::")[0] for line in moved.stderr.splitlines()] == [
+        "toy%3A dense moved",
+        "toy%3A gru moved",
+    ]
