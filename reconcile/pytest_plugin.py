@@ -1,6 +1,7 @@
 """The pytest plugin: ``flops``, a fixture that counts a model and compares it with a baseline file beside the test.
 
     def test_my_model(flops):
+        flops.check(MyModule(), torch.ones(1, 3, 224, 224))
         flops.check("my_pair.py", units=64)
         flops.budget("my_pair.py", max_flops=250_000_000, units=64)
 
@@ -12,6 +13,8 @@ else until a test asks for the fixture.  docs/pytest.md has a whole example.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -71,7 +74,8 @@ def flops(request: pytest.FixtureRequest) -> Flops:
 
 
 class Flops:
-    """The value of the ``flops`` fixture. A model is a pair file, relative to the test's folder, or a name of the zoo."""
+    """The value of the ``flops`` fixture. A model is a pair file, relative to the test's folder, a name of the zoo, or a model at
+    hand, which is counted in this process."""
 
     def __init__(self, test: Path, update: bool, takes: _Takes, accepted: Callable[[str], None]) -> None:
         self.test = test
@@ -94,9 +98,11 @@ class Flops:
 
     def check(
         self,
-        model: str | Path,
+        model: Any,
+        inputs: Any = None,
         /,
         *,
+        name: str = "",
         counters: tuple[str, ...] = (),
         convention: str = "matmul",
         timeout: float = 600,
@@ -106,6 +112,8 @@ class Flops:
     ) -> Drift | None:
         """Count a model and compare it with its baseline, entry by entry; with ``--flops-update``, accept the result.
 
+        A model at hand (a ``torch.nn.Module``, a Keras model) is called with ``inputs``, as ``reconcile.run`` takes them, and its
+        baseline is called after its class, or ``name``: two models of one class in a file of tests need two names.
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
         training step with ``optimizer`` (sgd, adam), and ``params`` are the pair's.  Fails the test if anything moved, with
         layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
@@ -117,12 +125,21 @@ class Flops:
 
         remedy = f"pytest {UPDATE} {self.test.name}"
         try:
-            path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
-            request = run_request(
-                model=self._model(model), overrides=params, convention=convention, counters=counters, timeout=timeout,
-                pass_=pass_, optimizer=optimizer,
-            )  # fmt: skip
-            done = check(request, path, remedy=remedy, update=self.update, take=self._collect)
+            asked = {"convention": convention, "counters": counters, "pass_": pass_, "optimizer": optimizer}
+            if isinstance(model, (str, Path)):
+                if inputs is not None or name:
+                    raise UsageError("inputs and name= are for a model at hand; a pair has both.")
+                path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
+                request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
+                take = self._collect
+            else:
+                if params:
+                    raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
+                path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
+                framework = _framework(model)
+                request = replace(run_request(**asked), factories={framework: path.stem})
+                take = partial(_live, framework, model, inputs)
+            done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
             _fail(str(error).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
@@ -193,11 +210,37 @@ class Flops:
         return found
 
 
+def _framework(model: object) -> str:
+    """The framework of a model at hand: one that is imported already. Raises UsageError."""
+    import sys
+
+    from .core.errors import UsageError
+    from .core.framework import adapter_of
+    from .core.registry import frameworks
+
+    for record in frameworks().values():
+        if record.package in sys.modules and adapter_of(record).is_model(model):
+            return record.name
+    raise UsageError(
+        f"flops.check was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
+        "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
+    )
+
+
+def _live(
+    framework: str, model: object, inputs: object, request: RunRequest, progress: Callable[[Event], None]
+) -> Collected:
+    """A model at hand, counted in this process."""
+    from .launch.in_process import collect_live
+
+    return collect_live({framework: model}, inputs, request.counters, request.device, progress, request.training)
+
+
 def _fail(text: str) -> NoReturn:
     """Fail the test; escape sequences in names of layers do not reach the terminal."""
     from .core.escapes import plain
 
-    pytest.fail(plain(text), pytrace=False)
+    raise pytest.fail.Exception(plain(text), pytrace=False) from None  # an error that is said needs no context
 
 
 def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -186,3 +186,54 @@ def test_a_project_that_does_not_use_it_loads_nothing_of_it() -> None:
     environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == "['reconcile', 'reconcile.pytest_plugin'] set()", done.stderr
+
+
+LIVE = """
+import os, torch
+
+def net():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, int(os.environ["KERNEL"])), torch.nn.ReLU())
+
+def test_call(flops):
+    drift = flops.check(net(), torch.ones(1, 3, 16, 16))
+    assert drift is None or not drift.moved
+
+def test_step(flops):
+    flops.check(net(), "1,3,16,16", name="again", pass_="training", counters=("flop_counter",))
+"""
+
+
+@pytest.mark.frameworks
+def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in the test's own process, with a baseline of its name; a changed kernel fails with what can be pasted."""
+    inner = Inner(pytester)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("KERNEL", "3")
+    missing = inner.test(LIVE)
+    assert text(missing).count("pytest --flops-update test_model.py") == 2
+    assert inner.test(LIVE, "--flops-update").ret == 0
+    folder = pytester.path / "test_model.flops"
+    assert sorted(path.name for path in folder.iterdir()) == ["Sequential.json", "again-training-sgd.json"]
+    assert inner.test(LIVE).ret == 0
+    monkeypatch.setenv("KERNEL", "5")
+    moved = text(inner.test(LIVE))
+    before, after = (side**2 * kernel**2 * 3 * 8 for side, kernel in ((14, 3), (12, 5)))
+    assert f"fvcore: {before:,} MAC -> {after:,} MAC" in moved
+    assert "real-work-differs" in moved
+    assert moved.count("accept it with: pytest --flops-update test_model.py") == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("flops.check(5)", "flops.check was given int, which is no model of a framework that is imported here"),
+        ("flops.check('pair.py', 5)", "inputs and name= are for a model at hand"),
+        ("flops.check('pair.py', name='x')", "inputs and name= are for a model at hand"),
+        ("flops.check(object(), width=5)", "width: a model at hand has no parameters"),
+    ],
+)
+def test_what_is_no_model_at_hand(inner: Inner, call: str, said: str) -> None:
+    result = inner.test(f"def test_it(flops):\n    {call}\n")
+    assert result.ret == 1
+    assert said in text(result)
+    assert inner.requests == []
