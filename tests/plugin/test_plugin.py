@@ -207,6 +207,7 @@ def test_step(flops):
 def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in the test's own process, with a baseline of its name; a changed kernel fails with what can be pasted."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("KERNEL", "3")
     pytester.makepyfile(test_model=LIVE)
 
