@@ -34,8 +34,8 @@ def rows(folder: Path) -> list[dict[str, str]]:
 def test_the_page_says_what_its_table_says(folder: Path) -> None:
     found, text = rows(folder), (folder / "README.md").read_text()
     states = Counter(row["verdict"] for row in found)
-    counts = "; ".join(f"{states[state.value]} {state.value}" for state in State)
-    assert f"{len(found)} figures: {counts}." in text
+    counts = "; ".join(f"{states[state.value]:,} {state.value}" for state in State)
+    assert f"{len(found):,} figures: {counts}." in text
     readings = Counter(row["reading"] for row in found if row["verdict"] == "explained")
     shown = dict(re.findall(r"^\| ([^|]*) \| ([\d,]+) \| [\d.]+ % \| [\d,]+ \|$", text, re.MULTILINE))
     assert {what: int(count.replace(",", "")) for what, count in shown.items()} == readings

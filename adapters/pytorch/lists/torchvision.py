@@ -35,8 +35,6 @@ def names() -> list[tuple[str, tuple[str, ...]]]:
 def figures() -> tuple[str, list[tuple[str, tuple[str, ...], str, str]]]:
     """The release, and for all weights that state operations: the function with its arguments, the inputs, the figure as it is
     written, and the weights."""
-    import torchvision
-
     models = _models()
     found = []
     for name in models.list_models():
@@ -45,6 +43,8 @@ def figures() -> tuple[str, list[tuple[str, tuple[str, ...], str, str]]]:
             if "_ops" in weights.meta:
                 made = _function(builder) + _arguments(builder, weights)
                 found.append((made, _inputs(builder, weights), repr(weights.meta["_ops"]), str(weights)))
+    import torchvision
+
     return torchvision.__version__, sorted(found)
 
 
