@@ -61,7 +61,8 @@ def imports(module: str) -> frozenset[str]:
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    beside = r"reconcile\.(adapters\.counters\..*\.capture|adapters\.\w+\.(trace|training|torchvision_kernels|(smallest|lists)\.\w+)|model_zoo\.)"
+    own = r"adapters\.\w+\.(trace|training|torchvision_kernels|(smallest|lists)\.\w+)"
+    beside = rf"reconcile\.(adapters\.counters\..*\.capture|{own}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
     while pending:

@@ -1,7 +1,8 @@
 """The committed sweeps of libraries: their tables say what the page says, and an independent count agrees with each work.
 
-``make transformers`` and ``make diffusers`` write them from environments that have the libraries. keras.applications is swept
-twice: in two frameworks, and on Keras' three backends (``make keras-backends``).
+``make transformers`` and ``make diffusers`` write them from environments that have the libraries, ``make libraries`` those of
+timm and torchvision, whose detectors run on the CPU. keras.applications is swept twice: in two frameworks, and on Keras' three
+backends (``make keras-backends``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tests.zoo.test_keras_applications import CLOSED, PUBLISHED, REFUSED
 
 PAGES = Path(__file__).resolve().parents[2] / "reports"
 TRANSFORMERS, TRAINING, DIFFUSERS = (PAGES / name for name in ("transformers", "transformers/training", "diffusers"))
+TIMM, TORCHVISION = PAGES / "timm", PAGES / "torchvision"
+DETECTION = TORCHVISION / "detection"
 KERAS = PAGES / "keras.applications"
 BACKENDS = KERAS / "backends"
 CALLS = {TRANSFORMERS: 250, DIFFUSERS: 50}
@@ -58,6 +61,22 @@ def test_an_independent_count_agrees(folder: Path) -> None:
     assert [row for row in counted if row["work"] != row["independent count"]] == []
     work = {row["model"]: row["work"] for row in rows(folder / "sweep.csv") if row["counter"] == "trace"}
     assert [row["model"] for row in counted if work.get(row["model"]) != row["work"]] == []
+
+
+@pytest.mark.parametrize(("folder", "models"), [(TIMM, 98), (TORCHVISION, 121), (DETECTION, 12)])
+def test_all_models_of_timm_and_torchvision_reconcile(folder: Path, models: int) -> None:
+    """No counter leaves a residual, and what no counter can compare on meta is a detector, which runs on the CPU."""
+    by_model: dict[str, list[dict[str, str]]] = {}
+    for row in rows(folder / "sweep.csv"):
+        by_model.setdefault(row["model"].partition("@")[0], []).append(row)
+    assert len(by_model) == models
+    assert [row for own in by_model.values() for row in own if row["residual"] not in ("", "0")] == []
+    closed = {m for m, own in by_model.items() if any(r["counter"] != "trace" and r["residual"] == "0" for r in own)}
+    elsewhere = {row["model"].partition("@")[0] for row in rows(DETECTION / "sweep.csv")}
+    assert set(by_model) - closed <= (elsewhere if folder == TORCHVISION else set())
+    if folder != TORCHVISION:
+        listed = folder / f"{'detection' if folder == DETECTION else 'models'}.toml"
+        assert listed.read_text().count("[[model]]") == models
 
 
 def works(folder: Path) -> dict[str, dict[str, int]]:
