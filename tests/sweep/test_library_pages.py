@@ -75,7 +75,7 @@ def test_all_models_of_timm_and_torchvision_reconcile(folder: Path, models: int)
     elsewhere = {row["model"].partition("@")[0] for row in rows(DETECTION / "sweep.csv")}
     assert set(by_model) - closed <= (elsewhere if folder == TORCHVISION else set())
     if folder != TORCHVISION:
-        listed = folder / f"{'detection' if folder == DETECTION else 'models'}.toml"
+        listed = TORCHVISION / "detection.toml" if folder == DETECTION else folder / "models.toml"
         assert listed.read_text().count("[[model]]") == models
 
 
