@@ -18,7 +18,7 @@ from ..decode.readings import LAYER
 from ..engine.settle import Collected
 from ..launch.environments import CURRENT
 from ..launch.in_environment import collect_at_in
-from ..launch.request import Point, RunRequest
+from ..launch.request import Point, RunRequest, run_request
 from ..launch.runner import collect_at
 from ..launch.supervisor import Event
 from ..model_zoo.pair import zoo_names
@@ -57,7 +57,7 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _saved(model: str) -> list[Source]:
     """What the counters of other environments reported of a pair of the zoo: its installed baselines."""
-    return saved(RunRequest(model), [SHIPPED]) if model in zoo_names() else []
+    return saved(run_request(model=model), [SHIPPED]) if model in zoo_names() else []
 
 
 def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import resources
 
 from markupsafe import Markup
 
-from ..report.page import file_text, finalize, hash_of
+from ..report.page import finalize, hash_of
 from ..report.rendering import environment
 from . import summary
 from .page import chance
@@ -15,8 +16,8 @@ from .verdict import State, Verdict
 
 def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "") -> str:
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance)."""
-    template = environment(finalize, autoescape=True, package="reconcile.report.page", folder=".")
-    style, script = file_text("audit.css"), file_text("audit.js")
+    template = environment(finalize, autoescape=True, package=__package__, folder=".")
+    style, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
     present = {verdict.state for verdict in verdicts}
     return template.get_template("audit.html.j2").render(
         verdicts=verdicts,

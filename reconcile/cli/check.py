@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--against", type=PATH, metavar="FILE", help="Hold against this baseline, wherever it lies.")
 @click.option("--update", is_flag=True, help="Accept what this run found as the new baseline.")
 @click.option(
-    "--format", "form", type=click.Choice(("text", "github")), default="text", show_default=True,
+    "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
     help="github: a comment for a pull request, and annotations of the workflow's log on standard error.",
 )  # fmt: skip
 @options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
@@ -40,7 +40,7 @@ def check(
     python: str | None,
     against: Path | None,
     update: bool,
-    form: str,
+    formats: str,
     quiet: bool,
     verbose: bool,
     **asked: Any,
@@ -75,7 +75,7 @@ def check(
     with progress(quiet=quiet, verbose=verbose) as tell:
         done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)
     remedy = "" if against else accept
-    if form == "github":
+    if formats == "github":
         from ..report import github
 
         remarks = said(done, update=update, accept="", quiet=True, verbose=False)
