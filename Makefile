@@ -229,11 +229,13 @@ audit: $(VENV)/.installed
 	$(AUDIT) zoo --out reports/audit/zoo || [ $$? = 1 ]
 	PYTHONPATH=. $(BIN)/python docs/audits.py
 
-# Every model of torchvision, and one of each module of timm, with three counters; torchvision's detectors once more, on the CPU.
+# Every model of torchvision, and one of each module of timm, with three counters; all of timm with one counter; the detectors once
+# more, on the CPU.
 libraries: $(VENV)/.installed
 	$(BIN)/reconcile sweep torchvision --environment timm --device meta --out reports/torchvision --format json || [ $$? = 1 ]
 	$(BIN)/reconcile sweep reports/torchvision/detection.toml --out reports/torchvision/detection --format json
 	$(BIN)/reconcile sweep reports/timm/models.toml --device meta --out reports/timm --format json
+	$(BIN)/reconcile sweep timm --environment timm --device meta --counter flop_counter --out reports/timm/all --format json
 
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed
