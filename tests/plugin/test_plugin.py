@@ -212,8 +212,9 @@ def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPa
     pytester.makepyfile(test_model=LIVE)
 
     def run(*words: str) -> pytest.RunResult:
-        # in a process of its own, which ends with its PyTorch
-        return pytester.runpytest_subprocess("-p", "no:reconcile", "-p", "reconcile.pytest_plugin", *words)
+        # in a process of its own, which ends with its PyTorch; without pytest's short summary, which repeats a message
+        # whole where CI is set and a part of it elsewhere
+        return pytester.runpytest_subprocess("-rN", "-p", "no:reconcile", "-p", "reconcile.pytest_plugin", *words)
 
     assert text(run()).count("Take one with: pytest --flops-update test_model.py") == 2
     assert run("--flops-update").ret == 0
