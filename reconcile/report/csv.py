@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..core import table
-from ..core.conventions import Convention
+from ..core.conventions import ALL, Convention
 from ..core.records import PHASES
 from ..core.results import Adjustment, RunResult, Statement, TraceResult
 from ..engine.breakdown import to_the_work
-from ..engine.phases import phase_table
+from ..engine.phases import PhaseRow, PhaseTable, phase_table
 
 COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state", "phase")
 UNIT = "FLOP"
@@ -33,7 +33,8 @@ def to_csv(result: RunResult) -> str:
 
 def layers_csv(result: RunResult) -> str:
     """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
-    amounts to add to it to arrive at that work, in a column per cause that occurs. An empty cell: it has none there."""
+    amounts to add to it to arrive at that work, in a column per cause that occurs; for a training step the work per phase, under
+    the run's convention and under the one that counts everything. An empty cell: it has none there."""
     frameworks = [t.framework for t in result.traces]
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
     to_add = [{c: to_the_work(row, c) for c in counters} for row in result.layers]
@@ -41,13 +42,25 @@ def layers_csv(result: RunResult) -> str:
     head = ["layer", *(f"work ({f})" for f in frameworks)]
     for counter in counters:
         head += [counter, *(f"{counter}: {cause}" for cause in causes[counter])]
+    phased = _phased(result)
+    head += [f"{each.convention} ({each.framework}): {phase}" for each, _ in phased for phase in each.phases]
     rows: list[list[object]] = [[*head]]
     for row, amounts in zip(result.layers, to_add, strict=True):
         cells: list[object] = [row.layer, *(row.work.get(f, "") for f in frameworks)]
         for counter in counters:
             cells += [row.counters.get(counter, ""), *(amounts[counter].get(cause, "") for cause in causes[counter])]
+        for by_phase, layers in phased:
+            flops = layers[row.layer].flops if row.layer in layers and layers[row.layer].known else {}
+            cells += [flops.get(phase, "") for phase in by_phase.phases]
         rows.append(cells)
     return table.written(rows)
+
+
+def _phased(result: RunResult) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
+    """Per convention and trace the table by phase, and its rows by layer."""
+    conventions = dict.fromkeys((result.convention, ALL))
+    tables = [phase_table(t, convention) for convention in conventions for t in result.traces]
+    return [(found, {row.layer: row for row in found.rows}) for found in tables if found is not None]
 
 
 def _rows(result: RunResult) -> Iterator[tuple[object, ...]]:

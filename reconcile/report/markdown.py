@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -15,34 +13,26 @@ import jinja2
 
 from ..core.conventions import ALL, Convention
 from ..core.records import Tensor
-from ..core.results import Adjustment, Evidence, LayerRow, RunResult, Statement
+from ..core.results import Evidence, LayerRow, RunResult, Statement
 from ..core.text import markdown, number, prose, signed
-from ..engine.breakdown import Part, blocks, differing_components, to_the_work
+from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
 from ..verdict.verdict import counters_of, verdict
-from . import folds, view
+from . import folds, markdown_tables, view
 from .alignment import sentences
-from .folds import Fold
 from .rendering import environment
 
 DIFFER = "How the frameworks differ here"
+SIZE = 20_000
+"""The most bytes of a report that has the table of every layer beside it."""
+LINES = (40, 25, 15, 10, 6)
+"""So many lines has each of its tables, at most: the first of these numbers with which it is small enough."""
 
 
 class Raw(str):
     """Finished Markdown: the template writes it unchanged; it escapes every other string."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """A line of a cause: ``count`` layers or blocks, each of which has the amount."""
-
-    name: str
-    ops: tuple[str, ...]
-    reason: str
-    count: int
-    amount: int
 
 
 def to_markdown(
@@ -54,23 +44,41 @@ def to_markdown(
 ) -> str:
     """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
     reproduces the run; ``pictures`` maps the subject of a picture to a file beside the report that shows it; ``table`` is the
-    file beside it that has every layer in a row of its own."""
+    file beside it that has every layer in a row of its own. With one, the report has not more than ``SIZE`` bytes, if its tables
+    are what makes it larger: the smallest lines of each table share one, residuals and unknown work never do."""
     headline = view.default_statement(result) if statement is None else statement
+    for most in (None, *LINES) if table else (None,):
+        text = _rendered(result, headline, command, pictures, table, most)
+        if len(text.encode()) <= SIZE:
+            break
+    return text
+
+
+def _rendered(
+    result: RunResult,
+    headline: Statement | None,
+    command: str,
+    pictures: Mapping[str, str],
+    table: str,
+    most: int | None,
+) -> str:
+    """The report with ``most`` lines in each table, and one for the others."""
     about, differ = _description(result)
     text = _template().render(
+        most=most,
         result=result,
         summary=view.summary(result),
         headline=headline,
         said=verdict(result),
         verdicts=counters_of(result),
-        layers=_layers(result),
+        layers=markdown_tables.layers(result, most),
         phased=_phased(result),
         published=view.published(result),
         bridges=_bridges(result, headline),
         evidence=[] if headline is None else list(_evidence(headline)),
+        components=markdown_tables.components(result, most),
         table=table,
         across=_between(result),
-        components=folds.fold(_components(result), itemgetter(0), lambda row: (row[1], tuple(row[2]))),
         broken=view.broken(result),
         unknown=view.unknown(result),
         lost=view.traces_lost(result),
@@ -95,9 +103,9 @@ def _template() -> jinja2.Template:
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
         cell=_cell,
-        folded=_folded,
-        phases_folded=folds.phases,
-        lines_folded=_lines,
+        folded=markdown_tables.shares,
+        phases_folded=markdown_tables.phases,
+        lines_folded=markdown_tables.between,
         times=lambda share: _times(share.amount, share.count),
         times_of=_times,
         layers_alike=lambda each: Raw(f" × {number(each.count)}" if each.count > 1 else ""),
@@ -156,26 +164,6 @@ def _description(result: RunResult) -> tuple[str, str]:
     return about.strip(), "" if result.notes else rest.strip(": \n")
 
 
-def _layers(result: RunResult) -> dict[str, Any] | None:
-    """The layer table: rows, and a last row of column sums. A long one has the same column once."""
-    if not result.layers:
-        return None
-    frameworks = [t.framework for t in result.traces if t.complete]
-    counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
-    work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
-    sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
-    long = len(result.layers) > folds.FEW
-    rows = folds.rows(result.layers)
-    return {
-        "frameworks": folds.same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
-        "counters": folds.same(counters, lambda c: tuple(_cell(row, c) for row in result.layers), long),
-        "rows": rows,
-        "folded": any(row.count > 1 for row in rows),
-        "work": work,
-        "sums": sums,
-    }
-
-
 def _bridges(result: RunResult, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
     """Each counter's own statement. If the model is large, those with the same lines are together, and the headline is not
     repeated."""
@@ -219,27 +207,6 @@ def _first_of(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + (f" and {number(more)} more" if more > 0 else "")
 
 
-def _lines(adjustments: Sequence[Adjustment]) -> list[Fold[Adjustment]]:
-    """The lines between two traces."""
-    return folds.fold(
-        adjustments,
-        lambda line: line.layer,
-        lambda line: (line.cause, line.op, line.amount, tuple((e.component, e.formula) for e in line.evidence)),
-    )
-
-
-def _folded(parts: Sequence[Part], brief: bool) -> list[_Share]:
-    """The layers of a cause, those that are alike in one line; with ``brief``, those of a block as well, if they are many."""
-    alike = folds.parts(parts)
-    if brief and len(alike) > folds.FEW and not any(part.reason for part in parts):  # a residual keeps its reasons
-        return [
-            _Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
-                   sum(part.amount for part in s.lines) // s.count)
-            for s in folds.structures(alike)
-        ]  # fmt: skip
-    return [_Share(each.name, tuple(each.one.ops), each.one.reason, each.count, each.one.amount) for each in alike]
-
-
 def _times(amount: int, count: int) -> Raw:
     """``+30 (10 × +3)``; ``+3`` where there is one."""
     return Raw(signed(amount) if count == 1 else f"{signed(count * amount)} ({number(count)} × {signed(amount)})")
@@ -255,10 +222,3 @@ def _between(result: RunResult) -> list[Statement]:
     """The statements from trace to trace: the real differences."""
     names = {t.name for t in result.traces}
     return [s for s in result.statements if s.from_ in names and s.to in names]
-
-
-def _components(result: RunResult) -> list[tuple[str, str, list[int]]]:
-    """The components in which two complete traces differ, by layer: (layer, component, counts)."""
-    if len(result.traces) < 2 or not all(t.complete for t in result.traces):
-        return []
-    return differing_components(result.traces)

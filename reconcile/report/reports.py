@@ -15,7 +15,7 @@ PICTURES = ("svg", "png")
 CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
 """Formats for other people's papers, and the ends of their files' names."""
 TABLE = "layers.csv"
-"""The end of the name of the file that has every layer, beside a Markdown report that folds those that are alike."""
+"""The end of the name of the file that has every layer, beside the Markdown report of many."""
 PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
@@ -23,8 +23,8 @@ PAGE_OPS = 200_000
 def render(
     result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:
-    """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. If the
-    Markdown folds layers, ``layers.csv`` comes with it.
+    """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. With the
+    Markdown of many layers comes ``layers.csv``.
 
     A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
     UsageError if pictures are requested but cannot be drawn, and for a
@@ -97,11 +97,11 @@ def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, .
 
 
 def _tables(result: RunResult) -> dict[str, str]:
-    """The table of layers, if a report folds some."""
+    """The table of layers, if they are so many that a report folds those that are alike."""
     from .csv import layers_csv
-    from .folds import rows
+    from .folds import FEW
 
-    return {TABLE: layers_csv(result)} if len(rows(result.layers)) < len(result.layers) else {}
+    return {TABLE: layers_csv(result)} if len(result.layers) > FEW else {}
 
 
 def _markdown(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -14,9 +13,9 @@ from ..core.causes import State
 from ..core.results import LayerRow, RunResult
 from ..core.text import clean, number, signed
 from ..engine.breakdown import RESIDUAL, to_the_work
-from . import folds, view
+from . import cut, folds, view
 from .columns import Column, Line, laid_out, stacked
-from .terminal_tables import STYLE, largest, more, times
+from .terminal_tables import STYLE, more, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,10 @@ def folded_table(result: RunResult, limit: int, width: int = 80) -> RenderableTy
     be added per counter; if the columns do not fit, it has one per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _known(result)
-    shown, rest = largest(_folded(every), limit, lambda row: _to_add(row, homes))
-    left = [_summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
+    shown, rest = cut.largest(_folded(every), limit, lambda row: _to_add(row, homes))
+    left = [cut.summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
-    table = _amounts([*shown, *left, _summed("total", every)], homes, width) if whole else None
+    table = _amounts([*shown, *left, cut.summed("total", every)], homes, width) if whole else None
     if table is not None:
         return table
     lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
@@ -109,25 +108,8 @@ def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> 
 def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
     alike = folds.rows(every)
     if len(alike) > folds.FEW:
-        return [_summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
-    return [_summed(times(each.name, each.count), each.lines) for each in alike]
-
-
-def _summed(name: str, rows: Sequence[LayerRow]) -> LayerRow:
-    """The sums of these rows. What is unknown in one is unknown in the sum."""
-    work = {f: sum(row.work[f] for row in rows) for f in rows[0].work if all(f in row.work for row in rows)}
-    counted = _sums([row.counters for row in rows])
-    causes = {
-        counter: _sums([row.causes.get(counter, {}) for row in rows])
-        for counter in dict.fromkeys(counter for row in rows for counter in row.causes)
-    }
-    return LayerRow(name, work, counted, causes, _sums([row.residuals for row in rows]))
-
-
-def _sums(amounts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
-    return {
-        key: sum(each.get(key, 0) for each in amounts) for key in dict.fromkeys(k for each in amounts for k in each)
-    }
+        return [cut.summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
+    return [cut.summed(times(each.name, each.count), each.lines) for each in alike]
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:

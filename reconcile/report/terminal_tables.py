@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -18,10 +17,9 @@ from ..engine.breakdown import RESIDUAL, Part, blocks
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.phases import phases as by_phase
 from ..verdict.verdict import counters_of
-from . import folds, view
+from . import cut, folds, view
 from .columns import GAP, Cell, Column, Line, counter_lines, laid_out, stacked
 
-T = TypeVar("T")
 LABEL = 44
 NARROW, WIDE = 72, 100
 LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
@@ -111,14 +109,6 @@ def more(rest: Sequence[object]) -> Text:
     return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
 
 
-def largest(lines: Sequence[T], limit: int | None, size: Callable[[T], Any]) -> tuple[Sequence[T], Sequence[T]]:
-    """The largest lines, in their order, and the rest, which is never a single line."""
-    if limit is None or len(lines) <= limit + 1:
-        return lines, ()
-    kept = set(sorted(range(len(lines)), key=lambda index: size(lines[index]), reverse=True)[:limit])
-    return [x for i, x in enumerate(lines) if i in kept], [x for i, x in enumerate(lines) if i not in kept]
-
-
 def statement_table(
     statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80, brief: bool = False
 ) -> RenderableType:
@@ -154,7 +144,7 @@ def _statement_lines(
 ) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
-        shares, rest = largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
+        shares, rest = cut.largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
         cause = Text(block.cause, style=style)
         beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
         if brief and beside and len(cause.plain + beside) <= LABEL:
@@ -248,7 +238,7 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    shown_rows, rest = largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
+    shown_rows, rest = cut.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
     rows = [cells(Text(clean(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])

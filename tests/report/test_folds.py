@@ -20,7 +20,8 @@ from reconcile.core.results import LayerRow, Residual, RunResult
 from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
-from reconcile.report.markdown import _folded, to_markdown
+from reconcile.report.markdown import to_markdown
+from reconcile.report.markdown_tables import shares as shares_of
 from reconcile.report.terminal_tables import _shares, statement_table
 from tests.report import samples
 from tests.report.tables import amount, read
@@ -196,7 +197,7 @@ def test_a_residual_keeps_its_reasons() -> None:
     table = next(t for t in page.tables if "of which" in t.header)
     assert [text for text in table.column("op") if text.startswith("reason")] == [rest.reason for rest in rests]
     found = [Part(rest.layer, rest.amount, reason=rest.reason) for rest in rests]
-    assert [share.reason for share in _folded(found, brief=True)] == [rest.reason for rest in rests]
+    assert [share.reason for share in shares_of(found, brief=True)] == [rest.reason for rest in rests]
     assert len(_shares(found, 8)) == len(rests)
     out = io.StringIO()
     Console(file=out, width=80).print(statement_table(left, (), 15, brief=True))

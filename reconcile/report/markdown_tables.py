@@ -1,0 +1,129 @@
+"""The rows of the Markdown report's tables: those that are alike in one, and of a table that is cut the largest and one for the
+others. ``most`` is the number of lines that a table has then; None: all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeVar
+
+from ..core.results import Adjustment, LayerRow, RunResult
+from ..core.text import number
+from ..engine.breakdown import Part, differing_components, to_the_work
+from ..engine.phases import PhaseRow
+from . import cut, folds
+from .folds import Fold
+
+Row = TypeVar("Row", LayerRow, PhaseRow)
+Component = tuple[str, str, "list[int]"]
+"""A layer, a component, and its counts by trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A line of a cause: ``count`` layers or blocks, each of which has the amount."""
+
+    name: str
+    ops: tuple[str, ...]
+    reason: str
+    count: int
+    amount: int
+
+
+def layers(result: RunResult, most: int | None) -> dict[str, Any] | None:
+    """The layer table: rows, and a last row of column sums. A long one has the same column once."""
+    if not result.layers:
+        return None
+    frameworks = [t.framework for t in result.traces if t.complete]
+    counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
+    work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
+    sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
+    long = len(result.layers) > folds.FEW
+    rows, rest = cut.largest(
+        folds.rows(result.layers),
+        most,
+        lambda each: each.count * _moved(each.one),
+        lambda each: bool(each.one.residuals),
+    )
+    folded = any(row.count > 1 for row in rows)
+    if rest:
+        every = [row for each in rest for row in each.lines]
+        rows = [*rows, _one(cut.summed(_rest(len(every), "layer"), every))]
+    return {
+        "frameworks": folds.same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
+        "counters": folds.same(
+            counters,
+            lambda c: tuple((row.counters.get(c), tuple(to_the_work(row, c).items())) for row in result.layers),
+            long,
+        ),
+        "rows": rows,
+        "folded": folded,
+        "work": work,
+        "sums": sums,
+    }
+
+
+def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequence[Fold[Adjustment]], str, int]:
+    """The lines between two traces; of those that are not shown, how many there are and their sum."""
+    alike = folds.fold(
+        adjustments,
+        lambda line: line.layer,
+        lambda line: (line.cause, line.op, line.amount, tuple((e.component, e.formula) for e in line.evidence)),
+    )
+    shown, rest = cut.largest(alike, most, lambda each: abs(each.count * each.one.amount))
+    every = [line.amount for each in rest for line in each.lines]
+    return shown, _rest(len(every), "line") if every else "", sum(every)
+
+
+def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[Share]:
+    """The layers of a cause, those that are alike in one line; with ``brief``, those of a block as well, if they are many.
+    A residual keeps its reasons."""
+    alike = folds.parts(parts)
+    if brief and len(alike) > folds.FEW and not any(part.reason for part in parts):
+        found = [
+            Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
+                   sum(part.amount for part in s.lines) // s.count)
+            for s in folds.structures(alike)
+        ]  # fmt: skip
+    else:
+        found = [Share(x.name, tuple(x.one.ops), x.one.reason, x.count, x.one.amount) for x in alike]
+    shown, rest = cut.largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
+    if not rest:
+        return found
+    return [*shown, Share(_rest(len(rest), "line"), (), "", 1, sum(x.count * x.amount for x in rest))]
+
+
+def phases(rows: Sequence[PhaseRow], most: int | None) -> list[Fold[PhaseRow]]:
+    """The rows of a table by phase."""
+    shown, rest = cut.largest(
+        folds.phases(rows),
+        most,
+        lambda each: each.count * sum(each.one.flops.values()),
+        lambda each: not each.one.known,
+    )
+    every = [row for each in rest for row in each.lines]
+    return [*shown, *([_one(cut.summed_phases(_rest(len(every), "layer"), every))] if rest else [])]
+
+
+def _rest(count: int, what: str) -> str:
+    return f"{number(count)} more {what}s"
+
+
+def _one(row: Row) -> Fold[Row]:
+    """A row of its own."""
+    return Fold((row.layer,), (), (row,), ())
+
+
+def _moved(row: LayerRow) -> int:
+    """What is in a row, without signs: its work, and what is to be added to the counters."""
+    to_add = sum(abs(amount) for causes in row.causes.values() for amount in causes.values())
+    return max(row.work.values(), default=0) + to_add
+
+
+def components(result: RunResult, most: int | None) -> tuple[Sequence[Fold[Component]], Sequence[Fold[Component]]]:
+    """The components in which two complete traces differ, by layer: those that are shown, and the others."""
+    if len(result.traces) < 2 or not all(t.complete for t in result.traces):
+        return (), ()
+    rows = folds.fold(differing_components(result.traces), itemgetter(0), lambda row: (row[1], tuple(row[2])))
+    return cut.largest(rows, most, lambda each: each.count * abs(each.one[2][-1] - each.one[2][0]))
