@@ -10,7 +10,8 @@ from pathlib import Path
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.results import Adjustment, LayerRow, RunResult
+from reconcile.core.results import Adjustment, LayerRow, Match, RunResult
+from reconcile.core.work import Work
 from reconcile.drift import baselines
 from reconcile.engine.settle import settle_each
 from reconcile.work import load
@@ -89,3 +90,32 @@ def large(ops: int, mark: str = ".") -> RunResult:
             samples.statement(samples.TF, samples.TORCH, ops * product, ops * product),
         ),
     )
+
+
+def aligned(layers: int) -> RunResult:
+    """Two models of so many layers that nobody declared to belong together; one layer has no partner."""
+    result = large(PER_LAYER * layers)
+    rows = [
+        Match(row.layer, {"tf": (row.layer,), "torch": (f"torch.{row.layer}",)}, "name+work") for row in result.layers
+    ]
+    lone = Match("tf:extra", {"tf": ("extra",), "torch": ()}, "", "no layer of torch is like it")
+    return replace(result, alignment=(*rows, lone))
+
+
+def steps(blocks: int) -> RunResult:
+    """A training step of so many blocks of two layers, of which the last has other numbers."""
+    result = samples.trained()
+    (ran,) = result.traces
+    rows = tuple(
+        replace(
+            row,
+            id=f"{row.id}.{block}",
+            layer=f"blocks.{block}.{row.layer}",
+            work=row.work + Work(mac=block // (blocks - 1), accumulators=0),
+        )
+        for block in range(blocks)
+        for row in ran.rows
+        if row.layer != "(loss)"
+    )
+    loss = tuple(row for row in ran.rows if row.layer == "(loss)")
+    return replace(result, traces=(replace(ran, rows=(*rows, *loss)),))

@@ -13,7 +13,7 @@ from reconcile.audit import html
 from reconcile.report.page import to_html
 from tests.audit.test_summary import VERDICTS
 from tests.browser.page import Page
-from tests.browser.results import gru_demo, large
+from tests.browser.results import aligned, gru_demo, large, steps
 from tests.report import samples
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "large": lambda: to_html(large(2000), None, ""),
     "unexplained": lambda: to_html(samples.unexplained(), None, ""),
     "incomplete": lambda: to_html(samples.incomplete(), None, ""),
-    "training": lambda: to_html(samples.trained(), None, ""),
+    "training": lambda: to_html(steps(12), None, ""),
+    "aligned": lambda: to_html(aligned(12), None, ""),
     "audit": lambda: html.to_html(VERDICTS, (3, 1000), "reconcile audit claims.csv"),
     "scorecard": lambda: (REPORTS / "scorecard" / "scorecard.html").read_text(encoding="utf-8"),
 }

@@ -22,7 +22,8 @@ from ...core.results import RunResult, Statement
 from ...core.text import clean, number, ratio, signed
 from ...engine.phases import PhaseRow, PhaseTable
 from ...verdict.verdict import REMEDY, CounterVerdict, verdict
-from .. import view
+from .. import folds, view
+from ..alignment import sentences
 from ..rendering import environment
 from .data import page_data, script_json
 
@@ -43,6 +44,7 @@ def to_html(result: RunResult, statement: Statement | None = None, command: str 
         views=[_view(each) for each in views],
         inputs=list(_inputs(result)),
         about=about,
+        aligned=sentences(result.alignment),
         notes=list(result.notes) or differ,
         left_out=list(_left_out(result)),
         said=[f"{x.counter}: {note}" for x in result.ledgers for note in x.notes]
@@ -122,6 +124,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _view(result: RunResult) -> dict[str, Any]:
     """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
     run_verdict = verdict(result)
+    phased = [_phased(*pair) for pair in view.phase_tables(result, result.convention)]
     weights = ((name, result.convention.weight(name)) for name in result.convention.components)
     return {
         "name": result.convention.name,
@@ -145,7 +148,8 @@ def _view(result: RunResult) -> dict[str, Any]:
             for trace in result.traces
         ],
         "counters": [_counter(counter) for counter in run_verdict.counters],
-        "phased": [_phased(*pair) for pair in view.phase_tables(result, result.convention)],
+        "phased": phased,
+        "phases_fold": any(row["each"] for table in phased for row in table["rows"]),
     }
 
 
@@ -156,7 +160,15 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
     return {
         "framework": framework,
         "titles": [*table.phases, "backward / forward"],
-        "rows": [*((row.layer or "(no layer)", cells(row)) for row in table.rows), ("total", cells(table.total))],
+        "rows": [
+            {
+                "name": each.name or "(no layer)",
+                "cells": cells(each.one),
+                "each": [(row.layer, cells(row)) for row in each.lines] if each.count > 1 else [],
+            }
+            for each in folds.phases(table.rows)
+        ],
+        "total": cells(table.total),
         "sentence": view.ratio_sentence(table.total),
     }
 

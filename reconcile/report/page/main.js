@@ -116,6 +116,24 @@ function openEvery() {
   byId("open-all").textContent = open ? "Close every step" : "Open every step";
 }
 
+// On paper nothing opens: every step is open while it is printed, to its last line. A fold is printed as one line.
+function printing() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    const closed = "#waterfall > ol > .step > .opens[aria-expanded=false], details:not([open]) > summary";
+    opened = [...document.querySelectorAll(closed)];
+    opened.forEach((button) => button.click());
+    for (let rest; (rest = document.querySelector("#waterfall .inside:not([hidden]) .rest button")); ) rest.click();
+  });
+  addEventListener("afterprint", () => opened.splice(0).forEach((button) => button.click()));
+}
+
+function openPhases(button) {
+  const open = button.getAttribute("aria-expanded") !== "true";
+  button.setAttribute("aria-expanded", String(open));
+  button.closest("tbody").nextElementSibling.hidden = !open;
+}
+
 async function copy() {
   const code = byId("command");
   try {
@@ -140,6 +158,8 @@ function start() {
   byId("open-all").addEventListener("click", openEvery);
   byId("open-layers").addEventListener("click", () => tree.all(true));
   byId("close-layers").addEventListener("click", () => tree.all(false));
+  printing();
+  document.querySelectorAll("#phases .opens").forEach((button) => button.addEventListener("click", () => openPhases(button)));
   byId("copy")?.addEventListener("click", copy);
   addEventListener("hashchange", () => choose(remembered(), false));
   for (const link of document.querySelectorAll(".bar nav a, .skip")) {

@@ -11,6 +11,7 @@ class Rows {
     this.count = 0;
     this.active = 0;
     this.drawn = new Map();
+    this.lowest = -1; // no row below this one is drawn
     this.body = make("div", { role: "rowgroup", class: "body" });
     this.view = make("div", { role, class: "viewport", "aria-labelledby": labelledby }, head, this.body);
     holder.replaceChildren(this.view);
@@ -19,6 +20,8 @@ class Rows {
     this.body.addEventListener("click", (event) => this.clicked(event));
     this.body.addEventListener("focusin", (event) => this.focused(event));
     new ResizeObserver(() => this.measure()).observe(this.view);
+    addEventListener("beforeprint", () => this.whole(true));
+    addEventListener("afterprint", () => this.whole(false));
   }
 
   // Show this many rows, all drawn anew.
@@ -40,14 +43,25 @@ class Rows {
     this.paint();
   }
 
+  // On paper nobody scrolls: all rows are there.
+  whole(printed) {
+    const focused = this.body.contains(document.activeElement);
+    this.printed = printed;
+    this.clear();
+    this.paint();
+    if (focused) this.drawn.get(this.active)?.focus({ preventScroll: true });
+  }
+
   clear() {
     this.drawn.clear();
+    this.lowest = -1;
     this.body.replaceChildren();
   }
 
   paint() {
-    const first = Math.max(0, Math.floor(this.view.scrollTop / this.height) - SPARE);
-    const last = Math.min(this.count, Math.ceil((this.view.scrollTop + this.view.clientHeight) / this.height) + SPARE);
+    const top = Math.max(0, Math.floor(this.view.scrollTop / this.height) - SPARE);
+    const end = Math.min(this.count, Math.ceil((this.view.scrollTop + this.view.clientHeight) / this.height) + SPARE);
+    const [first, last] = this.printed ? [0, this.count] : [top, end];
     for (const [i, row] of this.drawn) {
       if ((i < first || i >= last) && i !== this.active) {
         row.remove();
@@ -67,8 +81,9 @@ class Rows {
     row.setAttribute("role", "row");
     row.setAttribute("aria-rowindex", i + 2);
     row.tabIndex = i === this.active ? 0 : -1;
-    const after = [...this.drawn.keys()].filter((k) => k > i).sort((a, b) => a - b)[0];
-    this.body.insertBefore(row, after === undefined ? null : this.drawn.get(after));
+    const below = i > this.lowest ? [] : [...this.drawn.keys()].filter((k) => k > i);
+    this.body.insertBefore(row, below.length ? this.drawn.get(Math.min(...below)) : null);
+    this.lowest = Math.max(this.lowest, i);
     this.drawn.set(i, row);
   }
 
