@@ -241,9 +241,12 @@ libraries: $(VENV)/.installed
 docs: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/write.py
 
-# The documentation and the reports as a site in build/html: searchable; `python -m http.server -d build/html` shows it.
-site: $(VENV)/.installed $(VENV)/.deps
+# The documentation and the reports as a site in build/html: searchable; `python -m http.server -d build/html` shows it. Then
+# a browser opens every page, and axe-core looks at it.
+site: $(VENV)/.browser $(VENV)/.installed
+	.ci/chromium
 	$(BIN)/python docs/site.py
+	$(BIN)/python -m pytest -m site tests/browser/test_site.py -p tests.home.noskip -n $(JOBS)
 
 # The terminal in docs/pictures/, the gallery's picture, and gru_demo's report with its own.
 pictures: $(VENV)/.installed

@@ -19,7 +19,7 @@ LAID, BUILT = ROOT / "build" / "site", ROOT / "build" / "html"
 TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1")
 TOP = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 FOLDERS = ("docs", "reports")
-SHOWN = (".md", ".svg", ".png", ".html", ".csv", ".json", ".ipynb", ".toml")
+SHOWN = (".md", ".svg", ".png", ".html", ".css", ".csv", ".js", ".json", ".ipynb", ".toml")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 OUTSIDE = re.compile(
     r"<(?:script|link|img|iframe|source|object)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//[^\s>]*"
@@ -71,19 +71,24 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def build(folder: Path) -> None:
-    """Build the laid out sources. Raises CalledProcessError for a link that leads nowhere, and whatever else mkdocs warns of."""
-    uv = [str(Path(sys.executable).with_name("uv")), "tool", "run", "--from", TOOLS[0], "--with", TOOLS[1]]
-    words = [
-        "mkdocs",
-        "build",
-        "--strict",
-        "--quiet",
-        "--config-file",
-        str(ROOT / "mkdocs.yml"),
-        "--site-dir",
-        str(folder),
-    ]
-    subprocess.run([*uv, *words], cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    """Build the laid out sources, without a network once uv has the tools. Raises CalledProcessError for a link that leads
+    nowhere, and whatever else mkdocs warns of."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    tool = [uv, "tool", "run", "--from", TOOLS[0], "--with", TOOLS[1], "mkdocs"]
+    subprocess.run([*tool, "--version"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    words = ["build", "--strict", "--quiet", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(folder)]
+    offline = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "UV_OFFLINE": "1"}
+    subprocess.run([*alone(), *tool, *words], cwd=ROOT, check=True, env=offline)
+
+
+def alone() -> list[str]:
+    """The words that run a command without a network, where this system lets its users do so."""
+    words = ["unshare", "--user", "--map-root-user", "--net"]
+    try:
+        done = subprocess.run([*words, "true"], capture_output=True, check=False)
+    except FileNotFoundError:
+        return []
+    return [] if done.returncode else words
 
 
 def fetched(folder: Path) -> list[str]:

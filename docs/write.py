@@ -64,7 +64,7 @@ def texts() -> dict[str, str]:
     for kind, title in TITLES.items():
         rows = [f"| [{p.name}]({p.name}.md) | {prose(p.meaning)} |" for p in pages() if p.kind == kind]
         note = NOTE.format("docs/write.py")
-        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| | |", "|:--|:--|", *rows, *AFTER.get(kind, ())]
+        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| name | what it is |", "|:--|:--|", *rows, *AFTER.get(kind, ())]
         found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
     found["cli.md"] = "\n".join(_commands())
     found["models.md"] = "\n".join(_models())
@@ -112,7 +112,7 @@ def _models() -> Iterator[str]:
     yield from (
         "The pairs of the zoo, each with its report. Run one with `reconcile run --model NAME`.",
         "",
-        "| | |",
+        "| model | what it is |",
         "|:--|:--|",
     )
     for name in zoo_names():

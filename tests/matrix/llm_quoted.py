@@ -66,7 +66,7 @@ QUOTED = (
     ),
 )
 INTRODUCTION = f"""\
-### Ratios that are quoted
+## Ratios that are quoted
 
 The same formulas are quoted with other ratios. This is a training step of {SEQ:,} tokens: first the ratio as quoted, then the
 one that the formula has by its source.
@@ -77,7 +77,7 @@ one that the formula has by its source.
 def table(sources: Mapping[str, Mapping[str, str]]) -> str:
     """The table; ``sources`` has the ratio of each formula by its source, for each model."""
     lines = [
-        "| | " + " | ".join(f"{model}, quoted | by its source" for model in MODELS) + " | who is right |",
+        "| formula | " + " | ".join(f"{model}, quoted | by its source" for model in MODELS) + " | who is right |",
         "|:--|" + "--:|" * 2 * len(MODELS) + ":--|",
     ]
     for row in QUOTED:

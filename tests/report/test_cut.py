@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,13 @@ def test_a_large_model_has_a_small_report_with_the_table_beside_it() -> None:
     assert "more lines" not in to_markdown(result)
     rows = list(csv.DictReader(io.StringIO(str(texts["layers.csv"]))))
     assert [row["layer"] for row in rows] == [row.layer for row in result.layers]
+
+
+def test_no_committed_report_is_larger() -> None:
+    tables = list((Path(__file__).parents[2] / "reports").glob("*.layers.csv"))
+    assert len(tables) > 30
+    sizes = {table: table.with_name(table.name.replace(".layers.csv", ".md")).stat().st_size for table in tables}
+    assert {table.name: size for table, size in sizes.items() if size > SIZE} == {}
 
 
 def test_a_report_shows_as_many_lines_as_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

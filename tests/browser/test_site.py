@@ -1,0 +1,58 @@
+"""axe-core finds no violation in any page of the site (`make site` builds it), and a browser fetches nothing for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import chromium
+from tests.browser.page import Page
+from tests.browser.test_axe import violations
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+BUILT = Path(__file__).resolve().parents[2] / "build" / "html"
+OTHERS = ("gru_demo.html", "scorecard.html", "404.html")
+"""Pages of their own, which test_axe.py has, and the one that only a server shows: it names its parts from the server's root."""
+PARTS = 8
+DARK = (
+    "index.html",
+    "docs/usage/index.html",
+    "reports/index.html",
+    "reports/audit/index.html",
+    "reports/llama/index.html",
+)
+
+
+def pages() -> list[Path]:
+    return sorted(path for path in BUILT.rglob("*.html") if path.name not in OTHERS)
+
+
+def wrong(driver: Chrome, paths: list[Path]) -> dict[str, list[object]]:
+    found = {}
+    for path in paths:
+        driver.get(path.as_uri())
+        if left := violations(driver):
+            found[str(path.relative_to(BUILT))] = left
+    return found
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_axe_finds_nothing_on_any_page(driver: Chrome, part: int) -> None:
+    assert len(pages()) > 100, f"there is no site in {BUILT}: `make site` builds it"
+    assert wrong(driver, pages()[part::PARTS]) == {}
+
+
+def test_nor_in_the_dark(driver: Chrome) -> None:
+    Page(driver).scheme("dark")
+    assert wrong(driver, [BUILT / name for name in DARK]) == {}
+
+
+@pytest.mark.parametrize("name", DARK)
+def test_a_browser_fetches_nothing_from_elsewhere(driver: Chrome, name: str) -> None:
+    driver.get((BUILT / name).as_uri())
+    driver.execute_async_script("setTimeout(arguments[0], 500)")
+    assert [url for url in chromium.requests(driver) if not url.startswith(("file:", "data:", "blob:"))] == []
