@@ -247,12 +247,12 @@ def run_request(**options: Any) -> RunRequest:
     given = {name: value for name, value in options.items() if value is not None}
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)
-    files = _files(models, given.get("trust_file", False), given.get("signature", "")) if models else {}
+    files, factories = _given(models, given.get("trust_file", False), given.get("signature", "")) if models else ({}, {})
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
-    return RunRequest(**values, factories=models, files=files, training=optimizer)
+    return RunRequest(**values, factories=factories, files=files, training=optimizer)
 
 
 def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
@@ -279,10 +279,11 @@ def _named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen for name in names for chosen in groups.get(name, [name])))
 
 
-def _files(models: Mapping[str, str], trusted: bool, signature: str) -> dict[str, ModelFile]:
-    """The models that are files. Raises UsageError for a name that is neither a file nor a factory."""
+def _given(models: Mapping[str, str], trusted: bool, signature: str) -> tuple[dict[str, ModelFile], dict[str, str]]:
+    """The models that are files; and the factories, a file's path for a file. Raises UsageError for a name that is neither."""
     from . import user_models
 
     named = {name: user_models.given(name, where, trusted=trusted) for name, where in models.items()}
     files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
-    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}
+    factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
+    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}, factories

@@ -198,3 +198,10 @@ def test_all_leaves_formulas_out_and_formula_all_names_them() -> None:
     assert run_request(counters=("formula:all",)).counters == formulas
     assert run_request(counters=("all", "formula:all", "formula:6n")).counters == (*every_counter(), *formulas)
     assert run_request(counters=("thop",)).counters == ("thop",)
+
+
+def test_a_librarys_model_is_where_the_library_has_it() -> None:
+    """``--torch timm:resnet18`` in every interface; a module of one's own stays as it is written."""
+    made = run_request(torch="timm:resnet18", inputs=("1,3,224,224",))
+    assert dict(made.factories) == {"torch": "timm.models:resnet18"}
+    assert dict(run_request(torch="net:make", inputs=("1,3",)).factories) == {"torch": "net:make"}
