@@ -93,6 +93,7 @@ LEGACY := \
 	adapters/counters/keras_flops/capture.py \
 	adapters/counters/onnx_tool/__init__.py \
 	model_zoo/__init__.py \
+	model_zoo/loading.py \
 	model_zoo/pair.py \
 	model_zoo/gru_demo.py \
 	model_zoo/conv1x1.py \

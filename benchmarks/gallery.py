@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measure import HERE, PYTHON, Others, machine, run, table
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.zoo.gallery import read
 
 ZOO = str(HERE / "bare" / "zoo.py")

@@ -15,7 +15,7 @@ import click
 from docs.formulas import formulas
 from reconcile.cli import COMMANDS, CONTEXT, cli
 from reconcile.core.text import markdown, prose
-from reconcile.model_zoo.pair import pair_path, zoo_names
+from reconcile.model_zoo.loading import pair_path, zoo_names
 from reconcile.pages import LETTERS, Page, pages, short
 
 HERE = Path(__file__).parent
@@ -64,7 +64,18 @@ def texts() -> dict[str, str]:
     for kind, title in TITLES.items():
         rows = [f"| [{p.name}]({p.name}.md) | {prose(p.meaning)} |" for p in pages() if p.kind == kind]
         note = NOTE.format("docs/write.py")
-        lines = [f"# {title}", "", note, "", ABOUT[kind], "", "| name | what it is |", "|:--|:--|", *rows, *AFTER.get(kind, ())]
+        lines = [
+            f"# {title}",
+            "",
+            note,
+            "",
+            ABOUT[kind],
+            "",
+            "| name | what it is |",
+            "|:--|:--|",
+            *rows,
+            *AFTER.get(kind, ()),
+        ]
         found[f"{kind}/README.md"] = "\n".join(lines) + "\n"
     found["cli.md"] = "\n".join(_commands())
     found["models.md"] = "\n".join(_models())

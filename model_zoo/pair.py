@@ -5,53 +5,25 @@ that its models need: ``inputs(p)``, ``build_torch(p)``, ``build_tf(p)`` (or ``b
 JAX at once) and, so that equivalence can be proved, ``copy_weights(tf_model, torch_model)``.  ``p`` holds the pair's
 parameters as attributes.  The constants ``PROOF``, ``TRAINING``, ``NOT_EQUIVALENT`` and ``WITHOUT_EFFECT`` of the module are
 the attributes of these names.  A pair file may also define a subclass, and state ``PAIR = ThatSubclass()``.  ``load_pair``
-returns a :class:`Pair` for either.
+of :mod:`.loading` returns a :class:`Pair` for either.
 
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
 
 import contextlib
-import difflib
-import functools
-import hashlib
-import importlib
-import importlib.util
-import os
-from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from types import MappingProxyType, ModuleType
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..core.records import Layer
 
-__all__ = [
-    "FromModule",
-    "Input",
-    "Layer",
-    "Pair",
-    "PairError",
-    "Params",
-    "Published",
-    "check_names",
-    "layers_of",
-    "load_pair",
-    "pair_path",
-    "resolve",
-    "source_hash",
-    "zoo_names",
-]
+__all__ = ["FromModule", "Input", "Layer", "Pair", "PairError", "Params", "Published"]
 
-LONGEST = 40
-"""Characters of a number that is a parameter."""
-LARGEST = 2**63 - 1
-"""The largest number: no framework has a larger size."""
 METHODS = ("inputs", "layers_for", "copy_weights", "arrays_for")
 """The methods that a pair file may define as functions, besides those whose names begin with ``BUILD``."""
 BUILD = "build_"
-KERAS = {"tf": ("tensorflow", "keras", "tensorflow"), "jax": ("keras", "", "jax")}
-"""Of each framework in which ``build_keras`` makes a model: the package with Keras, its name there, and Keras' backend."""
 CONSTANTS = ("PROOF", "TRAINING", "NOT_EQUIVALENT", "WITHOUT_EFFECT")
 """The attributes that a pair file may state as constants."""
 NO_SETTINGS = MappingProxyType({})  # type: Mapping[str, Any]
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Input(NamedTuple):
@@ -211,148 +183,3 @@ class FromModule(Pair):
             (name, value) for name, value in members.items() if name in METHODS or name.startswith(BUILD)
         )
         self.__dict__.update((name.lower(), members[name]) for name in CONSTANTS if name in members)
-
-
-def zoo_names():
-    # type: () -> List[str]
-    """Names of the pairs that ship with the tool."""
-    files = sorted(os.listdir(HERE))
-    return [f[:-3] for f in files if f.endswith(".py") and f not in ("__init__.py", "pair.py", "parity.py")]
-
-
-def pair_path(model):
-    # type: (str) -> str
-    """The file of the zoo pair of that name, or the path itself if ``model`` is the path of a pair file."""
-    if model.endswith(".py") or os.sep in model:
-        return os.path.abspath(model)
-    return os.path.join(HERE, model + ".py")
-
-
-def load_pair(path):
-    # type: (str) -> Pair
-    """The pair of a file, which is imported by path under a private name, so that it hides no other module.
-
-    Raises PairError if the file states no pair, and whatever importing it raises.
-    """
-    spec = importlib.util.spec_from_file_location("_reconcile_pair_" + os.path.basename(path)[:-3], path)
-    if spec is None or spec.loader is None:
-        raise ImportError("cannot load %s as a Python file" % path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    pair = vars(module).get("PAIR")  # type: Any
-    if not any(map(_is_base, type(pair).__mro__)):
-        states = "its PAIR is of type %s" % type(pair).__name__ if "PAIR" in vars(module) else "it defines no PAIR"
-        raise PairError(
-            "the pair file %s cannot be used: %s; write PAIR = Pair(...), or PAIR = Model(), where Model is a subclass of "
-            "Pair." % (path, states)
-        )
-    if not pair.name:
-        raise PairError("the pair file %s cannot be used: its PAIR has no name." % path)
-    made = FromModule(module) if _is_base(type(pair)) else pair  # type: Pair
-    made.module = module
-    if made.build_keras is not None:
-        for framework in KERAS:
-            if made.builder(framework) is None:
-                setattr(made, BUILD + framework, functools.partial(_with_keras, made.build_keras, framework))
-    return made
-
-
-def _with_keras(build, framework, p):
-    # type: (Callable[[Params, Any], Any], str, Params) -> Any
-    """The model that Keras makes on that framework, which is its backend in this process from now on."""
-    package, name, backend = KERAS[framework]
-    os.environ["KERAS_BACKEND"] = backend
-    module = importlib.import_module(package)
-    return build(p, getattr(module, name) if name else module)
-
-
-def layers_of(pair, p):
-    # type: (Pair, Params) -> Tuple[Layer, ...]
-    """The pair's layers at these parameters; a model that Keras makes has the same names in every framework."""
-    layers = tuple(pair.layers_for(p))
-    made = [name for name in KERAS if isinstance(pair.builder(name), functools.partial)]
-    if len(made) < len(KERAS):
-        return layers
-    first, *rest = made
-    return tuple(Layer(x.name, **dict(dict.fromkeys(rest, x.paths[first]), **x.paths)) for x in layers)
-
-
-def _is_base(kind):
-    # type: (type) -> bool
-    """Whether that class is ``Pair``. A worker's pair files import this module by another name than the worker does."""
-    this_module, its_module = (name.split(".")[-2:] for name in (__name__, kind.__module__))
-    return kind.__name__ == Pair.__name__ and its_module == this_module
-
-
-def check_names(pair, packages):
-    # type: (Pair, Mapping[str, str]) -> None
-    """Raise PairError for a function of the pair file whose name is almost that of a method which the file does not define.
-
-    ``packages`` are the known frameworks' names, each with the name of its package.
-    """
-    members = {}  # type: Dict[str, Any]
-    for kind in reversed(type(pair).__mro__):
-        members.update(vars(kind) if kind.__module__ == pair.module.__name__ else {})
-    if isinstance(pair, FromModule):
-        members.update(vars(pair.module))
-    file = pair.module.__name__
-    functions = [n for n, value in members.items() if type(value) is FunctionType and value.__module__ == file]
-    for function in functions:
-        method = _intended(function, packages)
-        if method and method != function and method not in members:
-            raise PairError(
-                "the pair file %s cannot be used: it defines %s, which is not a method of a pair. Did you mean %s?"
-                % (pair.module.__file__, function, method)
-            )
-
-
-def _intended(function, packages):
-    # type: (str, Mapping[str, str]) -> str
-    """The method that a function of that name is or was meant to be; '' if it is a helper function."""
-    if not function.startswith(BUILD):
-        return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
-    sides = {"tf_session": "tf_session", "keras": "keras"}
-    sides.update((package, framework) for framework, package in packages.items())
-    sides.update((framework, framework) for framework in packages)
-    nearest = difflib.get_close_matches(function[len(BUILD) :], list(sides), n=1, cutoff=0.8)
-    return BUILD + sides[nearest[0]] if nearest else ""
-
-
-def source_hash(path):
-    # type: (str) -> str
-    """SHA-256 of the pair file."""
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
-def resolve(pair, overrides):
-    # type: (Pair, Dict[str, str]) -> Dict[str, Any]
-    """The pair's parameters with ``--set`` overrides, each read as the type of its default. Raises PairError."""
-    values = dict(pair.params)
-    for name, text in overrides.items():
-        if name not in values:
-            known = ", ".join(sorted(values)) or "none"
-            raise PairError("%s has no parameter %r; its parameters are: %s." % (pair.name, name, known))
-        values[name] = _read(pair.name, name, text, values[name])
-    return values
-
-
-def _read(model, name, text, default):
-    # type: (str, str, str, Any) -> Any
-    if isinstance(default, bool):
-        if text.lower() in ("true", "yes", "1"):
-            return True
-        if text.lower() in ("false", "no", "0"):
-            return False
-        raise PairError("%s: %s must be true or false, not %r." % (model, name, text))
-    if isinstance(default, str):
-        return text
-    value = None
-    if len(text) <= LONGEST:
-        with contextlib.suppress(TypeError, ValueError):
-            value = type(default)(text)
-    if value is None or not -LARGEST <= value <= LARGEST:  # NaN is not between two numbers either
-        kind = "a whole number" if isinstance(default, int) else "a number"
-        shown = repr(text) if len(text) <= LONGEST else "one of %d characters" % len(text)
-        raise PairError("%s: %s must be %s between -2^63 and 2^63, not %s." % (model, name, kind, shown))
-    return value

@@ -13,11 +13,12 @@ import tensorflow as tf
 from reconcile.core.protocol import WorkerRequest
 from reconcile.core.registry import frameworks
 from reconcile.launch.runner import counters_of_request
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from reconcile.worker.main import Worker
 
-module = pairs.load_pair(pairs.pair_path("resnet50"))
-values = pairs.resolve(module, {})
+module = loading.load_pair(loading.pair_path("resnet50"))
+values = loading.resolve(module, {})
 params = pairs.Params(values)
 TASKS = ("trace", "tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
 REQUEST = WorkerRequest(frameworks()["tf"], TASKS, "", counters_of_request(TASKS[1:]))

@@ -10,16 +10,16 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from reconcile.core.protocol import WorkerRequest
 from reconcile.core.registry import frameworks
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from reconcile.worker.main import Worker
 
 framework, steps = sys.argv[1], sys.argv[2]
-module = pairs.load_pair(str(Path(__file__).parents[1] / "models" / "recurrent.py"))
+module = loading.load_pair(str(Path(__file__).parents[1] / "models" / "recurrent.py"))
 record = frameworks()[framework]
 importlib.import_module(record.package)
 request = WorkerRequest(record, ("trace",), "")
 for _ in range(2):  # the first one loads what a framework loads late
-    params = pairs.resolve(module, {"steps": steps})
+    params = loading.resolve(module, {"steps": steps})
     start = time.perf_counter()
     trace = Worker(request, module).take("trace", params)
     seconds = time.perf_counter() - start

@@ -8,13 +8,14 @@ import json
 import sys
 import time
 
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 
-module = pairs.load_pair(pairs.pair_path(sys.argv[2]))
+module = loading.load_pair(loading.pair_path(sys.argv[2]))
 training = sys.argv[3:] == ["training"]
 at = dict(module.training) if training else {}
 device = at.pop("device", "cpu")
-params = pairs.Params(pairs.resolve(module, at))
+params = pairs.Params(loading.resolve(module, at))
 specs = module.inputs(params)
 
 

@@ -21,7 +21,7 @@ from ..launch.in_environment import collect_at_in
 from ..launch.request import Point, RunRequest, run_request
 from ..launch.runner import collect_at
 from ..launch.supervisor import Event
-from ..model_zoo.pair import zoo_names
+from ..model_zoo.loading import zoo_names
 from ..sweep import cell, cells
 from ..sweep.cells import Manner
 

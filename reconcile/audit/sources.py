@@ -12,7 +12,7 @@ from ..core.table import written
 from ..launch.environments import Environment
 from ..launch.interpreters import EnvironmentError_, clean_environ
 from ..launch.provision import ensure
-from ..model_zoo.pair import load_pair, pair_path, zoo_names
+from ..model_zoo.loading import load_pair, pair_path, zoo_names
 from .claims import COLUMNS
 from .models import BETWEEN
 

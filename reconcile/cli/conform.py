@@ -52,7 +52,7 @@ def conform(
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
     from ..launch.request import PASSES
-    from ..model_zoo.pair import zoo_names
+    from ..model_zoo.loading import zoo_names
     from ..work import load
     from ..zoo import conform as kit
     from .environment import one

@@ -42,7 +42,7 @@ def draft_rules(
     from ..core.errors import unknown
     from ..core.registry import known_counters
     from ..launch.in_environment import collect_in
-    from ..model_zoo.pair import zoo_names
+    from ..model_zoo.loading import zoo_names
     from ..zoo import draft_rules as drafts
     from .environment import one
 

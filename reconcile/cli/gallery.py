@@ -45,7 +45,7 @@ def gallery(
     """
     from ..core import atomic
     from ..core.errors import unknown
-    from ..model_zoo.pair import zoo_names
+    from ..model_zoo.loading import zoo_names
     from ..report import pictures
     from ..zoo.rows import build, dump, reconciled
 

@@ -39,7 +39,7 @@ def _terminal() -> tuple[int, int]:
 
 
 def _models() -> Iterable[tuple[str, str]]:
-    from ..model_zoo.pair import pair_path, zoo_names
+    from ..model_zoo.loading import pair_path, zoo_names
     from ..zoo.gallery import read
 
     rows = read()

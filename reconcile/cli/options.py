@@ -85,7 +85,7 @@ def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[Completi
 
 
 def _models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from ..model_zoo.pair import zoo_names
+    from ..model_zoo.loading import zoo_names
 
     if "/" in incomplete or incomplete.startswith("."):
         return [CompletionItem(incomplete, type="file")]

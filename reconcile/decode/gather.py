@@ -24,7 +24,7 @@ from ..launch.request import RunRequest, run_request
 from ..launch.runner import Collect, collect, pair_file
 from ..launch.supervisor import Event
 from ..launch.user_models import name_of
-from ..model_zoo.pair import zoo_names
+from ..model_zoo.loading import zoo_names
 from .figure import figure
 from .grammar import Source
 from .search import search

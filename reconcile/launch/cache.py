@@ -19,7 +19,7 @@ from ..core.causes import State
 from ..core.records import Ledger, Trace, from_json, to_json
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..model_zoo.pair import zoo_names
+from ..model_zoo.loading import zoo_names
 from .environments import CURRENT, Environment
 from .provision import cache_root, folder_of
 from .request import RunRequest

@@ -247,7 +247,9 @@ def run_request(**options: Any) -> RunRequest:
     given = {name: value for name, value in options.items() if value is not None}
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)
-    files, factories = _given(models, given.get("trust_file", False), given.get("signature", "")) if models else ({}, {})
+    files, factories = (
+        _given(models, given.get("trust_file", False), given.get("signature", "")) if models else ({}, {})
+    )
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)

@@ -22,7 +22,7 @@ from ..core.signals import passed_on
 from ..core.user_files import regular
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle, settle_each
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
 from . import user_models, written, zipapp
@@ -124,7 +124,7 @@ def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
         models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
-    in_zoo = request.model in pairs.zoo_names()
+    in_zoo = request.model in loading.zoo_names()
     folders = () if in_zoo else (os.path.dirname(file), *paths)
     return {name: {"pair": file, "overrides": dict(request.overrides), "paths": folders} for name in frameworks()}
 
@@ -179,12 +179,12 @@ def _counters_of(request: RunRequest) -> tuple[str, ...]:
 
 def pair_file(model: str) -> str:
     """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
-    path = pairs.pair_path(model)
+    path = loading.pair_path(model)
     try:
         regular(Path(path))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
-            raise unknown("model", model, pairs.zoo_names()) from error
+            raise unknown("model", model, loading.zoo_names()) from error
         if isinstance(error, FileNotFoundError):
             raise UsageError(f"there is no pair file {brief(model)}.") from error
         raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error

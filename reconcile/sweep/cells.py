@@ -24,7 +24,8 @@ from ..launch.cache import source_digest
 from ..launch.environments import CURRENT, Environment
 from ..launch.provision import folder_of
 from ..launch.request import Kind, by_parameter
-from ..model_zoo.pair import Input, pair_path, zoo_names
+from ..model_zoo.loading import pair_path, zoo_names
+from ..model_zoo.pair import Input
 
 SCHEMA = 1
 RESERVED = ("readme", "sweep", "audit", "costs", "index")

@@ -18,7 +18,8 @@ from ..launch import user_models
 from ..launch.environments import load as environments
 from ..launch.interpreters import clean_environ
 from ..launch.runner import pair_file
-from ..model_zoo.pair import Input, PairError, load_pair, resolve, zoo_names
+from ..model_zoo.loading import load_pair, resolve, zoo_names
+from ..model_zoo.pair import Input, PairError
 from .cells import Cell, is_there
 
 ZOO = "zoo"

@@ -22,6 +22,7 @@ from ..core.framework import absolute, adapter_of
 from ..core.message import first_line
 from ..core.protocol import TRACE, WorkerRequest, from_text, point_of
 from ..core.records import to_json
+from ..model_zoo import loading
 from ..model_zoo import pair as pairs
 from . import factory, import_path, introspect, process_guard, user_code
 
@@ -198,8 +199,8 @@ class Worker(object):
         if self.request.paths:
             import_path.welcome(getcwd(), self.request.paths, "", self.request.known)
         try:
-            self.pair = pairs.load_pair(path)
-            pairs.check_names(self.pair, self.request.known)
+            self.pair = loading.load_pair(path)
+            loading.check_names(self.pair, self.request.known)
             described = self._described(self.request.overrides)
             points = [self._described(overrides) for overrides, _ in self.request.points]
         except pairs.PairError as error:
@@ -215,7 +216,7 @@ class Worker(object):
             notes=list(self.pair.notes),
             published=[list(p) for p in self.pair.published],
             doc=introspect.documentation(self.pair.module),
-            source=pairs.source_hash(path),
+            source=loading.source_hash(path),
             frameworks=self._sides(),
             points=points,
         )
@@ -223,8 +224,8 @@ class Worker(object):
     def _described(self, overrides):
         # type: (Dict[str, str]) -> Dict[str, Any]
         """The pair's parameters, inputs and layers with these overrides."""
-        params = pairs.resolve(self.pair, overrides)
-        layers = pairs.layers_of(self.pair, pairs.Params(params))
+        params = loading.resolve(self.pair, overrides)
+        layers = loading.layers_of(self.pair, pairs.Params(params))
         return {
             "params": params,
             "inputs": _inputs(self.pair, params),

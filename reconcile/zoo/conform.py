@@ -28,7 +28,7 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle
 from ..launch.request import PASSES, RunRequest, run_request
 from ..launch.runner import collect
-from ..model_zoo.pair import load_pair, pair_path, zoo_names
+from ..model_zoo.loading import load_pair, pair_path, zoo_names
 
 ADDED = 1_000_003
 """What is added to an entry: a prime that no formula gives by chance."""

@@ -20,7 +20,7 @@ from ..decode.draft import Case, Draft, Reading, draft
 from ..engine.settle import Collected
 from ..launch.request import RunRequest, run_request
 from ..launch.runner import collect
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..work import COMPONENTS, load
 
 NAMES = (*COMPONENTS, *SIZES)
@@ -129,7 +129,7 @@ def _comment(sentence: str) -> list[str]:
 
 def families() -> list[str]:
     """The pairs of the zoo whose layers are the cases."""
-    return [name for name in pairs.zoo_names() if name.startswith("family_")]
+    return [name for name in loading.zoo_names() if name.startswith("family_")]
 
 
 def draft_of(counter: str, models: Sequence[str], take: Callable[[RunRequest], Collected] = collect) -> str:

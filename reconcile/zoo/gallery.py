@@ -25,12 +25,12 @@ from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import run_request
 from ..launch.runner import collect
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..worker.introspect import documentation
 from .rows import CounterCell, cell, open_, source_of
 from .rows import read as read_rows
 
-FILE = Path(pairs.HERE) / "gallery.json"
+FILE = Path(loading.HERE) / "gallery.json"
 PROVE = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
     "from reconcile.zoo.parity import main; main(sys.argv[2])"
@@ -84,7 +84,7 @@ def measure(
 
     If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
     """
-    pair = pairs.load_pair(pairs.pair_path(model))
+    pair = loading.load_pair(loading.pair_path(model))
     about = documentation(pair.module).partition("\n")[0]
     declared = pair.not_equivalent
     both = (prove or _proof)(model)

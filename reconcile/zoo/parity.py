@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from ..adapters.tensorflow.model import quiet
+from ..model_zoo import loading
 from ..model_zoo import pair as pairs
 
 VARIES, ROUNDING = 1e-3, 1e-9
@@ -27,10 +28,10 @@ def proof(model: str) -> dict[str, Any]:
     quiet()
     from ..model_zoo.parity import Both
 
-    pair = pairs.load_pair(pairs.pair_path(model))
+    pair = loading.load_pair(loading.pair_path(model))
 
     def compared(overrides: dict[str, str]) -> tuple[Both, Any]:
-        both = Both(pair, pairs.Params(pairs.resolve(pair, overrides)))
+        both = Both(pair, pairs.Params(loading.resolve(pair, overrides)))
         both.enliven()
         return both, both.compare()
 

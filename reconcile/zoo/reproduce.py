@@ -28,11 +28,11 @@ from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import RunRequest, run_request
 from ..launch.runner import collect
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..model_zoo.bricks import one
 from ..work import prod
 
-PAIR = str(Path(pairs.HERE) / "bricks" / "one.py")
+PAIR = str(Path(loading.HERE) / "bricks" / "one.py")
 SPELL = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
     "from reconcile.model_zoo.bricks.program import main; main(*sys.argv[2:])"
@@ -176,7 +176,7 @@ def check_case(case: str) -> None:
 
 def with_bricks() -> list[str]:
     """The pairs of the zoo that consist of single layers."""
-    return [name for name in pairs.zoo_names() if name.startswith("family_")]
+    return [name for name in loading.zoo_names() if name.startswith("family_")]
 
 
 def template_of(counter: Counter) -> Template:

@@ -19,7 +19,7 @@ from ..core.results import RunResult, Statement
 from ..core.user_files import exists, read_json
 from ..engine.settle import blind
 from ..launch.supervisor import abandon
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..work import load
 
 SCHEMA = 1
@@ -66,7 +66,7 @@ def reconciled(row: ZooRow) -> bool:
 
 def source_of(model: str) -> str:
     """SHA-256 over the pair's file and the files of the zoo that it imports."""
-    files, waiting = set[Path](), [Path(pairs.pair_path(model))]
+    files, waiting = set[Path](), [Path(loading.pair_path(model))]
     while waiting:
         path = waiting.pop()
         if path in files:
@@ -74,9 +74,9 @@ def source_of(model: str) -> str:
         files.add(path)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reconcile.model_zoo"):
-                base = Path(pairs.HERE).joinpath(*(node.module or "").split(".")[2:])
+                base = Path(loading.HERE).joinpath(*(node.module or "").split(".")[2:])
                 names = [base.with_suffix(".py"), *((base / alias.name).with_suffix(".py") for alias in node.names)]
-                names += [base / "__init__.py"] * (base != Path(pairs.HERE))
+                names += [base / "__init__.py"] * (base != Path(loading.HERE))
                 waiting += [name for name in names if name.is_file() and name.name != "pair.py"]
     digest = hashlib.sha256()
     for path in sorted(files):

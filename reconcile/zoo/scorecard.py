@@ -26,11 +26,11 @@ from ..engine.ledger import build, reconcile_ledger
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..engine.traces import layer_work
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from ..work import Work
 from .rows import read as read_rows
 
-FILE = Path(pairs.HERE) / "scorecard.json"
+FILE = Path(loading.HERE) / "scorecard.json"
 SCHEMA = 1
 AGAIN = "Make it again with `reconcile scorecard`."
 RULES = 4

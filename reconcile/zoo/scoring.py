@@ -27,7 +27,7 @@ from ..launch.interpreters import EnvironmentError_
 from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
 from ..launch.warm import warm
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from .rows import at_once, source_of
 from .scorecard import Card, Cell, Verdict, cells
 from .training import settings_of
@@ -184,7 +184,7 @@ def _alone(
 
 def layers_of(family: str) -> tuple[str, ...]:
     """The layers of a family, in its order."""
-    return tuple(layer.name for layer in pairs.load_pair(pairs.pair_path(family)).layers)
+    return tuple(layer.name for layer in loading.load_pair(loading.pair_path(family)).layers)
 
 
 @cache

@@ -19,11 +19,11 @@ from ..engine.phases import PhaseRow, phases
 from ..engine.settle import settle
 from ..launch.request import OPTIMIZERS, run_request
 from ..launch.runner import collect
-from ..model_zoo import pair as pairs
+from ..model_zoo import loading
 from .rows import CounterCell, cell, open_, source_of
 from .rows import read as read_rows
 
-FILE = Path(pairs.HERE) / "steps.json"
+FILE = Path(loading.HERE) / "steps.json"
 OPTIMIZER = OPTIMIZERS[0]
 DEVICE = "device"
 """The one key in a pair's ``TRAINING`` that is not a parameter of the pair."""
@@ -94,7 +94,7 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]
 def settings_of(model: str) -> tuple[dict[str, str], str]:
     """The settings that the pair asks for in a training step, such as a second sample for a batch norm of vectors, and the
     device, which is the CPU unless the pair names another one."""
-    at = dict(pairs.load_pair(pairs.pair_path(model)).training)
+    at = dict(loading.load_pair(loading.pair_path(model)).training)
     return at, at.pop(DEVICE, "cpu")
 
 

@@ -12,7 +12,7 @@ from reconcile.cli import COMMANDS, cli
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from tests.cli.conftest import Stub
 
 

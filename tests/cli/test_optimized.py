@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.cli import COMMANDS
-from reconcile.model_zoo.pair import pair_path
+from reconcile.model_zoo.loading import pair_path
 from reconcile.worker.introspect import documentation
 
 ROOT = Path(__file__).parents[2]

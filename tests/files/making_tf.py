@@ -15,6 +15,7 @@ import h5py
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants as convert
 
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from tests.files.hostile import ZOO, part
 
@@ -23,8 +24,8 @@ v1 = tf.compat.v1
 
 def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
     """A zoo model in every kind of file: Keras' two, a SavedModel and one with an open batch, frozen graphs."""
-    module = pairs.load_pair(pairs.pair_path(name))
-    params = pairs.Params(pairs.resolve(module, settings))
+    module = loading.load_pair(loading.pair_path(name))
+    params = pairs.Params(loading.resolve(module, settings))
     model = module.build_tf(params)
     model.save(folder / f"{name}.keras")
     model.save(folder / f"{name}.h5")

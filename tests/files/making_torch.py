@@ -11,14 +11,15 @@ from pathlib import Path
 
 import torch
 
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from tests.files.hostile import ZOO, Bomb
 
 
 def zoo(folder: Path, name: str, settings: dict[str, str]) -> None:
     """A zoo model exported, traced for TorchScript, and for ONNX."""
-    module = pairs.load_pair(pairs.pair_path(name))
-    params = pairs.Params(pairs.resolve(module, settings))
+    module = loading.load_pair(loading.pair_path(name))
+    params = pairs.Params(loading.resolve(module, settings))
     model = module.build_torch(params).eval()
     inputs = tuple(torch.ones(i.shape, dtype=getattr(torch, i.dtype)) for i in module.inputs(params))
     torch.export.save(torch.export.export(model, inputs), folder / f"{name}.pt2")

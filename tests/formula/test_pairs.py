@@ -10,7 +10,7 @@ from reconcile.formula.formula import Formula, formula
 from reconcile.formula.variables import Template, read_variables
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 
 
 def of_pair(model: str, *ranges: str, counters: tuple[str, ...] = (), **overrides: str) -> Formula:

@@ -110,16 +110,16 @@ def options() -> st.SearchStrategy[bytes]:
 
 def check_options(data: bytes, folder: Path) -> None:
     """Run a command; what --set says is also read as a worker reads it, by the pair it is for."""
-    from reconcile.model_zoo import pair
+    from reconcile.model_zoo import loading, pair
 
     inside = folder / "set"
     inside.mkdir()
-    module = pair.load_pair(pair.pair_path("gru_demo"))
+    module = loading.load_pair(loading.pair_path("gru_demo"))
     for arg in commands.unpacked(data, inside):
         if arg.startswith("--set="):
             name, _, text = arg.removeprefix("--set=").partition("=")
             with contextlib.suppress(pair.PairError):
-                pair.resolve(module, {name.strip(): text.strip()})
+                loading.resolve(module, {name.strip(): text.strip()})
     commands.check(data, folder)
 
 

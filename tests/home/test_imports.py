@@ -161,7 +161,7 @@ def part(module: str) -> str:
 
 ENGINE = [m for m in MODULES if re.match(r"reconcile\.(align|engine)\b", m)]
 ADAPTERS = [m for m in MODULES if m.startswith("reconcile.adapters")]
-ZOO = [m for m in MODULES if m.startswith("reconcile.model_zoo.") and m != "reconcile.model_zoo.pair"]
+ZOO = [m for m in MODULES if m.startswith("reconcile.model_zoo.") and m.rpartition(".")[2] not in ("loading", "pair")]
 
 
 def upward(links: dict[str, frozenset[str]]) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / ".github/workflows/weekly.yml").read_text()

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 
 BATCH = 4
@@ -30,7 +31,7 @@ def params_of(pair: pairs.Pair) -> Any:
     at = dict(pair.proof)
     if "batch" in pair.params:
         at.setdefault("batch", str(max(BATCH, pair.params["batch"])))
-    return pairs.Params(pairs.resolve(pair, at))
+    return pairs.Params(loading.resolve(pair, at))
 
 
 def given(folder: Path, name: str) -> None:
@@ -43,7 +44,7 @@ def given(folder: Path, name: str) -> None:
     from tests.zoo.gradient_steps import double_precision, inactive, name_of, tensorflow_step, unavailable, variables_of
 
     quiet()
-    pair = pairs.load_pair(pairs.pair_path(name))
+    pair = loading.load_pair(loading.pair_path(name))
     params = params_of(pair)
 
     def taken(double: bool) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def compared(folder: Path, name: str) -> dict[str, Any]:
     real = keras.src.backend.result_type
     # Keras' norms compute in float32 in a model of 64 bits: on JAX it promotes float64 with float32 to that.
     keras.src.backend.result_type = lambda *dtypes: "float64" if "float64" in map(str, dtypes) else real(*dtypes)
-    pair = pairs.load_pair(pairs.pair_path(name))
+    pair = loading.load_pair(loading.pair_path(name))
     params = params_of(pair)
     model = pair.builder("jax")(params)  # type: ignore[misc]
     part = {kind: {k[2:]: held[k] for k in held.files if k.startswith(kind + " ")} for kind in "wxyg"}

@@ -22,13 +22,13 @@ from reconcile.engine.settle import settle
 from reconcile.launch import environments, in_environment
 from reconcile.launch.provision import ensure
 from reconcile.launch.request import run_request
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from reconcile.work import load
 from reconcile.zoo.conform import families
 from reconcile.zoo.gallery import APART
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = [n for n in pairs.zoo_names() if pairs.load_pair(pairs.pair_path(n)).builder("jax") is not None]
+NAMES = [n for n in loading.zoo_names() if loading.load_pair(loading.pair_path(n)).builder("jax") is not None]
 SMALL = (
     "gru_demo", "bert_base", "gpt2", "llama",  # in Flax
     "conv1x1", "conv_only", "crnn", "dcgan", "family_activation", "family_dense", "family_norm", "family_pooling",
@@ -93,7 +93,7 @@ def test_outputs_and_gradients_are_equal(name: str, tmp_path: Path) -> None:
 def test_both_counters_reconcile_under_every_convention(name: str) -> None:
     """At the settings of the pair's proof; reports/counters.csv has every pair at its own size."""
     load()
-    pair = pairs.load_pair(pairs.pair_path(name))
+    pair = loading.load_pair(loading.pair_path(name))
     request = run_request(model=name, overrides=dict(pair.proof), counters=("xla@lowered", "xla@compiled"))
     collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
     for convention in BUILT_IN.values():
@@ -109,7 +109,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
     load()
     request = run_request(
         model=name,
-        overrides=dict(pairs.load_pair(pairs.pair_path(name)).proof),
+        overrides=dict(loading.load_pair(loading.pair_path(name)).proof),
         counters=("xla@lowered", "tf.profiler@function"),
         pass_="training",
         optimizer="sgd",

@@ -11,18 +11,8 @@ import pytest
 from reconcile.core.errors import UsageError
 from reconcile.core.framework import adapter_of
 from reconcile.launch.runner import RunRequest, collect
-from reconcile.model_zoo.pair import (
-    FromModule,
-    Input,
-    Layer,
-    Pair,
-    PairError,
-    Params,
-    check_names,
-    load_pair,
-    resolve,
-    zoo_names,
-)
+from reconcile.model_zoo.loading import check_names, load_pair, resolve, zoo_names
+from reconcile.model_zoo.pair import FromModule, Input, Layer, Pair, PairError, Params
 from reconcile.work import work_of
 from tests.workers import request, user_model
 

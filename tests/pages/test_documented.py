@@ -13,7 +13,7 @@ from reconcile.cli import COMMANDS, cli
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.registry import known_counters
 from reconcile.launch.environments import load
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.pages import names
 
 ROOT = Path(__file__).parents[2]

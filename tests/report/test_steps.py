@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconcile.cli import cli
 from reconcile.core.causes import State
 from reconcile.core.text import multiple
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from reconcile.report import pictures
 from reconcile.report.steps import command, to_markdown
 from reconcile.zoo import training
@@ -85,7 +85,7 @@ def test_frameworks_that_differ_have_one_each_and_recomputation_has_a_column_whe
 def test_a_pair_says_what_its_step_needs() -> None:
     for model in _names():
         at, device = training.settings_of(model)
-        assert (set(at) <= set(pairs.load_pair(pairs.pair_path(model)).params), device in ("cpu", "meta")) == (
+        assert (set(at) <= set(loading.load_pair(loading.pair_path(model)).params), device in ("cpu", "meta")) == (
             True,
         ) * 2
     assert command("pointnet", *training.settings_of("pointnet")) == (
@@ -122,7 +122,7 @@ def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -
 
 
 def _names() -> tuple[str, ...]:
-    from reconcile.model_zoo.pair import zoo_names
+    from reconcile.model_zoo.loading import zoo_names
 
     return tuple(zoo_names())
 

@@ -10,7 +10,8 @@ import pytest
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
 from reconcile.launch import environments, user_models
-from reconcile.model_zoo.pair import Input, zoo_names
+from reconcile.model_zoo.loading import zoo_names
+from reconcile.model_zoo.pair import Input
 from reconcile.sweep import listfile, listing
 from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of, sources
 from tests.outside import NUMPY

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 
 SEEDS = ("gru_demo", "conv1x1", "conv_only", "matmul_init")
 ALONE = ("family_activation", "family_dense", "family_pooling", "family_transposed")

@@ -26,7 +26,7 @@ from reconcile.core.text import markdown
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment
 from reconcile.launch.request import every_counter, run_request
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.work import load
 from reconcile.zoo import training
 from reconcile.zoo.rows import at_once

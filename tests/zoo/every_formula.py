@@ -20,7 +20,7 @@ from reconcile.formula.formula import Formula, formula
 from reconcile.formula.variables import Template, read_variables
 from reconcile.launch import runner
 from reconcile.launch.request import run_request
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.report.formula import plain
 
 ROOT = Path(__file__).resolve().parents[2]

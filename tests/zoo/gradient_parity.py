@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from reconcile.model_zoo.parity import Both
 from tests.zoo.gradient_places import places_of
@@ -89,7 +90,7 @@ def prove(pair: pairs.Pair, overrides: Mapping[str, str]) -> Gradients:
     held = pair.params
     if "batch" in held and "batch" not in overrides:
         overrides = {**overrides, "batch": str(max(BATCH, held["batch"]))}
-    params = pairs.Params(pairs.resolve(pair, dict(overrides)))
+    params = pairs.Params(loading.resolve(pair, dict(overrides)))
     refused: tuple[type[Exception], ...] = (TypeError, *unavailable())
     try:
         with double_precision():

@@ -11,18 +11,18 @@ from reconcile.align.automatic import aligned
 from reconcile.core.records import Layer, Trace
 from reconcile.core.results import Match
 from reconcile.engine.settle import Collected
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from reconcile.work import work_of
 from tests.zoo.choice import chosen
 
 pytestmark = pytest.mark.frameworks
 
-MODELS = pairs.zoo_names()
+MODELS = loading.zoo_names()
 
 
 @pytest.fixture(params=chosen(MODELS))
 def taken(request: pytest.FixtureRequest, collecting: Callable[..., Collected]) -> Collected:
-    module = pairs.load_pair(pairs.pair_path(request.param))
+    module = loading.load_pair(loading.pair_path(request.param))
     return collecting(request.param, **module.proof)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconcile.core.registry import known_counters
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.zoo import training
 from reconcile.zoo.gallery import read
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 
 from . import every_formula as table
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
 from reconcile.report.gallery import to_markdown
 from reconcile.work import load

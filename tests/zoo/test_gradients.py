@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.zoo.gallery import APART
 
 pytestmark = pytest.mark.frameworks
@@ -23,10 +23,10 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from reconcile.adapters.tensorflow.model import quiet
 quiet()
 from tests.zoo.gradient_parity import prove
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 
 for model in sys.argv[2:]:
-    module = pairs.load_pair(pairs.pair_path(model))
+    module = loading.load_pair(loading.pair_path(model))
     if sys.argv[1]:
         exec(sys.argv[1])
     found = prove(module, module.proof)

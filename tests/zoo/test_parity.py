@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from tests.zoo.choice import PROVEN, chosen
 
 pytestmark = pytest.mark.frameworks
@@ -18,15 +18,16 @@ SCRIPT = """
 import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy, tensorflow
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from reconcile.model_zoo.parity import Both
 
 
 def parity(model, overrides, weighted):
     tensorflow.keras.backend.clear_session()  # layers are numbered as in a process of their own
-    pair = pairs.load_pair(pairs.pair_path(model))
+    pair = loading.load_pair(loading.pair_path(model))
     overrides = dict(pair.proof, **overrides)
-    both = Both(pair, pairs.Params(pairs.resolve(pair, overrides)))
+    both = Both(pair, pairs.Params(loading.resolve(pair, overrides)))
     both.enliven()
     declared = pair.not_equivalent
     weights = both.tf_model.weights if weighted and not declared else []

@@ -13,7 +13,7 @@ from reconcile.decode.search import search
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from tests.decode import data
 from tests.zoo import convolutional as conv
 from tests.zoo import transformers
@@ -106,8 +106,8 @@ RECORDED = {
 def published():
     """Every figure of the zoo: (pair, digits as printed)."""
     found = []
-    for name in pairs.zoo_names():
-        found += [(name, said.figure) for said in pairs.load_pair(pairs.pair_path(name)).published]
+    for name in loading.zoo_names():
+        found += [(name, said.figure) for said in loading.load_pair(loading.pair_path(name)).published]
     return found
 
 

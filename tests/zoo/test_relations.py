@@ -17,7 +17,7 @@ from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
-from reconcile.model_zoo import pair as pairs
+from reconcile.model_zoo import loading
 from reconcile.work import ZERO, Work, work_of
 from tests.zoo.choice import chosen as of_pairs
 
@@ -70,7 +70,7 @@ BATCHES = ["family_recurrent", "family_norm", "family_attention", "family_convol
 
 @pytest.mark.parametrize("model", of_pairs(BATCHES, ("family_norm", "lstm_lm")))
 def test_twice_the_batch_is_twice_the_work(collecting, model):
-    module = pairs.load_pair(pairs.pair_path(model))
+    module = loading.load_pair(loading.pair_path(model))
     settings = module.proof
     once = reconciles(collecting(model, **settings))
     twice = reconciles(collecting(model, **settings, batch=2 * module.params["batch"]))
@@ -92,7 +92,7 @@ def test_the_work_on_weights_is_found(collecting):
     assert [op for op in ours.ops if common[key(op)] and work_of(op)], common
 
 
-LSTM = pairs.load_pair(pairs.pair_path("lstm_lm")).proof
+LSTM = loading.load_pair(loading.pair_path("lstm_lm")).proof
 STEPS = {
     "gru_demo": ({"frames": 13, "bins": 16}, {"frames": 23, "bins": 16}, {"gru"}),  # a kernel of 4: 10 steps, 20 steps
     "lstm_lm": (LSTM, {**LSTM, "steps": "14"}, {"lstm"}),  # 7 of its own

@@ -26,7 +26,7 @@ from reconcile.engine.settle import Collected
 from reconcile.launch.environments import CURRENT
 from reconcile.launch.interpreters import EnvironmentError_
 from reconcile.launch.runner import collect
-from reconcile.model_zoo.pair import load_pair, pair_path
+from reconcile.model_zoo.loading import load_pair, pair_path
 from reconcile.report import scorecard as pages
 from reconcile.report import scorecard_page, scorecard_picture
 from reconcile.zoo import gallery, scoring

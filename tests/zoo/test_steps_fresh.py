@@ -13,7 +13,7 @@ from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch.request import RunRequest
-from reconcile.model_zoo.pair import zoo_names
+from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
 from reconcile.report.steps import PAGE, command, headline, to_markdown
 from reconcile.report.view import phases

@@ -11,6 +11,7 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
+from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from tests.work.held import HELD, fused
 from tests.zoo import transformers
@@ -33,14 +34,14 @@ from tests.zoo.family_forms import FAMILIES, family
 
 pytestmark = pytest.mark.frameworks
 
-MODELS = [name for name in pairs.zoo_names() if name != "gru_demo"]  # tests/run has that one
+MODELS = [name for name in loading.zoo_names() if name != "gru_demo"]  # tests/run has that one
 
-FOLLOWING = [name for name in MODELS if "layers_for" in vars(pairs.load_pair(pairs.pair_path(name)))]
+FOLLOWING = [name for name in MODELS if "layers_for" in vars(loading.load_pair(loading.pair_path(name)))]
 
 
 def small(name):
     """The pair's settings for proofs, or none where its own are small."""
-    return dict(pairs.load_pair(pairs.pair_path(name)).proof)
+    return dict(loading.load_pair(loading.pair_path(name)).proof)
 
 
 @pytest.mark.parametrize("name", chosen(MODELS))
@@ -129,7 +130,7 @@ EQUAL_OUTPUTS = {"family_convolution"}
 
 @pytest.mark.parametrize("name", chosen(MODELS))
 def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
-    module = pairs.load_pair(pairs.pair_path(name))
+    module = loading.load_pair(loading.pair_path(name))
     assert bool(module.not_equivalent) == (name in DIFFERING.keys() - EQUAL_OUTPUTS)
     result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
     ours, theirs = (macs_by_layer(trace) for trace in result.traces)
@@ -140,8 +141,8 @@ def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
 @pytest.mark.parametrize("name", chosen(FOLLOWING))
 def test_rows_follow_the_parameters(collecting, name):
     """No layer is left without a row, and no row without a layer that does something."""
-    module = pairs.load_pair(pairs.pair_path(name))
-    rows = module.layers_for(pairs.Params(pairs.resolve(module, small(name))))
+    module = loading.load_pair(loading.pair_path(name))
+    rows = module.layers_for(pairs.Params(loading.resolve(module, small(name))))
     result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
     idle = transformers.WITHOUT_ARITHMETIC.get(name, ())
     assert [row.layer for row in result.layers] == [row.name for row in rows if row.name not in idle]

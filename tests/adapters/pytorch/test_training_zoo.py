@@ -9,20 +9,21 @@ torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch import model as torch_model  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
+from reconcile.model_zoo import loading  # noqa: E402
 from reconcile.model_zoo import pair as pairs  # noqa: E402
 from reconcile.work import work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import explained  # noqa: E402
 
 pytestmark = [pytest.mark.zoo, pytest.mark.filterwarnings("ignore")]
 
-MODELS = [name for name in pairs.zoo_names() if pairs.load_pair(pairs.pair_path(name)).build_torch]
+MODELS = [name for name in loading.zoo_names() if loading.load_pair(loading.pair_path(name)).build_torch]
 
 
 def built(name, optimizer):
     """In the size of its proof; batches of two, since a batch norm in training takes no single value."""
-    module = pairs.load_pair(pairs.pair_path(name))
+    module = loading.load_pair(loading.pair_path(name))
     small = dict(module.proof, **({"batch": "2"} if "batch" in module.params else {}))
-    model = torch_model.TorchModel(module, pairs.Params(pairs.resolve(module, small)))
+    model = torch_model.TorchModel(module, pairs.Params(loading.resolve(module, small)))
     model.training = optimizer
     return model
 
