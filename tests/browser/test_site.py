@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import chromium
 from tests.browser.page import Page
 from tests.browser.test_axe import violations
 
@@ -53,6 +52,8 @@ def test_nor_in_the_dark(driver: Chrome) -> None:
 
 @pytest.mark.parametrize("name", DARK)
 def test_a_browser_fetches_nothing_from_elsewhere(driver: Chrome, name: str) -> None:
+    from tests.browser import chromium
+
     driver.get((BUILT / name).as_uri())
     driver.execute_async_script("setTimeout(arguments[0], 500)")
     assert [url for url in chromium.requests(driver) if not url.startswith(("file:", "data:", "blob:"))] == []

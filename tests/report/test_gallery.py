@@ -109,7 +109,7 @@ def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_pat
 
 @pytest.mark.parametrize("file", ["pair_of_two.py", "shared.py", "parts/__init__.py", "parts/some.py"])
 def test_a_source_is_all_files_of_the_zoo_that_a_pair_imports(tmp_path, monkeypatch, file):
-    monkeypatch.setattr(rows.pairs, "HERE", str(tmp_path))
+    monkeypatch.setattr(rows.loading, "HERE", str(tmp_path))
     (tmp_path / "parts").mkdir()
     zoo = "from reconcile.model_zoo"
     (tmp_path / "pair_of_two.py").write_text(
