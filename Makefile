@@ -52,10 +52,12 @@ LEGACY := \
 	adapters/pytorch/compiled.py \
 	adapters/pytorch/decoding.py \
 	adapters/pytorch/exported.py \
+	adapters/pytorch/inputs.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
 	adapters/pytorch/torchvision.py \
+	adapters/pytorch/wrappers.py \
 	adapters/counters/__init__.py \
 	adapters/counters/dispatched.py \
 	adapters/counters/limits.py \

@@ -136,6 +136,9 @@ class Pair(object):
         defines it; each weight of the JAX model is named once."""
         raise PairError("%s does not copy weights to JAX: define arrays_for(weights, p)." % self.name)
 
+    here = False
+    """Whether the model is the caller's own, in their own process, which goes on after us; ``model`` is then what they gave."""
+
     user_model = False
     """Whether a user's factory or file makes the model. Its arguments may then have any structure, and its layers may make
     their weights at the first call."""

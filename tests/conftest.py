@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 
 PAIRS = Path(__file__).parent / "pairs"
+
+# As in a worker (adapters/tensorflow/model.py, quiet): tests that import TensorFlow themselves run the same kernels on every CPU.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
 @contextmanager

@@ -62,21 +62,10 @@ class Adapter(adapter.Adapter):
     def copy(self, model):
         # type: (Any) -> Any
         """A copy of a module; where new tensors are made on meta, without a copy of its weights."""
-        import copy
-
-        import torch
-
         from .compiled import still_compiled
+        from .twin import twin
 
-        if not torch.empty(()).is_meta:
-            return still_compiled(model, copy.deepcopy(model))
-        twins = {}  # type: Dict[int, Any]
-        for tensor in list(model.parameters()) + list(model.buffers()):
-            if type(tensor) is torch.nn.Parameter:
-                twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
-            elif type(tensor) is torch.Tensor:
-                twins[id(tensor)] = tensor.to("meta")
-        return still_compiled(model, copy.deepcopy(model, twins))
+        return still_compiled(model, twin(model))
 
     def defaults(self):
         # type: () -> Dict[str, Any]
@@ -109,6 +98,7 @@ class Adapter(adapter.Adapter):
         with ExitStack() as stack:
             stack.enter_context(torch.random.fork_rng())
             stack.callback(keras_model.set_device, "")
+            stack.callback(caches.forget_meta)
             yield
 
     def capture(self, request, pair):
@@ -179,5 +169,9 @@ class Capture(adapter.Capture):
         # type: () -> Any
         """What is known of the model's need for memory; None for a file, whose memory is limited where it is loaded."""
         if self._memory is None and self.request.file is None:
-            self._memory = memory.MemoryNeed()
+            import torch
+
+            here = self.pair.here
+            made = here and isinstance(self.pair.model, torch.nn.Module)
+            self._memory = memory.MemoryNeed(here, memory.weight_of(self.pair.model) if made else None)
         return self._memory

@@ -1,14 +1,16 @@
 """Caches of functions that models call: what one run leaves there would spare the next its work, or give it tensors on meta.
 
-Only caches of ``functools`` that are made after ``watch`` are known: those of the model's own libraries, in a worker.
-Python 3.6, torch 1.x and later.
+Only caches of ``functools`` are known: in a worker those that are made after ``watch``, of the model's own libraries; in the
+caller's own process all of them.  Python 3.6, torch 1.x and later.
 """
 
 import functools
 import gc
+import importlib
 import sys
 import weakref
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Iterator
 
 _WATCHED = weakref.WeakSet()  # type: Any
 _MAKE = functools.lru_cache
@@ -50,12 +52,44 @@ def forget():
             cache.cache_clear()
 
 
-def _holds_tensors(value):
-    # type: (Any) -> bool
+def forget_meta():
+    # type: () -> None
+    """Empty every cache of this process that holds a tensor on meta: a later call of the caller's would compute with it."""
+    kind = type(_MAKE()(int))
+    for cache in [held for held in gc.get_objects() if isinstance(held, kind)]:
+        if cache.cache_info().currsize and any(_holds_tensors(value, True) for value in gc.get_referents(cache)):
+            cache.cache_clear()
+
+
+@contextmanager
+def imported_on(device):
+    # type: (str) -> Iterator[None]
+    """Meanwhile a module that is imported makes its own tensors on that device, whatever the default is where it is imported."""
+    import torch
+
+    loader = importlib._bootstrap_external._LoaderBasics  # type: ignore[attr-defined]
+    execute = loader.exec_module
+
+    def exec_module(self, module):
+        # type: (Any, Any) -> None
+        with torch.device(device):
+            execute(self, module)
+
+    loader.exec_module = exec_module
+    try:
+        yield
+    finally:
+        loader.exec_module = execute
+
+
+def _holds_tensors(value, on_meta=False):
+    # type: (Any, bool) -> bool
     import torch
 
     if isinstance(value, dict):
-        return any(_holds_tensors(item) for item in value.values())
+        return any(_holds_tensors(item, on_meta) for item in value.values())
     if isinstance(value, (tuple, list)):
-        return any(_holds_tensors(item) for item in value)
-    return isinstance(value, (torch.Tensor, torch.nn.Module))
+        return any(_holds_tensors(item, on_meta) for item in value)
+    if isinstance(value, torch.nn.Module):
+        return not on_meta or any(tensor.is_meta for tensor in value.parameters())
+    return isinstance(value, torch.Tensor) and (not on_meta or value.is_meta)

@@ -6,6 +6,8 @@ torch 1.x and later.
 """
 
 import os
+import select
+import signal
 from typing import Any, Callable, List, Optional, Tuple
 
 NOTE = (
@@ -25,22 +27,24 @@ GROUPS = "/sys/fs/cgroup"
 
 
 class MemoryNeed(object):
-    """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was made on
-    meta; ``why`` it cannot be made on meta, '' if it can."""
+    """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was weighed;
+    ``why`` it cannot be made on meta, '' if it can.
 
-    def __init__(self):
-        # type: () -> None
-        self.weights = None  # type: Optional[int]
+    ``here`` says that this process is the caller's own: there, no model is made on meta, because what its libraries keep from
+    one call to the next would be on meta too.
+    """
+
+    def __init__(self, here=False, weights=None):
+        # type: (bool, Optional[int]) -> None
+        self.weights = weights
+        self.here = here
         self.why = ""
 
-    def weigh(self, make):
-        # type: (Callable[[], Any]) -> None
-        """Make the model on meta, once, to see what it takes."""
-        if self.weights is None and not self.why:
-            try:
-                make()
-            except Exception as error:  # whatever their code does that needs values
-                self.why = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:120])
+    def weigh(self, weigh):
+        # type: (Callable[[], int]) -> None
+        """Make the model on meta, once, to see what it takes; in a process of its own, so that nothing of that stays."""
+        if self.weights is None and not self.why and not self.here:
+            self.weights, self.why = apart(weigh)
 
     def takes(self, training=""):
         # type: (str) -> Optional[int]
@@ -57,6 +61,45 @@ class MemoryNeed(object):
         """Whether that is known to be more than there is."""
         takes, left = self.takes(training), free()
         return takes is not None and left is not None and takes > left
+
+
+PATIENCE = 120
+"""Seconds that a model may take to be made on meta."""
+
+
+def apart(weigh):
+    # type: (Callable[[], int]) -> Tuple[Optional[int], str]
+    """What ``weigh()`` returns in a copy of this process, or None and why there is none."""
+    if not hasattr(os, "fork"):
+        return None, "this system copies no processes"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 1)  # what it prints, it prints once more when it is made for real
+            os.dup2(nothing, 2)
+            os.write(writing, _weighed(weigh).encode("utf-8"))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        late = not select.select([pipe], [], [], PATIENCE)[0]
+        text = "" if late else pipe.read().decode("utf-8", "replace")
+    if late:
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if text.isdigit():
+        return int(text), ""
+    return None, text or ("it took more than %d s" % PATIENCE if late else "its process ended")
+
+
+def _weighed(weigh):
+    # type: (Callable[[], int]) -> str
+    try:
+        return str(weigh())
+    except Exception as error:  # whatever their code does that needs values
+        return "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:120])
 
 
 def weight_of(module):

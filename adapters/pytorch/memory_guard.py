@@ -11,31 +11,31 @@ from . import memory
 from .records import tensors_in
 
 SMALL = 1 << 24
-"""Bytes up to which a tensor is made without a look at what is free."""
+"""Bytes up to which tensors are made without a look at what is free."""
 
 RESERVE = 1 << 28
 """Bytes left to the system and to the rest of the process."""
 
 
 class MemoryGuard(TorchDispatchMode):
-    """Raises OutOfMemory before a tensor is made on the CPU that does not fit; ``why`` the model is not made on meta."""
+    """Raises OutOfMemory before tensors are made on the CPU that do not fit; ``advice`` is the end of its sentence."""
 
-    def __init__(self, why):
+    def __init__(self, advice=""):
         # type: (str) -> None
         super(MemoryGuard, self).__init__()
-        self.why = why
+        self.advice = advice
+        self.made = 0  # bytes since the last look
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
         wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(func, args, kwargs)
-        if wanted > SMALL:
-            left = memory.free()
+        self.made += wanted
+        if self.made > SMALL:
+            self.made, left = 0, memory.free()
             if left is not None and wanted > left - RESERVE:
-                raise OutOfMemory(
-                    "it asks for %s more and %s of memory are free; it cannot be made on meta, where nothing is allocated "
-                    "(%s): mend that, or run it smaller" % (memory.gib(wanted), memory.gib(left), self.why)
-                )
+                asks = "it asks for %s more and %s of memory are free" % (memory.gib(wanted), memory.gib(left))
+                raise OutOfMemory(asks + self.advice)
         return func(*args, **kwargs)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import get_ident
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
@@ -10,9 +10,11 @@ import torch
 from torch.nn.modules import module as module_hooks
 
 from ..shared import keras_model, nested
-from ..shared.refusal import OutOfMemory
+from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
+from .inputs import Inputs, dtype_of
+from .wrappers import FAKE, is_fake
 
 
 def versions(module=None):
@@ -149,12 +151,6 @@ class ModulePath(object):
             handle.remove()
 
 
-def dtype_of(leaf):
-    # type: (Any) -> torch.dtype
-    """Its dtype; a shape and a numpy array name theirs."""
-    return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
-
-
 def _tell(leaf):
     # type: (Any) -> str
     return "%s %s" % (str(dtype_of(leaf)).replace("torch.", ""), tuple(int(size) for size in leaf.shape))
@@ -185,6 +181,8 @@ class TorchModel(object):
         forget_compiled()
         module, self.compiled = compiled.unwrapped(self._made(device))
         exported.follow_mode(module)
+        if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
+            raise FactoryError(FAKE)
         self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
         if self.weightless:  # it runs where it is
             self.device = "meta"
@@ -221,12 +219,12 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
         caches.forget()
-        if device == "meta" and HAS_META:
+        if device == "meta" and HAS_META and not self._is_theirs():
             from . import meta_kernels
 
             meta_kernels.register()
             try:
-                with torch.device("meta"):
+                with torch.device("meta"), caches.imported_on("cpu"):
                     module = self.pair.build_torch(self.params)
             except Exception:
                 if self.device != "meta":
@@ -237,37 +235,54 @@ class TorchModel(object):
             return module
         if device != "cpu" or self.memory_need is None or self.memory_need.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        with _guarded(self.memory_need):
+        with _guarded(UNMADE % self.memory_need.why if self.memory_need.why else "", traced=True):
             return self.pair.build_torch(self.params)
+
+    def _is_theirs(self):
+        # type: () -> bool
+        """Whether a function of the caller's, in their own process, makes it: what their libraries keep from one call to the
+        next, and what they import, is not to be on meta."""
+        return self.memory_need is not None and self.memory_need.here and self.memory_need.weights is None
 
     def lacks_memory(self):
         # type: () -> bool
         """Whether the model is known not to fit into memory; it is made on meta to find out."""
         if self.memory_need is None or not HAS_META:
             return False
-        self.memory_need.weigh(lambda: self._made("meta"))
+        self.memory_need.weigh(lambda: memory.weight_of(self._made("meta")))
         return self.memory_need.lacks(self.training)
+
+    def too_large(self):
+        # type: () -> str
+        """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""
+        lacks = self.device == "cpu" and self.memory_need is not None and self.lacks_memory()
+        return self.memory_need.note(self.training) if lacks and self.memory_need is not None else ""
+
+    def guarded(self):
+        # type: () -> Any
+        """Within this, OutOfMemory is raised before a tensor is made that does not fit into the CPU's memory."""
+        return ExitStack() if self.memory_need is None else _guarded()
 
     def spare(self):
         # type: () -> Tuple[str, ...]
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
-        if self.device != "cpu" or self.memory_need is None or not self.lacks_memory():
+        why = self.too_large()
+        if not why:
             return ()
         self.device = "meta"
-        return (self.memory_need.note(self.training),)
+        return (why,)
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]
-        """Tensors for one call of the module built last: those at hand, else fixed pseudo-random numbers, integers as
-        zeros and ones."""
-        device = "meta" if self.weightless else device
-        return [_tensor(leaf, device) for leaf in nested.leaves(self.arguments, is_leaf)]
+        """Tensors for one call of the module built last: copies of those at hand, which share what those share, else fixed
+        pseudo-random numbers, integers as zeros and ones."""
+        made = Inputs("meta" if self.weightless else device)
+        return [made.tensor(leaf) for leaf in nested.leaves(self.arguments, is_leaf)]
 
     def _filled(self, arguments, device):
         # type: (nested.Arguments, str) -> nested.Arguments
         """These arguments with a tensor for every leaf, as ``example`` makes them."""
-        device = "meta" if self.weightless else device
-        return nested.changed(arguments, is_leaf, lambda leaf: _tensor(leaf, device))
+        return nested.changed(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)
 
     def called_with(self):
         # type: () -> str
@@ -297,31 +312,20 @@ def call(module, tensors):
         return module(*tensors)
 
 
-def _tensor(leaf, device):
-    # type: (Any, str) -> torch.Tensor
-    dtype = dtype_of(leaf)
-    if device == "meta":
-        return torch.empty(tuple(leaf.shape), dtype=dtype, device="meta")
-    if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
-        return leaf.detach().to(device)
-    if hasattr(leaf, "__array__") and not isinstance(leaf, torch.Tensor):
-        return torch.as_tensor(leaf.__array__()).to(device)
-    generator = torch.Generator().manual_seed(0)
-    if dtype.is_floating_point:
-        value = torch.randn(tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
-    else:
-        value = torch.randint(0, 2, tuple(leaf.shape), generator=generator, dtype=dtype, device="cpu")
-    return value.to(device)
-
-
 @contextmanager
-def _guarded(memory_need):
-    # type: (memory.MemoryNeed) -> Iterator[None]
-    """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so."""
+def _guarded(advice="", traced=False):
+    # type: (str, bool) -> Iterator[None]
+    """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so.
+
+    ``traced`` says whether what runs may call torch.jit.trace, which is let by.
+    """
     try:
         from .memory_guard import MemoryGuard, Untraced
     except ImportError:  # before PyTorch 2.0
         yield
         return
-    with MemoryGuard(memory_need.why), Untraced():
+    with MemoryGuard(advice), Untraced() if traced else ExitStack():
         yield
+
+
+UNMADE = "; it cannot be made on meta, where nothing is allocated (%s): mend that, or run it smaller"

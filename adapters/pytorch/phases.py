@@ -20,6 +20,7 @@ from .higher_order import is_higher_order
 from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
 from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
+from .wrappers import is_fake, is_wrapper
 
 ALL_AT_ONCE = ("torchvision._deform_conv2d_backward",)
 """Operators that have no mask and always compute the gradient of each tensor that went in."""
@@ -69,6 +70,10 @@ class TrainingRecorder(Recorder):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        if any(map(is_wrapper, types)):
+            return NotImplemented  # see Recorder
+        if any(map(is_fake, types)):
+            return func(*args, **kwargs)
         if is_higher_order(func):
             raise FactoryError(OPENED % func.name())
         out = func(*args, **kwargs)

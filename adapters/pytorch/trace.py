@@ -23,6 +23,7 @@ from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
 from .threads import followed
 from .trace_notes import depends_on, of_ways
+from .wrappers import is_fake, is_jagged, is_wrapper
 
 ELSEWHERE = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
@@ -58,6 +59,10 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        if any(map(is_wrapper, types)):
+            return NotImplemented  # the tensor's own class takes the call apart, and what it calls is met here
+        if any(map(is_fake, types)):
+            return func(*args, **kwargs)
         if higher_order.is_higher_order(func):
             return self.opened(func, args, kwargs)
         out = func(*args, **kwargs)
@@ -129,6 +134,8 @@ class FusedCalls(TorchFunctionMode):
         crossings = self.recorder.crossings
         if self.wanted and hashable and crossings.concerns(func):
             return crossings.call(func, args, kwargs, self.recorder.path.current)
+        if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
+            return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
         if self.wanted and name is not None and not kwargs:
             return self.recurrent_call(name, func, args)
         if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
@@ -189,9 +196,9 @@ class FusedCalls(TorchFunctionMode):
 
 def trace(model, died=""):
     # type: (TorchModel, str) -> Trace
-    """Trace of one inference call, on ``meta`` where the model allows, else on the CPU with a note.
+    """Trace of one inference call where the model is asked to run; on ``meta`` if it does not fit there, with a note.
 
-    ``died`` says how an earlier process ended when the model ran on meta, if one did.
+    ``died`` says how an earlier process ended that traced the model, if one did.
     """
     recorder, device, notes = recorded(_record, model, died)
     return finished(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
@@ -199,21 +206,57 @@ def trace(model, died=""):
 
 R = TypeVar("R", bound=Recorder)
 
+UNCHECKED = (
+    "traced on meta, where tensors have no values: nothing checked that the model takes the same way, or that it runs at all, on "
+    "a device that computes"
+)
+"""Note of a trace on meta: what such a run cannot show."""
+
 
 def recorded(record, model, died):
     # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
-    """What ``record`` records of a model on meta, or on the CPU where it ``died`` or fails there; the device; a note of why."""
+    """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
+
+    A model runs where it is asked to run, on its own inputs: that is the execution that people mean.  Meta is for models
+    that do not fit into memory and for users who ask for it.
+    """
+    if model.device == "meta":
+        return _of_meta(record, model, died)
+    why = died or model.too_large()
+    if not why:
+        try:
+            with model.guarded():
+                return record(model, model.device), model.device, ()
+        except OutOfMemory as error:
+            why = str(error)
+    try:
+        return record(model, "meta"), "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
+    except Exception as error:
+        raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
+
+
+def _of_meta(record, model, died):
+    # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
+    """The same of a model that is asked to run on meta: on the CPU where it ``died`` or fails there."""
     if not died:
         try:
-            return record(model, "meta"), "meta", ()
+            return record(model, "meta"), "meta", (UNCHECKED,)
         except Exception as error:  # whatever a model does that needs values: run it for real
-            text = str(error).strip().split("\n")[0][:200]
-            died = text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
+            died = _sentence(error)
     try:
-        return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+        with model.guarded():
+            return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
     except OutOfMemory as error:
-        remedy = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
-        raise OutOfMemory(str(error) if "on meta" in str(error) else remedy % (error, died)) from error
+        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, died)) from error
+
+
+REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
+
+
+def _sentence(error):
+    # type: (BaseException) -> str
+    text = str(error).strip().split("\n")[0][:200]
+    return text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
 
 
 def finished(recorder, device, notes):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -29,6 +31,8 @@ class Live(FactoryPair):
 
     The adapter copies a model for every counter that may leave something behind in it.
     """
+
+    here = True
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
         super().__init__(request, adapter)
@@ -122,7 +126,7 @@ def collect_live(
         pair = Live(request, adapter, models[framework.name], inputs)
         names[framework.name] = pair.where
         worker = Worker(request, pair)
-        with _quietly(), adapter.untouched():
+        with _quietly(), _same_numbers(), adapter.untouched():
             trace = _taken(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
@@ -164,6 +168,19 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)
     progress(Event(framework.name, task, "done"))
     return record
+
+
+@contextlib.contextmanager
+def _same_numbers() -> Iterator[None]:
+    """The caller's random numbers of Python and numpy go on as if nothing had run in between."""
+    numbers, arrays = random.getstate(), sys.modules.get("numpy.random")
+    held = arrays.get_state() if arrays is not None else None
+    try:
+        yield
+    finally:
+        random.setstate(numbers)
+        if arrays is not None:
+            arrays.set_state(held)
 
 
 @contextlib.contextmanager

@@ -92,15 +92,20 @@ def masks(convention: Convention, traces: Sequence[TraceResult]) -> str:
     )
 
 
+META = "meta, where tensors have no values"
+"""The device on which nothing is computed, as a citation names it."""
+
+
 def counted_by(
     result: RunResult, traces: Sequence[TraceResult], exact: Sequence[LedgerResult], compared: Sequence[str]
 ) -> str:
     """The source of the number: the exact counters; else the trace alone, and the counters that do not agree with it."""
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
+    stand_in = f" on {META}" if any(trace.device == "meta" for trace in traces) else ""
     if exact:
-        return f"counted by {together([_cited(ledger) for ledger in exact])}, confirmed op by op by {tool}"
+        return f"counted by {together([_cited(ledger) for ledger in exact])}, confirmed op by op by {tool}{stand_in}"
     versions = {name: version for trace in traces for name, version in trace.versions.items()}
-    on = f" on {_versions(versions)}" if versions else ""
+    on = (f" on {_versions(versions)}" if versions else "") + stand_in.replace(" on ", ", on ", 1)
     if len(compared) > 1:
         return f"recorded op by op by {tool}{on}; none of {together(compared)} is exact"
     return f"recorded op by op by {tool}{on}" + (f"; {compared[0]} is not exact" if compared else "")

@@ -1,0 +1,90 @@
+"""Tensors that a model is called with: copies of the caller's, alike in everything that a model can ask of them.
+
+One tensor in two places stays one, tensors that share memory share the copy of it, and strides stay as they are.  Python 3.6,
+torch 1.x and later.
+"""
+
+from typing import Any, Dict
+
+import torch
+
+from ..shared.refusal import FactoryError
+from .wrappers import FAKE, is_fake
+
+
+def dtype_of(leaf):
+    # type: (Any) -> torch.dtype
+    """Its dtype; a shape and a numpy array name theirs."""
+    return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
+
+
+class Inputs(object):
+    """Makes the tensors of one call on one device."""
+
+    def __init__(self, device):
+        # type: (str) -> None
+        self.device = device
+        self._made = {}  # type: Dict[int, Any]  # by the leaf's id, with the leaf, so that the id stays its own
+        self._storages = {}  # type: Dict[int, Any]  # by the address of what a leaf keeps, with that
+
+    def tensor(self, leaf):
+        # type: (Any) -> torch.Tensor
+        """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""
+        if id(leaf) not in self._made:
+            self._made[id(leaf)] = (leaf, self._new(leaf))
+        tensor = self._made[id(leaf)][1]  # type: torch.Tensor
+        return tensor
+
+    def _new(self, leaf):
+        # type: (Any) -> torch.Tensor
+        if isinstance(leaf, torch.Tensor):
+            if type(leaf) in (torch.Tensor, torch.nn.Parameter) and _has_storage(leaf):
+                return self._copied(leaf)
+            if is_fake(type(leaf)):
+                raise FactoryError(FAKE)
+            if not leaf.is_meta:
+                return leaf.detach().to(self.device)
+        elif hasattr(leaf, "__array__") and self.device != "meta":
+            return torch.as_tensor(leaf.__array__()).to(self.device)
+        return _made_up(leaf, self.device)
+
+    def _copied(self, leaf):
+        # type: (torch.Tensor) -> torch.Tensor
+        """The tensor on a copy of the memory that it is a view of; of one without values, on memory with made-up ones."""
+        held = leaf.untyped_storage()
+        key = held._cdata
+        if key not in self._storages:
+            if leaf.is_meta and self.device != "meta":
+                count = held.nbytes() // leaf.element_size()
+                flat = leaf.new_empty((count,))
+                copied = _made_up(flat, self.device).untyped_storage()
+            elif self.device == "meta":
+                copied = torch.empty((held.nbytes(),), dtype=torch.uint8, device="meta").untyped_storage()
+            else:
+                whole = torch.empty((0,), dtype=torch.uint8, device=leaf.device).set_(held)  # type: ignore[call-overload]
+                copied = whole.clone().to(self.device).untyped_storage()
+            self._storages[key] = (held, copied)
+        place = torch.empty((0,), dtype=leaf.dtype, device=self.device)
+        with torch.no_grad():
+            return place.set_(self._storages[key][1], leaf.storage_offset(), tuple(leaf.shape), leaf.stride())
+
+
+def _has_storage(leaf):
+    # type: (torch.Tensor) -> bool
+    """Whether it is a tensor of sizes and strides on memory of its own (not sparse, not quantised), in PyTorch 2.0 or later."""
+    plain = leaf.layout is torch.strided and not leaf.is_quantized and not getattr(leaf, "is_nested", False)
+    return plain and hasattr(leaf, "untyped_storage") and leaf.device.type in ("cpu", "meta", "cuda")
+
+
+def _made_up(leaf, device):
+    # type: (Any, str) -> torch.Tensor
+    """Pseudo-random numbers, the same for every such leaf; integers are zeros and ones."""
+    dtype, shape = dtype_of(leaf), tuple(leaf.shape)
+    if device == "meta":
+        return torch.empty(shape, dtype=dtype, device="meta")
+    generator = torch.Generator().manual_seed(0)
+    if dtype.is_floating_point:
+        value = torch.randn(shape, generator=generator, dtype=dtype, device="cpu")
+    else:
+        value = torch.randint(0, 2, shape, generator=generator, dtype=dtype, device="cpu")
+    return value.to(device)

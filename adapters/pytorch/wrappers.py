@@ -1,0 +1,50 @@
+"""Tensors whose class takes operators apart itself (``__torch_dispatch__``): a DTensor, a quantised or a low-rank weight.
+
+Such a tensor has the sizes of the whole, and what runs are operators on the tensors that it holds.  A recorder that meets the
+operator of the whole lets it pass (returns NotImplemented, as torch.distributed.tensor.debug.CommDebugMode does), and meets
+the operators that the class calls.  Python 3.6, torch 1.x and later.
+"""
+
+import sys
+from typing import Any
+
+import torch
+
+_PLAIN = getattr(torch._C, "_disabled_torch_dispatch_impl", None)
+
+def is_wrapper(kind):
+    # type: (Any) -> bool
+    """Whether a class of tensors takes operators apart itself."""
+    if kind is torch.Tensor or kind is torch.nn.Parameter or _PLAIN is None:
+        return False
+    return getattr(kind, "__torch_dispatch__", _PLAIN) is not _PLAIN and not is_fake(kind) and not _is_functional(kind)
+
+
+def is_fake(kind):
+    # type: (Any) -> bool
+    """Whether it has sizes and nothing to compute with: DTensor asks such tensors for the sizes of a result."""
+    return _is(kind, "torch._subclasses.fake_tensor", "FakeTensor")
+
+
+def _is_functional(kind):
+    # type: (Any) -> bool
+    return _is(kind, "torch._subclasses.functional_tensor", "FunctionalTensor")
+
+
+FAKE = (
+    "The model has FakeTensors, which have sizes and nothing to compute with: make it outside of FakeTensorMode; under "
+    "torch.device('meta') it needs no memory either."
+)
+"""Why such a model cannot be counted."""
+
+
+def is_jagged(kind):
+    # type: (Any) -> bool
+    """Whether it is PyTorch's nested tensor of jagged layout, whose attention is recorded row by row."""
+    return _is(kind, "torch.nested._internal.nested_tensor", "NestedTensor")
+
+
+def _is(kind, module, name):
+    # type: (Any, str, str) -> bool
+    known = getattr(sys.modules.get(module), name, None)
+    return known is not None and isinstance(kind, type) and issubclass(kind, known)

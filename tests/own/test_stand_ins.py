@@ -1,0 +1,189 @@
+"""Whatever stands in for a model, a number that is published is the number that ran (tests/own/stand_ins.py), and in the
+caller's process nothing is left changed."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import reconcile
+from reconcile.core.errors import UsageError
+
+from .stand_ins import CASES, ONE, TRAINED, Case, column_parallel, linear, x
+
+pytestmark = pytest.mark.frameworks
+
+
+def published(case: Case, **more: Any) -> list[int] | None:
+    """The numbers to publish of a run with one counter; None if the input is refused."""
+    model, inputs, _ = case
+    try:
+        run = reconcile.run(torch=model, inputs=inputs, counters=["flop_counter"], **more)
+    except UsageError:
+        return None
+    return [figure.flops for figure in run.verdict.figures]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_number_is_what_ran(name: str) -> None:
+    """No number is as good; none is asked for where a plain call fails."""
+    case = CASES[name]()
+    found = published(case)
+    assert found in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
+
+
+COUNTED = sorted(set(CASES) - {"another_dtype", "no_factorization", "index_out_of_range"})
+WITHHELD = {
+    "attention_of_a_wrapper": "flop_counter counts the attention of the wrapper's outer shape",
+    "low_rank_attribute": "flop_counter counts the wrapper's outer shape",
+    "low_rank_weight": "flop_counter counts the wrapper's outer shape",
+    "a_class_that_multiplies_twice": "flop_counter counts the wrapper's outer shape",
+}
+"""Cases without a number, and why."""
+
+
+def test_the_number_is_withheld_only_where_a_counter_is_not_explained() -> None:
+    assert [name for name in COUNTED if published(CASES[name]()) == [] and name not in WITHHELD] == []
+
+
+@pytest.mark.parametrize("name", sorted(WITHHELD))
+def test_without_the_counter_the_trace_is_of_what_ran(name: str) -> None:
+    model, inputs, products = CASES[name]()
+    assert products is not None
+    run = reconcile.run(torch=model, inputs=inputs, counters=["thop"])
+    assert [trace.totals["matmul"] for trace in run.result.traces] == [2 * products]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_step_is_what_ran(name: str) -> None:
+    case = TRAINED[name]()
+    assert case[2] is not None
+    assert published(case, pass_="training") in ([], [2 * case[2]])
+
+
+@pytest.fixture
+def world() -> Iterator[None]:
+    """The first of four processes, the others of which do not exist."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_a_sharded_weight_is_counted_as_the_process_multiplies_it(world: None) -> None:
+    case = column_parallel()
+    assert case[2] == 65_536 // 2
+    run = reconcile.run(torch=case[0], inputs=case[1], counters=["flop_counter"])
+    assert [trace.totals["matmul"] for trace in run.result.traces] == [65_536]
+    assert [figure.flops for figure in run.verdict.figures] in ([], [65_536])
+
+
+# Nothing of the caller's process changes.
+
+
+@functools.cache
+def table(device: str) -> torch.Tensor:
+    return torch.full((WIDTH,), 16.0, device=device)
+
+
+WIDTH = 4
+
+
+class Kept(nn.Module):
+    """Has everything that a run could leave behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = linear()
+        self.norm = nn.BatchNorm1d(8)
+        self.dropout = nn.Dropout(0.5)
+        self.calls: list[int] = []
+        self.layer.weight.tag = [1]  # type: ignore[attr-defined]
+        self.layer.weight.register_hook(lambda gradient: gradient)
+        self.layer.register_forward_hook(lambda *_: None)
+        self.layer.weight.grad = torch.ones_like(self.layer.weight)
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        self.calls.append(len(self.calls))
+        noise = random.random() + np.random.random()
+        shifted = given + table(str(given.device)) * noise
+        given.add_(1)
+        return self.dropout(self.norm(self.layer(shifted)))  # type: ignore[no-any-return]
+
+
+def state(model: Kept, given: torch.Tensor) -> dict[str, Any]:
+    """Everything about the model, its input and this process that a run could change, as plain values."""
+    torch_state = torch.get_rng_state()
+    return {
+        "random": (torch_state.tolist(), random.getstate(), np.random.get_state()[1].tolist()),  # type: ignore[index]
+        "modes": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")),
+        "default": (torch.get_default_dtype(), torch.get_default_device()),
+        "stacks": (len(torch.overrides._get_current_function_mode_stack()), torch._C._len_torch_dispatch_stack()),
+        "table": table("cpu").tolist(),
+        "weights": {name: value.tolist() for name, value in model.state_dict().items()},
+        "training": [module.training for module in model.modules()],
+        "gradients": [None if p.grad is None else p.grad.tolist() for p in model.parameters()],
+        "flags": [(p.requires_grad, p.stride(), p.device) for p in model.parameters()],
+        "attributes": [sorted(vars(module)) for module in model.modules()],
+        "calls": list(model.calls),
+        "hooks": [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()],
+        "tags": [sorted(vars(p)) for p in model.parameters()],
+        "input": (given.tolist(), given.stride(), given.requires_grad, given.grad, given._version),
+    }
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    device=st.sampled_from(["cpu", "meta"]),
+    step=st.booleans(),
+    train=st.booleans(),
+    strided=st.booleans(),
+    factory=st.booleans(),
+    seed=st.integers(0, 5),
+)
+def test_nothing_of_the_callers_changes(
+    device: str, step: bool, train: bool, strided: bool, factory: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    model = Kept().train(train)
+    data = torch.randn(WIDTH, 3).t() if strided else torch.randn(3, WIDTH)
+    table("cpu")
+    before = state(model, data)
+    how = {"pass_": "training"} if step else {}
+    made: Any = (lambda: (Kept(), (torch.ones(3, WIDTH),))) if factory else model
+    reconcile.run(torch=made, inputs=None if factory else (data,), counters=["thop", "flop_counter"], device=device, **how)
+    assert {name: value for name, value in state(model, data).items() if value != before[name]} == {}
+
+
+def test_what_a_factory_keeps_is_not_on_meta() -> None:
+    """A function of the caller's that is made and run on meta fills a cache of theirs; their own next model reads it."""
+    kept: dict[str, Callable[..., Any]] = {}
+
+    @functools.cache
+    def shift() -> torch.Tensor:
+        return torch.full((8,), 16.0)
+
+    class Shifted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = linear()
+            kept["table"] = shift
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            return self.layer(given) + shift()  # type: ignore[no-any-return]
+
+    run = reconcile.run(torch=lambda: (Shifted(), (x(),)), device="meta", counters=["thop"])
+    assert [trace.totals["matmul"] for trace in run.result.traces] == [2 * ONE]
+    assert shift().tolist() == [16.0] * 8
