@@ -56,6 +56,11 @@ class MemoryNeed(object):
         """The note of a ledger whose counter ran on meta because the model does not fit."""
         return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training)))
 
+    def lack(self, training=""):
+        # type: (str) -> str
+        """What it takes beside what there is."""
+        return "it takes at least %s and %s of memory are free" % (gib(self.takes(training) or 0), gib(free() or 0))
+
     def lacks(self, training=""):
         # type: (str) -> bool
         """Whether that is known to be more than there is."""
@@ -83,9 +88,9 @@ def apart(weigh):
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        late = not select.select([pipe], [], [], PATIENCE)[0]
-        text = "" if late else pipe.read().decode("utf-8", "replace")
+    late = not select.select([reading], [], [], PATIENCE)[0]
+    text = "" if late else os.read(reading, 4096).decode("utf-8", "replace")  # once: what it started may keep the pipe open
+    os.close(reading)
     if late:
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -20,6 +20,8 @@ RESERVE = 1 << 28
 class MemoryGuard(TorchDispatchMode):
     """Raises OutOfMemory before tensors are made on the CPU that do not fit; ``advice`` is the end of its sentence."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, advice=""):
         # type: (str) -> None
         super(MemoryGuard, self).__init__()
@@ -29,6 +31,8 @@ class MemoryGuard(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        if not hasattr(func, "_schema"):  # it runs functions, which are met here
+            return func(*args, **kwargs)
         wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(func, args, kwargs)
         self.made += wanted
         if self.made > SMALL:

@@ -205,10 +205,7 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         # first of all: to find out, it may have to be made elsewhere
         if device == "cpu" and self.memory_need is not None and self.lacks_memory():
-            raise OutOfMemory(
-                "it takes at least %s and %s of memory are free"
-                % (memory.gib(self.memory_need.takes(self.training) or 0), memory.gib(memory.free() or 0))
-            )
+            raise OutOfMemory(self.memory_need.lack(self.training))
         placed = keras_model.set_device(device)
         module = self._made_on(device)
         if not placed and keras_model.set_device(device):  # Keras came with the model and did not know where to
@@ -256,7 +253,7 @@ class TorchModel(object):
         # type: () -> str
         """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""
         lacks = self.device == "cpu" and self.memory_need is not None and self.lacks_memory()
-        return self.memory_need.note(self.training) if lacks and self.memory_need is not None else ""
+        return self.memory_need.lack(self.training) if lacks and self.memory_need is not None else ""
 
     def guarded(self):
         # type: () -> Any
@@ -266,11 +263,10 @@ class TorchModel(object):
     def spare(self):
         # type: () -> Tuple[str, ...]
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
-        why = self.too_large()
-        if not why:
+        if not self.too_large() or self.memory_need is None:
             return ()
         self.device = "meta"
-        return (why,)
+        return (self.memory_need.note(self.training),)
 
     def example(self, device):
         # type: (str) -> List[torch.Tensor]

@@ -228,6 +228,8 @@ def recorded(record, model, died):
             with model.guarded():
                 return record(model, model.device), model.device, ()
         except OutOfMemory as error:
+            if "on meta" in str(error):
+                raise
             why = str(error)
     try:
         return record(model, "meta"), "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-_PLAIN = getattr(torch._C, "_disabled_torch_dispatch_impl", None)
+_PLAIN = getattr(getattr(torch, "_C", None), "_disabled_torch_dispatch_impl", None)
 
 def is_wrapper(kind):
     # type: (Any) -> bool

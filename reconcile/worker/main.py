@@ -8,6 +8,7 @@ after that, and an error in it goes to ``refused.json``.  An event {"theirs"} sa
 Python 3.6 and standard library, plus the framework it serves.
 """
 
+import contextlib
 import importlib
 import sys
 from io import open  # as it is now: the user's code may replace these later
@@ -78,12 +79,14 @@ class Worker(object):
         for package, folder in self.request.brought.items():
             import_path.bring(package, folder)
         try:
+            with contextlib.suppress(FactoryError):  # where there is none, that is said in its turn
+                self._adapter().before_import()
             meta = self._meta()
             self._leave("meta.json", meta)
             if "error" in meta:
                 return 0
             self.event("", "loading")
-            self._adapter().before_import()
+            self._adapter()
             self._prepare(meta["params"])
             for task in self.request.tasks:
                 self._task(task, self._params_at(point_of(task)[1], meta))

@@ -81,7 +81,7 @@ def test_a_keras_factory_for_both(repository: Repository, monkeypatch: pytest.Mo
     data = repository.report("net.net", "--tf", "net:net", "--torch", "net:net")
     work = sum(WORK.values())
     assert {t["name"]: t["totals"]["matmul"] for t in data["traces"]} == {"trace@tf": work, "trace@torch": work}
-    assert {t["device"] for t in data["traces"]} == {"graph", "meta"}
+    assert {t["device"] for t in data["traces"]} == {"graph", "cpu"}
     assert [item for item in (*data["traces"], *data["ledgers"]) if "keras" not in item["versions"]] == []
     layers = {row["layer"]: row for row in data["layers"] if row["layer"] in WORK}
     assert {name: row["work_by_framework"] for name, row in layers.items()} == {

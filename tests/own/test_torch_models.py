@@ -270,7 +270,11 @@ class Experts(nn.Module):  # type: ignore[name-defined, misc]
 
 @pytest.mark.skipif(not hasattr(torch.nn.functional, "grouped_mm"), reason="PyTorch 2.10")
 def test_products_of_groups_run_on_meta_in_any_precision() -> None:
-    trace = traced(Experts, (16, 8))
+    from reconcile.adapters.pytorch.trace import trace as traced_of
+
+    model = model_of(Experts, (16, 8))
+    model.device = "meta"
+    trace = traced_of(model)
     assert trace.device == "meta"
     assert products(trace) == 16 * 8 * 24
     assert [op.outputs for op in trace.ops if op.op == "aten._grouped_mm"] == [(((16, 24), "float32"),)]

@@ -1,4 +1,5 @@
-"""A torch model that does not do the same whenever it is called: a table in a cache, or a branch taken in the first call alone.
+"""A torch model that does not do the same whenever it is called: a table in a cache (of functools, or a dict of its own), or a
+branch taken in the first call alone.
 
 ``dropped`` does the same each time, but decides by a product on which no output depends.
 """
@@ -15,6 +16,7 @@ PAIR = Pair(
 )
 
 RUNS = itertools.count()
+KEPT = {}
 
 
 def inputs(p):
@@ -31,6 +33,13 @@ def angles(rows, width, device):
     return positions[:, None] @ steps[None, :]
 
 
+def kept_angles(rows, width, device):
+    """The same, kept where nobody knows."""
+    if (rows, width) not in KEPT:
+        KEPT[rows, width] = angles.__wrapped__(rows, width, device)
+    return KEPT[rows, width]
+
+
 def build_torch(p):
     import torch
 
@@ -40,7 +49,7 @@ def build_torch(p):
             self.first = torch.nn.Linear(p.width, p.width)
 
         def forward(self, x):
-            return self.first(x) * angles(p.rows, p.width, x.device)
+            return self.first(x) * (angles if p.how == "cache" else kept_angles)(p.rows, p.width, x.device)
 
     class Branches(torch.nn.Module):
         def __init__(self):
@@ -60,4 +69,4 @@ def build_torch(p):
             y = self.first(x)
             return y.relu() if (x @ x.T).sum() > 0 else y.tanh()
 
-    return {"cache": Rotary, "branch": Branches, "dropped": Dropped}[p.how]()
+    return {"cache": Rotary, "dict": Rotary, "branch": Branches, "dropped": Dropped}[p.how]()
