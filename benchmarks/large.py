@@ -90,8 +90,8 @@ def recurrent() -> Section:
         rows.append((name, f"{short * 1000:.0f}", f"{long_ * 1000:.0f}"))
         said.append(f"{name}: {section.bound(f'tracing {LONG:,} steps in {name}', long_ / short, STEPS_LIMIT)}")
     section.lines = [
-        "Building the model and tracing it, imports left out: a fused call is one op in PyTorch, a loop's bound is a constant "
-        f"in TensorFlow. Medians of {STEPS_RUNS} processes.",
+        "Building the model and tracing it, imports left out: a fused call is one op in PyTorch, on meta, and a loop's bound is "
+        f"a constant in TensorFlow. Medians of {STEPS_RUNS} processes.",
         "",
         *table(("framework", f"{SHORT:,} steps, ms", f"{LONG:,} steps, ms"), rows),
         "",

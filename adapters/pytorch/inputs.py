@@ -4,7 +4,7 @@ One tensor in two places stays one, tensors that share memory share the copy of 
 torch 1.x and later.
 """
 
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 import torch
 
@@ -24,7 +24,7 @@ class Inputs(object):
     def __init__(self, device):
         # type: (str) -> None
         self.device = device
-        self._made = {}  # type: Dict[int, Any]  # by the leaf's id, with the leaf, so that the id stays its own
+        self._made = {}  # type: Dict[int, Tuple[Any, torch.Tensor]]  # by id, with the leaf, so that the id stays its own
         self._storages = {}  # type: Dict[int, Any]  # by the address of what a leaf keeps, with that
 
     def tensor(self, leaf):
@@ -32,8 +32,7 @@ class Inputs(object):
         """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""
         if id(leaf) not in self._made:
             self._made[id(leaf)] = (leaf, self._new(leaf))
-        tensor = self._made[id(leaf)][1]  # type: torch.Tensor
-        return tensor
+        return self._made[id(leaf)][1]
 
     def _new(self, leaf):
         # type: (Any) -> torch.Tensor
@@ -61,7 +60,7 @@ class Inputs(object):
             elif self.device == "meta":
                 copied = torch.empty((held.nbytes(),), dtype=torch.uint8, device="meta").untyped_storage()
             else:
-                whole = torch.empty((0,), dtype=torch.uint8, device=leaf.device).set_(held)  # type: ignore[call-overload]
+                whole = torch.empty((0,), dtype=torch.uint8, device=leaf.device).set_(held)
                 copied = whole.clone().to(self.device).untyped_storage()
             self._storages[key] = (held, copied)
         place = torch.empty((0,), dtype=leaf.dtype, device=self.device)

@@ -89,7 +89,9 @@ def apart(weigh):
             os._exit(0)
     os.close(writing)
     late = not select.select([reading], [], [], PATIENCE)[0]
-    text = "" if late else os.read(reading, 4096).decode("utf-8", "replace")  # once: what it started may keep the pipe open
+    text = (
+        "" if late else os.read(reading, 4096).decode("utf-8", "replace")
+    )  # once: what it started may keep the pipe open
     os.close(reading)
     if late:
         os.kill(child, signal.SIGKILL)

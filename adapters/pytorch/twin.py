@@ -6,8 +6,9 @@ function is copied as well, with copies of what it refers to.
 """
 
 import copy
+from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any
 from weakref import ref
 
 import torch
@@ -20,7 +21,7 @@ DEPTH = 4
 
 def twin(model: torch.nn.Module) -> torch.nn.Module:
     """A copy of the module; where new tensors are made on meta, without a copy of its weights."""
-    memo: Dict[int, Any] = {}
+    memo: dict[int, Any] = {}
     if torch.empty(()).is_meta:
         memo.update(_on_meta(model))
     parts = {id(part) for part in [*model.modules(), *tensors_of(model)]}
@@ -40,9 +41,9 @@ def twin(model: torch.nn.Module) -> torch.nn.Module:
     return made
 
 
-def _on_meta(model: torch.nn.Module) -> Dict[int, torch.Tensor]:
+def _on_meta(model: torch.nn.Module) -> dict[int, torch.Tensor]:
     """Tensor's id -> its twin on meta."""
-    twins: Dict[int, torch.Tensor] = {}
+    twins: dict[int, torch.Tensor] = {}
     for tensor in tensors_of(model):
         if type(tensor) is torch.nn.Parameter:
             twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
@@ -51,7 +52,7 @@ def _on_meta(model: torch.nn.Module) -> Dict[int, torch.Tensor]:
     return twins
 
 
-def _carry(parameter: torch.nn.Parameter, made: torch.Tensor, memo: Dict[int, Any]) -> None:
+def _carry(parameter: torch.nn.Parameter, made: torch.Tensor, memo: dict[int, Any]) -> None:
     """Give a copied parameter what its original has beside its values: attributes, and hooks on its gradient."""
     for name, value in vars(parameter).items():
         if name not in vars(made):
@@ -66,9 +67,9 @@ def _carry(parameter: torch.nn.Parameter, made: torch.Tensor, memo: Dict[int, An
 # Functions.
 
 
-def _functions(model: torch.nn.Module) -> List[FunctionType]:
+def _functions(model: torch.nn.Module) -> list[FunctionType]:
     """The functions that hang on a model: hooks, and methods that were replaced."""
-    found: Dict[int, FunctionType] = {}
+    found: dict[int, FunctionType] = {}
     held = [value for module in model.modules() for value in vars(module).values()]
     for tensor in tensors_of(model):
         held += [tensor._backward_hooks, getattr(tensor, "_post_accumulate_grad_hooks", None), vars(tensor)]
@@ -78,7 +79,7 @@ def _functions(model: torch.nn.Module) -> List[FunctionType]:
     return list(found.values())
 
 
-def _inside(value: Any, depth: int, seen: Set[int]) -> Iterator[Any]:
+def _inside(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
     """A value and what it holds: items of containers, parts of partial functions and methods, what functions refer to."""
     if id(value) in seen:
         return
@@ -89,14 +90,16 @@ def _inside(value: Any, depth: int, seen: Set[int]) -> Iterator[Any]:
             yield from _inside(item, depth - isinstance(value, (dict, list, tuple, set, frozenset)), seen)
 
 
-def _held(value: Any) -> List[Any]:
+def _held(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, (list, tuple, set, frozenset)):
         return list(value)
     if isinstance(value, FunctionType):
         return _references(value)
-    held = [getattr(value, name) for name in ("__func__", "__self__", "func", "args", "keywords") if _is_call(value, name)]
+    held = [
+        getattr(value, name) for name in ("__func__", "__self__", "func", "args", "keywords") if _is_call(value, name)
+    ]
     if isinstance(value, torch.optim.Optimizer):
         held += [group["params"] for group in value.param_groups]
     return held
@@ -107,14 +110,14 @@ def _is_call(value: Any, name: str) -> bool:
     return type(value).__name__ in ("method", "partial") and hasattr(value, name)
 
 
-def _references(function: FunctionType) -> List[Any]:
+def _references(function: FunctionType) -> list[Any]:
     """What a function refers to: its closure, its defaults, and the globals that it names."""
     named = _named(function)
     cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
     return [*cells, function.__defaults__, function.__kwdefaults__, *named.values()]
 
 
-def _named(function: FunctionType) -> Dict[str, Any]:
+def _named(function: FunctionType) -> dict[str, Any]:
     """The globals that a function names and that hold data: no modules of Python, classes or functions of a library."""
     names = set(_names(function.__code__))
     data = (torch.nn.Module, torch.Tensor, torch.optim.Optimizer, dict, list, tuple, set)
@@ -136,7 +139,7 @@ def _is_empty(cell: CellType) -> bool:
     return False
 
 
-def _refers(function: FunctionType, parts: Set[int]) -> bool:
+def _refers(function: FunctionType, parts: set[int]) -> bool:
     """Whether a function refers to a part of the model."""
     return any(id(value) in parts for value in _inside(_references(function), DEPTH, set()))
 
@@ -149,13 +152,13 @@ def _empty(function: FunctionType) -> FunctionType:
     return made
 
 
-def _fill(function: FunctionType, memo: Dict[int, Any], parts: Set[int]) -> None:
+def _fill(function: FunctionType, memo: dict[int, Any], parts: set[int]) -> None:
     """Let the copy of a function refer to copies of what the function refers to."""
     made: FunctionType = memo[id(function)]
     made.__defaults__ = copy.deepcopy(function.__defaults__, memo)
     made.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__, memo)
     made.__dict__.update(copy.deepcopy(vars(function), memo))
-    for cell, new in zip(function.__closure__ or (), made.__closure__ or ()):
+    for cell, new in zip(function.__closure__ or (), made.__closure__ or (), strict=True):
         if not _is_empty(cell):
             new.cell_contents = copy.deepcopy(cell.cell_contents, memo)
     for name, value in _named(function).items():

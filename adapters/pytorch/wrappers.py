@@ -12,6 +12,7 @@ import torch
 
 _PLAIN = getattr(getattr(torch, "_C", None), "_disabled_torch_dispatch_impl", None)
 
+
 def is_wrapper(kind):
     # type: (Any) -> bool
     """Whether a class of tensors takes operators apart itself."""

@@ -17,7 +17,7 @@ framework, steps = sys.argv[1], sys.argv[2]
 module = loading.load_pair(str(Path(__file__).parents[1] / "models" / "recurrent.py"))
 record = frameworks()[framework]
 importlib.import_module(record.package)
-request = WorkerRequest(record, ("trace",), "")
+request = WorkerRequest(record, ("trace",), "", device="meta" if framework == "torch" else "cpu")  # runs no step
 for _ in range(2):  # the first one loads what a framework loads late
     params = loading.resolve(module, {"steps": steps})
     start = time.perf_counter()

@@ -322,7 +322,11 @@ def _column_parallel() -> Case:
     from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
     model = nn.Linear(64, 256, bias=False)
-    return parallelize_module(model, init_device_mesh("cpu", (4,)), ColwiseParallel()), (torch.ones(8, 64),), 8 * 64 * 64
+    return (
+        parallelize_module(model, init_device_mesh("cpu", (4,)), ColwiseParallel()),
+        (torch.ones(8, 64),),
+        8 * 64 * 64,
+    )
 
 
 column_parallel = _column_parallel

@@ -163,7 +163,9 @@ def test_nothing_of_the_callers_changes(
     before = state(model, data)
     how = {"pass_": "training"} if step else {}
     made: Any = (lambda: (Kept(), (torch.ones(3, WIDTH),))) if factory else model
-    reconcile.run(torch=made, inputs=None if factory else (data,), counters=["thop", "flop_counter"], device=device, **how)
+    reconcile.run(
+        torch=made, inputs=None if factory else (data,), counters=["thop", "flop_counter"], device=device, **how
+    )
     assert {name: value for name, value in state(model, data).items() if value != before[name]} == {}
 
 
