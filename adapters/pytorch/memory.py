@@ -8,6 +8,8 @@ torch 1.x and later.
 import os
 from typing import Any, Callable, List, Optional, Tuple
 
+from ...core.message import text_of
+
 NOTE = (
     "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
     "no fused path of the CPU's is taken"
@@ -40,7 +42,7 @@ class MemoryNeed(object):
             try:
                 make()
             except Exception as error:  # whatever their code does that needs values
-                self.why = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:120])
+                self.why = "%s: %s" % (type(error).__name__, text_of(error).strip().split("\n")[0][:120])
 
     def takes(self, training=""):
         # type: (str) -> Optional[int]
