@@ -66,7 +66,8 @@ def points(variables: Sequence[Variable], first: Collection[At]) -> list[At]:
     for index, variable in enumerate(variables):
         for end in ends:
             for value in _thinned(variable.values, MOST // (2 * len(variables) * len(ends))):
-                chosen[(*end[:index], value, *end[index + 1 :])] = None
+                at = (*end[:index], value, *end[index + 1 :])
+                chosen[at] = None
     for at in itertools.islice(drawn, MOST * MOST):
         if len(chosen) >= MOST:
             break
