@@ -10,6 +10,7 @@ from linecache import getline
 from traceback import walk_tb
 from typing import Any, Callable, Iterator, NamedTuple, Tuple
 
+from ...core.message import text_of
 from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
 
 Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
@@ -73,7 +74,7 @@ def counting(limits, works):
 def reason_of(error, limits):
     # type: (BaseException, Tuple[Limit, ...]) -> str
     """The reason of the first limit, of the counter's or of all, that has left its mark on this error; '' if none has."""
-    marked = "\n".join([str(error)] + _files(error))
+    marked = "\n".join([text_of(error)] + _files(error))
     every = limits + (NO_VALUES,)
     return next((limit.reason for limit in every if any(mark in marked for mark in limit.marks)), "")
 
@@ -96,6 +97,6 @@ def _is_of_library(error):
 
 def _first_line(error):
     # type: (BaseException) -> str
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in text_of(error).splitlines() if line.strip()]
     name = type(error).__name__
     return "%s: %s" % (name, lines[0][:SHOWN].rstrip(".:; ")) if lines else name

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
+from . import expansion
 from .shapes import inferred
 
 
@@ -41,6 +42,7 @@ def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, A
         proto = onnx.load_model_from_string(data)
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
+    expansion.check(where, proto)
     _check(where, proto)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)

@@ -10,6 +10,8 @@ import select
 import signal
 from typing import Any, Callable, List, Optional, Tuple
 
+from ...core.message import text_of
+
 NOTE = (
     "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
     "no fused path of the CPU's is taken"
@@ -106,7 +108,7 @@ def _weighed(weigh):
     try:
         return str(weigh())
     except Exception as error:  # whatever their code does that needs values
-        return "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0][:120])
+        return "%s: %s" % (type(error).__name__, text_of(error).strip().split("\n")[0][:120])
 
 
 def weight_of(module):

@@ -13,6 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...core.message import text_of
 from ...core.records import Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
@@ -257,7 +258,7 @@ REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend 
 
 def _sentence(error):
     # type: (BaseException) -> str
-    text = str(error).strip().split("\n")[0][:200]
+    text = text_of(error).strip().split("\n")[0][:200]
     return text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
 
 

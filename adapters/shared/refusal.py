@@ -1,5 +1,7 @@
 """Errors about the user's input: those that end a run before it begins, and one that ends a counter alone.  Python 3.6."""
 
+from ...core.message import text_of
+
 
 class FactoryError(Exception):
     """The user's input cannot be used; the message is one sentence for the user."""
@@ -20,7 +22,7 @@ class OutOfMemory(MemoryError):
 def reason_of(error):
     # type: (BaseException) -> str
     """Why a task failed, in one line: the message of an error of ours, the type and the message of any other."""
-    lines = str(error).strip().splitlines()
+    lines = text_of(error).strip().splitlines()
     message = lines[0][:300] if lines else ""
     ours = isinstance(error, (FactoryError, CannotCount, OutOfMemory)) and message
     return message if ours else "%s: %s" % (type(error).__name__, message)

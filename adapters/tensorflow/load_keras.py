@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
-from ..shared.model_file import FileError, Wanted, matched, member
+from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
 from .keras_config import check_config
@@ -120,19 +120,32 @@ def _size(where: str, root: Any) -> int:
     """Bytes of all tensors in an HDF5 file, without following links."""
     import h5py
 
-    total, seen, pending = 0, 0, [root]
+    total, seen, pending, groups = 0, 0, [root], {_address(root)}
     while pending:
         group = pending.pop()
         for name in group:
             seen += 1
+            inside = shown(f"{group.name}/{name}")
             link = group.get(name, getlink=True)
-            if not isinstance(link, h5py.HardLink) or seen > OBJECTS:
-                raise FileError(f"{where} holds a link, {group.name}/{name}, in place of a tensor or a group.")
+            if not isinstance(link, h5py.HardLink):
+                raise FileError(f"{where} holds a link, {inside}, in place of a tensor or a group.")
+            if seen > OBJECTS:
+                raise FileError(f"{where} holds more than {OBJECTS:,} tensors and groups.")
             item = group[name]
             if isinstance(item, h5py.Dataset):
                 if item.is_virtual or item.external:
-                    raise FileError(f"{where} keeps the tensor {item.name} in another file.")
+                    raise FileError(f"{where} keeps the tensor {inside} in another file.")
                 total += item.nbytes
+            elif _address(item) in groups:
+                raise FileError(f"{where} is damaged: it holds one group in two places, {inside} and another.")
             else:
+                groups.add(_address(item))
                 pending.append(item)
     return total
+
+
+def _address(group: Any) -> int:
+    """Where a group lies in its file: the same for two names of one group."""
+    import h5py
+
+    return int(h5py.h5o.get_info(group.id).addr)

@@ -55,8 +55,10 @@ class _Decode(click.Command):
     "--baselines", type=PATH, metavar="DIR",
     help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
 )  # fmt: skip
-@options("convention-file", "device", "timeout", "formulas", "quiet")
-@click.option("-v", "--verbose", is_flag=True, help="Print every reading, and the candidates nearest to the number.")
+@options(
+    "convention-file", "device", "timeout", "formulas", "quiet",
+    declared("verbose", help="Print every reading, and the candidates nearest to the number."),
+)  # fmt: skip
 @click.argument("number", metavar="NUMBER")
 @click.pass_context
 def decode(

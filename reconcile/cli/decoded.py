@@ -22,6 +22,7 @@ def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> lis
     if quiet:
         return [f"{lines[0]} {decoded.matches[0].what}." if decoded.matches else lines[0]]
     lines += _readings(decoded, verbose)
+    lines += _by_chance(decoded)
     if verbose and decoded.near:
         lines += ["", "Nearest candidates that it is not:"]
         lines += [f"  {c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near]
@@ -32,6 +33,23 @@ def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> lis
         lines += [f"Not looked at: {note}" for note in decoded.notes]
     left_out = [f"Left out: {note}" for note in decoded.left_out]
     return lines + (["", *left_out] if left_out else [])
+
+
+def _by_chance(decoded: Decoded) -> list[str]:
+    """How many figures that mean nothing would be explained."""
+    if not decoded.matches or decoded.chance is None:
+        return []
+    digits = "1 digit" if decoded.figure.length == 1 else f"{decoded.figure.length} digits"
+    return [
+        "",
+        f"Of random figures of {digits}, between a tenth and ten times the multiply-adds that ran, {percent(decoded.chance)} "
+        f"are explained too, each by one of these {decoded.searched:,} candidates.",
+    ]
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with two digits."""
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
 def _compared(decoded: Decoded) -> list[str]:

@@ -53,10 +53,11 @@ def formula(
 ) -> None:
     """Find the counts of a model as polynomials of its sizes.
 
-    Name the sizes that vary in --input or --set, and say with --at what each stands for. The model runs at few of these
-    points, and exact interpolation finds the polynomials of the work that ran, of every counter, of every cause, and of each of
-    their layers. Every polynomial is checked at points that it was not fitted to, at least three. A count that misses
-    one of them is named with the reason: a stride, a window or a pad makes none.
+    Name the sizes that vary in --input or --set, and say with --at what each stands for. The model runs at these points, at
+    256 of them if there are more, and exact interpolation finds the polynomials of the work that ran, of every counter, of every
+    cause, and of each of their layers. What ran is checked at all of these points. The counters run at few: at least three that
+    no polynomial was fitted to, and wherever an op ran otherwise. A count that misses one of them is named with the reason: a
+    stride, a window, a pad or a branch makes none.
 
     \b
     reconcile formula --torch package.module:function --input ids=B,T:int64 --at B=1..3 --at T=16..96

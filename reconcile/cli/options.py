@@ -28,6 +28,7 @@ class _Path(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click.ParamType.convert. Raises UsageError."""
+        _not_empty(value, param, ctx)
         if "\0" in str(value):
             raise UsageError(f"{param.opts[0] if param else 'a path'}: there is a zero byte in {str(value)!r}.")
         try:
@@ -35,6 +36,22 @@ class _Path(click.Path):
         except UnicodeEncodeError:
             raise UsageError(f"{param.opts[0] if param else 'a path'}: no file can be called {str(value)!r}.") from None
         return super().convert(value, param, ctx)
+
+
+class _Text(click.types.StringParamType):
+    """Text that says something: an empty word is usually a variable of a shell that is not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click.ParamType.convert. Raises UsageError."""
+        _not_empty(value, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _not_empty(value: Any, param: click.Parameter | None, ctx: click.Context | None) -> None:
+    """Raise UsageError for an empty word on the command line; a default may be empty."""
+    given = param is not None and ctx is not None and ctx.get_parameter_source(param.name or "")
+    if param is not None and given is click.core.ParameterSource.COMMANDLINE and not str(value).strip():
+        raise UsageError(f"{param.opts[0]} is given without a value: give it one, or leave it out.")
 
 
 PATH: Any = _Path(path_type=Path)
@@ -46,9 +63,12 @@ def chosen_formats(
     _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = TABLES
 ) -> tuple[str, ...]:
     """The names in a list such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``."""
-    chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+    if "" in chosen:
+        kept = ",".join(filter(None, chosen)) or allowed[0]
+        raise UsageError(f"--format: there is a comma too many in {value!r}. Write {kept}.")
     wrong = [part for part in chosen if part not in allowed]
-    if wrong or not chosen:
+    if wrong:
         raise click.BadParameter(f"{value!r} is not a list of {', '.join(allowed)}.")
     return chosen
 
@@ -184,12 +204,19 @@ FACE: dict[str, dict[str, Any]] = {
 """How an option looks: its help, and what click takes besides what launch/request.py declares."""
 SHORT = {"quiet": "-q", "verbose": "-v"}
 KINDS: dict[Kind, dict[str, Any]] = {
-    Kind.TEXT: {},
+    Kind.TEXT: {"type": _Text()},
     Kind.FLAG: {"is_flag": True},
     Kind.FILE: {"type": PATH},
     Kind.SETTING: {"callback": _pairs},
     Kind.LIMIT: {"type": Seconds(min=0, min_open=True)},
 }
+
+
+def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    """Refuse --quiet beside --verbose, whichever click reads last. Raises UsageError."""
+    if value and any(ctx.params.get(name) for name in SHORT if name != param.name):
+        raise UsageError("--quiet leaves out what --verbose asks for: give one of them.")
+    return value
 
 
 def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
@@ -200,6 +227,8 @@ def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
 
 def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
     given = {"multiple": option.repeated, **KINDS[option.kind], **look}
+    if option.name in SHORT:
+        given["callback"] = _alone
     if option.choices and "type" not in look:
         given["type"] = click.Choice(option.choices)
     if option.default not in (None, False):

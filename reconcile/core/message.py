@@ -10,11 +10,22 @@ HEADING = re.compile(
 """What TensorFlow and Keras write above their message: where it was met. Stacks between are indented, colours are escapes."""
 
 
+def text_of(error):
+    # type: (BaseException) -> str
+    """An error's message, '' if its class cannot say it: the __str__ of a user's error may fail itself, in any way."""
+    try:
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return ""
+
+
 def first_line(error):
     # type: (BaseException) -> str
     """The first line of an error's message, not too long; of a message with headings, the first line below them. A line that
     ends with a colon is read together with the next."""
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text_of(error)).strip().splitlines()
     if lines and HEADING.match(lines[0]):
         below = [line for line in lines if line.strip() and not line[0].isspace() and not HEADING.match(line)]
         lines = below or lines

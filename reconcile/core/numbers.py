@@ -25,6 +25,16 @@ def seconds(given: object, name: str = "timeout") -> float:
     return value
 
 
+def no_size(text: str) -> str:
+    """Why the text is not a size, as a sentence without a full stop."""
+    stripped = text.strip()
+    if stripped.isascii() and stripped.isdecimal():
+        return (
+            f"{short(stripped)} is too large for a size" if stripped.strip("0") else f"{short(stripped)} is not a size"
+        )
+    return f"{short(stripped)} is not a size"
+
+
 def integer(text: str, least: int, most: int) -> int | None:
     """The text as a whole number from ``least`` to ``most``; None for anything else."""
     stripped = text.strip()

@@ -67,6 +67,8 @@ _FIGURE = re.compile(
 )
 
 
+_POWER = re.compile(r"[~≈]?\s*[\d.,]+\s*(?:[eE]\+?|[x×*·]\s*10(?:\^|\*\*))\d{3,}\b.*", re.ASCII)
+"""A number with a power of ten of more digits than a count can have."""
 _NEGATIVE = re.compile(r"[-−]\s*[.\d]", re.ASCII)
 _BETWEEN = re.compile(r"\s*(?:[-–—…]|\.{2,3}|\bto\b)\s*")
 
@@ -86,6 +88,10 @@ def figure(text: str) -> PrintedFigure:
     parts = _FIGURE.fullmatch(plain) if len(text) <= LONGEST else None
     if parts is None:
         _refuse(plain)
+        if _POWER.fullmatch(plain[:LONGEST]):
+            raise UsageError(
+                f"{short(text)} is too large for a count: the power of ten has at most two digits, such as e12."
+            )
         raise UsageError(
             f"{short(text)} is not a number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G, 4.1 GFLOPs or 585M MACs."
         )

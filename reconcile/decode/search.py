@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..core.conventions import BUILT_IN, Convention
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
+from .chance import by_chance
 from .figure import FEW, PrintedFigure
 from .grammar import Candidate, Source, candidates
 from .readings import DERIVED, LAYER, PART, WORK
@@ -19,7 +20,8 @@ class Decoded:
     ``other_unit``: no candidate in the figure's unit agrees with it, but these in another unit do.
 
     ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates. ``left_out`` has a
-    sentence on each trace whose total is unknown, and ``notes`` one on each run that gave nothing.
+    sentence on each trace whose total is unknown, and ``notes`` one on each run that gave nothing. ``chance`` is the share of
+    random figures of as many digits that are explained as well (chance.by_chance).
     """
 
     model: str
@@ -33,6 +35,7 @@ class Decoded:
     environments: tuple[str, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    chance: float | None = None
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -105,6 +108,7 @@ def search(
         environments=tuple(source.name for source in sources),
         left_out=left_out,
         notes=tuple(notes),
+        chance=by_chance(table, wanted),
     )
 
 

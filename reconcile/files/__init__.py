@@ -29,6 +29,9 @@ PICKLE = (
     + WAY_OUT
     + ", or save the model with torch.export.save (.pt2)"
 )
+NO_SIZE = (
+    "the system makes it up while it is read, as it does in /proc, so that it has no size: name a file with a model"
+)
 EXPECTED = (
     "reconcile reads a frozen .pb, a SavedModel folder, .keras, .h5, .pt2, a TorchScript archive or .onnx; it detects the type "
     "from the content, not from the extension"
@@ -78,10 +81,10 @@ def _file(path: Path, trusted: bool) -> ModelFile:
     if not stat.S_ISREG(status.st_mode):
         raise wrong(path, "it is neither a file nor a folder")
     size = status.st_size
-    if not size:
-        raise wrong(path, "it is empty")
     with path.open("rb") as file:
         head = file.read(16)
+    if not size:
+        raise wrong(path, NO_SIZE if head else "it is empty")
     if head[:2] == b"PK":
         return _zip(path, trusted)
     if head.startswith(b"\x89HDF\r\n\x1a\n"):

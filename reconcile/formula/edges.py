@@ -17,11 +17,13 @@ MOST = 40
 def after_the_first(variables: Sequence[Variable], values: Mapping[At, int]) -> int | None:
     """The index of the variable without whose smallest size all counts lie on one polynomial, with HELD_OUT of them to check it;
     None if there is no such variable."""
-    for index, variable in enumerate(variables):
-        rest = {at: value for at, value in values.items() if at[index] != variable.values[0]}
-        if len({at[index] for at in rest}) >= FEWEST and _smooth(rest):
-            return index
-    return None
+    return next((index for index in range(len(variables)) if without_the_first(variables, index, values)), None)
+
+
+def without_the_first(variables: Sequence[Variable], index: int, values: Mapping[At, int]) -> bool:
+    """Whether all counts but those at the smallest size of this variable lie on one polynomial."""
+    rest = {at: value for at, value in values.items() if at[index] != variables[index].values[0]}
+    return len({at[index] for at in rest}) >= FEWEST and _smooth(rest)
 
 
 def _smooth(values: Mapping[At, int]) -> bool:

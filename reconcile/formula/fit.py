@@ -36,6 +36,7 @@ class Runs:
     template: Template
     take: Take
     by_point: dict[At, Run] = field(default_factory=dict)
+    without_counters: dict[At, RunResult] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -51,6 +52,14 @@ class Runs:
         if new:
             self.by_point.update(zip(new, self.run(new, True), strict=True))
         return Table({at: result for at, (_, result) in self.by_point.items()})
+
+    def traced(self, points: Iterable[At]) -> dict[At, RunResult]:
+        """What runs at these points, where no counter needs to have run. Raises UsageError where the model does not run."""
+        wanted = list(dict.fromkeys(points))
+        new = [at for at in wanted if at not in self.by_point and at not in self.without_counters]
+        if new:
+            self.without_counters.update(zip(new, (result for _, result in self.run(new, False)), strict=True))
+        return {at: self.by_point[at][1] if at in self.by_point else self.without_counters[at] for at in wanted}
 
     def run(self, points: Sequence[At], counting: bool) -> Sequence[Run]:
         """The model's runs at these points. Raises UsageError where it does not run."""
@@ -68,13 +77,15 @@ class Runs:
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Every count with its polynomial, None if it is none. ``fitted`` are the points that the polynomials were fitted to, by
-    the exponents that they determine, and ``held_out`` some that they were not; ``table`` has the counts at all points."""
+    the exponents that they determine, and ``held_out`` some that they were not; ``table`` has the counts at all points at which
+    the counters ran, and ``ran`` those of the work that ran, at these and at the points that only a trace was taken at."""
 
     axes: tuple[tuple[int, ...], ...]
     fitted: Mapping[Powers, At]
     held_out: tuple[At, ...]
     table: Table
     polynomials: dict[Key, Polynomial | None]
+    ran: Table
 
 
 def named(variables: Sequence[Variable], at: At) -> str:
@@ -103,7 +114,7 @@ def fit(runs: Runs) -> Fit:
         missed = [key for key, found in polynomials.items() if found is None and _is_smooth(table, key, axes, lines)]
         if not missed or degrees == most:
             break
-    return Fit(axes, fitted, tuple(outside), table, polynomials)
+    return Fit(axes, fitted, tuple(outside), table, polynomials, table)
 
 
 def highest(variables: Sequence[Variable], axes: Sequence[Sequence[int]]) -> list[int]:

@@ -11,6 +11,7 @@ from ..core.results import RunResult
 from .fit import Fit, Runs, Take, fit
 from .polynomial import Polynomial
 from .reasons import Reasons
+from .scan import scan, size
 from .table import Key
 from .variables import At, Template, Variable
 
@@ -38,7 +39,8 @@ class Formula:
     """The exact counts of a model under one convention, as polynomials of its variables.
 
     ``fitted`` are the points that the polynomials were fitted to, ``held_out`` some that they were not, and ``checked`` the
-    number of all points that they were not fitted to.
+    number of all points that they were not fitted to and at which the counters ran. ``ran`` are all points at which the model
+    ran, of the ``points`` that the ranges have: at those without a counter, the work that ran was checked.
     """
 
     model: str
@@ -51,6 +53,8 @@ class Formula:
     polynomials: Mapping[str, Polynomials]
     not_polynomial: tuple[NotPolynomial, ...]
     exit_code: int
+    ran: tuple[At, ...] = ()
+    points: int = 0
 
     def at(self, **sizes: int) -> dict[str, int | Fraction]:
         """Every total that has a polynomial, at these sizes, a fraction only where no count can be.
@@ -68,7 +72,7 @@ class Formula:
 def formula(template: Template, take: Take) -> Formula:
     """The polynomials of a model. Raises UsageError if it does not run at a point, and for ranges with too few points."""
     runs = Runs(template, take)
-    done = fit(runs)
+    done = scan(runs, fit(runs))
     refused = _refused(runs, done)
     by_name = {}
     for name in done.table.names:
@@ -89,6 +93,8 @@ def formula(template: Template, take: Take) -> Formula:
         polynomials={name: found for name, found in by_name.items() if found.total is not None or found.layers},
         not_polynomial=tuple(refused),
         exit_code=_exit_code([result for _, result in runs.by_point.values()], refused),
+        ran=done.ran.points,
+        points=size(template.variables),
     )
 
 

@@ -27,18 +27,20 @@ def offsets(count: int) -> list[int]:
 
 def period(values: Mapping[int, int]) -> int | None:
     """The shortest period, of those looked for, with which these counts lie on a parabola; None if there is none, or if all of
-    them lie on one.
+    them lie on one. No count contradicts it: those of every other residue class lie on a parabola of their own.
 
-    The counts are by the number of steps from the first size.
+    The counts are by the number of steps from the first size. If there is one for every step, every period is looked for.
     """
-    for m in (1, *PERIODS):
-        steps = sorted(step for step in values if step % m == 0)
-        if len(steps) >= TIMES and _on_parabola(steps, [values[step] for step in steps]):
+    dense = len(values) == max(values, default=-1) + 1
+    for m in (1, *(range(2, len(values) // TIMES + 1) if dense else PERIODS)):
+        classes = [sorted(step for step in values if step % m == rest) for rest in range(m)]
+        if len(classes[0]) >= TIMES and all(_on_parabola(c, [values[step] for step in c]) for c in classes if c):
             return m if m > 1 else None
     return None
 
 
 def _on_parabola(steps: Sequence[int], values: Sequence[int]) -> bool:
+    """Whether these counts lie on a parabola, as any three or fewer do."""
     nodes = steps[: TIMES - 2]
     line = interpolate(("x",), (nodes,), {(k,): values[k] for k in range(len(nodes))})
     return all(line.at((step,)) == value for step, value in zip(steps, values, strict=True))

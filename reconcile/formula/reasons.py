@@ -7,13 +7,14 @@ from functools import cached_property
 
 from ..core.registry import frameworks, known_counters
 from ..core.text import number
-from .edges import after_the_first
+from .edges import after_the_first, without_the_first
 from .fit import Fit, Runs, highest, known, named, polynomial
 from .patterns import cuts, offsets, period
 from .polynomial import interpolate
+from .scan import MOST, of_traces, size
 from .series import CAUSE
 from .table import Key, Table
-from .variables import NODES, Variable
+from .variables import FEWEST, HELD_OUT, NODES, At, Variable
 
 SHOWN = 5
 """The layers that the reason of a total names."""
@@ -83,15 +84,48 @@ class Reasons:
         through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
         at = next(at for at, value in values.items() if through.at(at) != value)
         edge = after_the_first(self.runs.variables, values)
-        if edge is not None:
+        ran = known(self.done.ran, Key(_trace(key.of), key.layer))
+        if edge is not None and (ran is None or without_the_first(self.runs.variables, edge, ran)):
             name, sizes = self.runs.variables[edge].name, self.runs.variables[edge].values
             few = [f"; without {name}={sizes[0]} it lies on one polynomial: give sizes of {name} from {sizes[1]} on"]
         else:
-            few = self._few()
+            few = self._beginning(key) or self._few()
         return (
             f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
             f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
+
+    def _beginning(self, key: Key) -> list[str]:
+        """The sizes of a variable up to which the count, and what ran there, lies on the polynomial through the fitted points."""
+        variables, done = self.runs.variables, self.done
+        missed = [at for one in (key, Key(_trace(key.of), key.layer)) for at in self._missed(one)]
+        least = FEWEST if len(variables) > 1 else HELD_OUT + 2
+        for index, variable in enumerate(variables):
+            first = min((at[index] for at in missed), default=variable.values[0])
+            sizes = [size for size in variable.values if size < first]
+            used = {at[index] for at in done.fitted.values()}
+            if len(sizes) >= max(least, len(used) + 1) and used <= set(sizes):
+                gives = ",".join(map(str, sizes))
+                if isinstance(variable.values, range):
+                    step = f"/{variable.values.step}" if variable.values.step > 1 else ""
+                    gives = f"{sizes[0]}..{sizes[-1]}{step}"
+                return [
+                    f"; up to {variable.name}={sizes[-1]} it lies on one polynomial: give --at {variable.name}={gives}"
+                ]
+        return []
+
+    def _missed(self, key: Key) -> list[At]:
+        """The points at which a count is not where the polynomial through the fitted points is, or is none."""
+        values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
+        known_ = {powers: values[at] for powers, at in self.done.fitted.items()}
+        if None in known_.values():
+            return list(values)
+        through = interpolate(
+            [v.name for v in self.runs.variables],
+            self.done.axes,
+            {powers: value for powers, value in known_.items() if value is not None},
+        )
+        return [at for at, value in values.items() if through.at(at) != value]
 
     def _few(self) -> list[str]:
         """The variables with too few sizes for a higher degree."""
@@ -112,12 +146,15 @@ class Reasons:
         """The traces of the model along each axis, at the sizes at which a period shows."""
         base = tuple(v.values[0] for v in self.runs.variables)
         lines = [
-            [(*base[:i], v.values[step], *base[i + 1 :]) for step in offsets(len(v.values))]
+            [(*base[:i], v.values[step], *base[i + 1 :]) for step in self._steps(len(v.values))]
             for i, v in enumerate(self.runs.variables)
         ]
-        points = list(dict.fromkeys(at for line in lines for at in line))
-        runs = dict(zip(points, self.runs.run(points, counting=False), strict=True))
-        return [Table({at: runs[at][1] for at in line}) for line in lines]
+        runs = self.runs.traced(at for line in lines for at in line)
+        return [Table({at: runs[at] for at in line}) for line in lines]
+
+    def _steps(self, count: int) -> Sequence[int]:
+        """The steps along an axis at which a pattern is looked for: all, if the model ran at each of them."""
+        return range(count) if size(self.runs.variables) <= MOST else offsets(count)
 
 
 def _trace(of: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import UsageError, brief, short
-from ..core.numbers import SIZE, integer
+from ..core.numbers import SIZE, integer, no_size
 from ..launch.request import Point
 from ..launch.user_models import read_inputs
 
@@ -80,7 +80,7 @@ def _read(text: str) -> Variable:
     for size in sizes:
         number = integer(size, 1, SIZE)
         if number is None:
-            raise wrong(f"{short(size.strip())} is not a size")
+            raise wrong(no_size(size))
         numbers.append(number)
     values: Sequence[int] = tuple(sorted(set(numbers)))
     if dots:

@@ -24,6 +24,8 @@ PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
 """The passes of a language model with a cache."""
 OPTIMIZERS = ("sgd", "adam")
+SIGNED = ("saved_model", "graph_def")
+"""The kinds of model files in which a signature or an output can be chosen."""
 ALL = "all"
 """The value of ``--counter`` that names every counter."""
 
@@ -250,6 +252,8 @@ def run_request(**options: Any) -> RunRequest:
     files, factories = (
         _given(models, given.get("trust_file", False), given.get("signature", "")) if models else ({}, {})
     )
+    if not models:
+        _of_files(files, given.get("trust_file", False), given.get("signature", ""))
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
@@ -287,5 +291,14 @@ def _given(models: Mapping[str, str], trusted: bool, signature: str) -> tuple[di
 
     named = {name: user_models.given(name, where, trusted=trusted) for name, where in models.items()}
     files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
+    _of_files(files, trusted, signature)
     factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
     return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}, factories
+
+
+def _of_files(files: Mapping[str, ModelFile], trusted: bool, signature: str) -> None:
+    """Raises UsageError for an option of model files where there is no file that it is about."""
+    if trusted and not files:
+        raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
+    if signature and not any(file.kind in SIGNED for file in files.values()):
+        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")

@@ -10,7 +10,7 @@ from typing import Any
 from .. import files
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
-from ..core.numbers import SIZE, integer
+from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, known_counters, title
 from ..model_zoo.pair import Input
@@ -73,7 +73,7 @@ def read_input(text: str) -> Input:
     for size in sizes:
         number = integer(size, 0, SIZE)
         if number is None:
-            raise wrong(f"{short(size.strip())} is not a size")
+            raise wrong(no_size(size))
         dimensions.append(number)
     if math.prod(dimensions) > SIZE:
         raise wrong("it has more elements than any tensor can have")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
+from ..core.registry import known_counters
 from ..core.text import number
 from ..formula.formula import Formula, NotPolynomial
 from ..formula.polynomial import Polynomial, Powers
@@ -48,10 +49,17 @@ def text(formula: Formula, *, layers: bool = True) -> str:
 def checked(formula: Formula) -> str:
     """How the polynomials were found and checked, in a sentence."""
     points = "; ".join(_point(formula, at) for at in formula.held_out)
-    return (
-        f"Fitted to the counts at {_points(len(formula.fitted))}, and checked at {formula.checked} that were not fitted to, "
-        f"among them {points}."
-    )
+    fitted = f"Fitted to the counts at {_points(len(formula.fitted))}, and checked at {formula.checked} that were not fitted to"
+    ran, all_ = len(formula.ran), formula.points
+    where = f"at all {number(all_)} points of the ranges" if ran >= all_ else (
+        f"at {number(ran)} of the {number(all_)} points of the ranges, and nothing is known of the others"
+    )  # fmt: skip
+    every = len(formula.fitted) + formula.checked
+    without = "" if ran <= every else f" The counters ran at {number(every)} of these" + (
+        "; at the others, every op that these polynomials count ran as often, and did as much, as a polynomial of its own says."
+        if any(name in known_counters() for name in formula.polynomials) else "."
+    )  # fmt: skip
+    return f"{fitted}, among them {points}. The work that ran was checked {where}.{without}"
 
 
 def _points(count: int) -> str:
@@ -69,7 +77,9 @@ def _refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
 
 
 def _ranges(formula: Formula) -> str:
-    return ", ".join(f"{v.name} = {v.text}" for v in formula.variables)
+    ranges = ", ".join(f"{v.name} = {v.text}" for v in formula.variables)
+    ran, every = len(formula.ran), formula.points
+    return ranges if ran >= every else f"{ranges} ({number(ran)} of these {number(every)} points)"
 
 
 def _point(formula: Formula, at: tuple[int, ...]) -> str:
@@ -172,6 +182,8 @@ def _json(formula: Formula) -> str:
         "ranges": {v.name: v.text for v in formula.variables},
         "variables": {name: sorted({at[i] for at in formula.fitted}) for i, name in enumerate(names)},
         "held_out": [dict(zip(names, at, strict=True)) for at in formula.held_out],
+        "points": formula.points,
+        "ran": [dict(zip(names, at, strict=True)) for at in formula.ran],
         "polynomials": {
             name: {
                 "total": None if counted.total is None else _terms(counted.total),

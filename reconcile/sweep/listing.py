@@ -117,6 +117,10 @@ def cells_of(
         known = f"{', '.join(others)} or {last}"
         raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
     chosen, where = ((framework,), rest) if equals else (among or both(), text)
+    if not where.strip():
+        raise UsageError(
+            f"{text!r} names no model: give a factory (net:make), a package (timm), a pair of the zoo, or a list (models.toml)."
+        )
     library, colon, _ = where.partition(":")
     if not equals and library in listed():
         chosen = listed()[library][:1]

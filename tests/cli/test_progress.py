@@ -57,7 +57,7 @@ EVENTS = (Event("tf", "", "loading"), Event("torch", "thop", "started"), Event("
 def test_events_are_lines_on_stderr_only_with_verbose(stub: Stub) -> None:
     stub.events = EVENTS
     assert stub.run().stderr == ""
-    assert stub.run("-q", "-v").stderr == ""
+    assert stub.run("-q").stderr == ""
     assert stub.run("-v").stderr.splitlines() == [
         "TensorFlow: loading",
         "PyTorch: thop started",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconcile.adapters.shared.refusal import reason_of
 from reconcile.core.errors import described
-from reconcile.core.message import LONGEST, first_line
+from reconcile.core.message import LONGEST, first_line, text_of
 from reconcile.worker import user_code
 
 MESSAGES = {
@@ -40,3 +41,31 @@ def test_the_line_that_says_what_went_wrong(message: str, line: str) -> None:
     half = f"RuntimeError: {line.rstrip('.')}" if line else "RuntimeError"
     assert described(error) == half
     assert user_code.described(error) == f"raised {half}"
+
+
+class Unreadable(Exception):
+    """An error whose own message fails, by another of its kind."""
+
+    def __str__(self) -> str:
+        raise Unreadable
+
+
+class NoText(Exception):
+    """An error whose message is no text."""
+
+    def __str__(self) -> str:
+        return 5  # type: ignore[return-value]  # noqa: PLE0307
+
+
+class Exits(Exception):
+    """An error whose message ends the process."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("kind", [Unreadable, NoText, Exits])
+def test_an_error_whose_message_fails_has_none(kind: type[Exception]) -> None:
+    assert first_line(kind()) == text_of(kind()) == ""
+    assert reason_of(kind()) == f"{kind.__name__}: "
+    assert user_code.described(kind(), "/nowhere") == f"raised {kind.__name__}"
