@@ -1,4 +1,7 @@
-"""Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
+"""Recurrent layers and attention of a training step on meta: one op forward, and backward one per part of the gradient.
+
+On any other device they run as they are and are recorded op by op: a kernel may compute gradients that nobody needs, and what
+looks at the values of a gradient (a hook, clipping, a test for NaN) gets them.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten_fused_gradients.py).
@@ -10,6 +13,7 @@ from typing import Any, Callable, Dict, List
 import torch
 
 from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from .followed_calls import is_transformed
 from .nodes import recomputing
 from .phases import TrainingRecorder
 from .records import tensor_record
@@ -86,6 +90,11 @@ class TrainedFusedCalls(FusedCalls):
     def wanted(self):
         # type: () -> bool
         return not self.recorder.paused and (self.recorder.phase == FORWARD or recomputing())
+
+    def stands(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether one op may stand for a call on these tensors, and a stand-in for its gradients."""
+        return tensors[0].device.type == "meta" and not is_transformed()
 
     def one(self, compute, record, tensors):
         # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any

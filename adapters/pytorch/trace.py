@@ -2,7 +2,8 @@
 
 A recurrent layer and an attention call are recorded as ONE op each, as the module calls them, whatever the number of
 steps: their formulas are held against their op-by-op decomposition by the tests.  On ``meta`` nothing is computed and
-a stand-in of the right shape takes the place of a fused call's result.
+a stand-in of the right shape takes the place of a fused call's result.  Where PyTorch follows a call, since the model
+takes gradients or maps it over a batch, nothing stands in: the call is recorded op by op (followed_calls.py).
 """
 
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
+from .followed_calls import is_followed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
@@ -129,10 +131,11 @@ class FusedCalls(TorchFunctionMode):
         crossings = self.recorder.crossings
         if self.wanted and hashable and crossings.concerns(func):
             return crossings.call(func, args, kwargs, self.recorder.path.current)
-        if self.wanted and name is not None and not kwargs:
+        if self.wanted and name is not None and not kwargs and self.stands(tensors_in(args)):
             return self.recurrent_call(name, func, args)
         if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
-            return self.attention(func, args, kwargs)
+            if self.stands(tensors_in([*args, *kwargs.values()])):
+                return self.attention(func, args, kwargs)
         return func(*args, **kwargs)
 
     @property
@@ -140,6 +143,11 @@ class FusedCalls(TorchFunctionMode):
         # type: () -> bool
         """Whether a call now is one of the model's own."""
         return not self.recorder.paused
+
+    def stands(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether one op may stand for a call on these tensors: nothing comes of the call but its result."""
+        return not is_followed(tensors)
 
     def one(self, compute, record, tensors):
         # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any

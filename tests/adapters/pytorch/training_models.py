@@ -8,6 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 from reconcile.adapters.counters.flop_counter.capture import capture
 from reconcile.adapters.pytorch import training
+from reconcile.adapters.pytorch.trace import finished
 from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.ledger import reconcile_ledger
@@ -28,9 +29,14 @@ class Model:
         return [torch.ones(self.shape, dtype=self.dtype, device=device)]
 
 
+def traced(model):
+    """The trace of its training step on the device that the model is for, where its counters run."""
+    return finished(training.record(model, model.device), model.device, ())
+
+
 def explained(model):
     """flop_counter's step reconciles under every convention; returns its causes under matmul."""
-    ledger, trace = capture("flop_counter", model), training.trace(model)
+    ledger, trace = capture("flop_counter", model), traced(model)
     found = {}
     for name, convention in BUILT_IN.items():
         done = reconcile_ledger(ledger, trace, Alignment([]), convention)
