@@ -133,9 +133,9 @@ class FusedCalls(TorchFunctionMode):
             return crossings.call(func, args, kwargs, self.recorder.path.current)
         if self.wanted and name is not None and not kwargs and self.stands(tensors_in(args)):
             return self.recurrent_call(name, func, args)
-        if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
-            if self.stands(tensors_in([*args, *kwargs.values()])):
-                return self.attention(func, args, kwargs)
+        attends = self.wanted and func is torch.nn.functional.scaled_dot_product_attention
+        if attends and self.stands(tensors_in([*args, *kwargs.values()])):
+            return self.attention(func, args, kwargs)
         return func(*args, **kwargs)
 
     @property

@@ -12,15 +12,14 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from reconcile.adapters.pytorch import trace as tracing  # noqa: E402
 from reconcile.adapters.pytorch.followed_calls import is_followed  # noqa: E402
 from reconcile.work import work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+from tests.adapters.pytorch.training_models import Model, Outputs  # noqa: E402
 
 F = nn.functional
-T, B, I, H = 5, 2, 4, 4
+T, B, I, H = 5, 2, 4, 4  # noqa: E741
 GATES = {nn.GRU: 3, nn.RNN: 1, nn.LSTM: 4}
 HEAD = T * B * H * 8
 BOTH = pytest.mark.parametrize("device", ["meta", "cpu"])
@@ -75,19 +74,6 @@ def test_a_gradient_through_an_lstm(device):
     needed, every = backward(nn.LSTM), 2 * forward(nn.LSTM)
     assert found == HEAD + forward(nn.LSTM) + (needed if device == "meta" else every)
     assert HEAD + forward(nn.LSTM) + needed == 2_752
-
-
-class Outputs(TorchDispatchMode):
-    """Keeps what one operator returns."""
-
-    def __init__(self, name):
-        super().__init__()
-        self.name, self.found = name, []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        self.found += [out] if func._schema.name == self.name else []
-        return out
 
 
 def test_the_kernel_of_an_lstm_computes_what_nobody_needs():
