@@ -6,13 +6,16 @@ looks at the values of a gradient (a hook, clipping, a test for NaN) gets them.
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten_fused_gradients.py).
 On meta no step is run: the time to trace a layer does not depend on how many there are.
+
+Attention on meta stands for what a CPU runs: PyTorch is asked which kernel that is.  One that is not plain products computes the
+gradients of query, key and value whenever one is needed; those that nothing needs are parts of their own, ``unneeded``.
 """
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 
-from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, UNNEEDED, WEIGHT_GRADIENT, Op
 from .followed_calls import is_transformed
 from .nodes import recomputing
 from .phases import TrainingRecorder
@@ -20,14 +23,16 @@ from .records import tensor_record
 from .trace import FusedCalls
 
 ATTENTION = ("query", "key", "value", "mask")
+PLAIN = 0
+"""Of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
 
 
 class _Opaque(torch.autograd.Function):
     """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
 
     @staticmethod
-    def forward(ctx, recorder, compute, op, *tensors):
-        # type: (Any, TrainingRecorder, Any, Any, *torch.Tensor) -> Any
+    def forward(ctx, recorder, compute, op, at_once, *tensors):
+        # type: (Any, TrainingRecorder, Any, Any, bool, *torch.Tensor) -> Any
         recorder.paused = True
         try:
             out = compute()
@@ -36,7 +41,7 @@ class _Opaque(torch.autograd.Function):
         finally:
             recorder.paused = False
         recorder.add(made)
-        ctx.recorder, ctx.made = recorder, made
+        ctx.recorder, ctx.made, ctx.at_once = recorder, made, at_once
         ctx.of_weights = [recorder.of_weights([t]) for t in tensors]
         ctx.device = tensors[0].device
         ctx.save_for_backward(tensors[0])  # so that a checkpoint computes it again, as it would the call itself
@@ -46,7 +51,7 @@ class _Opaque(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         # type: (Any, *Any) -> Any
-        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[3:])
+        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[4:])
         _ = ctx.saved_tensors
         recorder.paused = True
         try:
@@ -54,18 +59,21 @@ class _Opaque(torch.autograd.Function):
         finally:
             recorder.paused = False
         arrived = [gradient is not None for gradient in gradients]
-        for part, tensors in _parts(ctx.made, needs).items():
+        computed = [need or (ctx.at_once and i < len(ATTENTION) - 1) for i, need in enumerate(needs)]
+        for part, tensors in _parts(ctx.made, computed).items():
             weights = part == "weights" or all(ctx.of_weights[i] for i in tensors)
+            needed = part in _parts(ctx.made, needs)
+            attrs = dict(ctx.made.attrs, needs=computed, arrived=arrived, part=part)
             recorder.add(
                 ctx.made._replace(
                     id=recorder.next_id(),
                     op=ctx.made.op + "_backward",
-                    outputs=tuple(tensor_record(found[i]) for i in tensors if found[i] is not None),
-                    attrs=dict(ctx.made.attrs, needs=needs, arrived=arrived, part=part),
+                    outputs=tuple(tensor_record(ctx.like[i]) for i in tensors if computed[i]),
+                    attrs=attrs if needed else dict(attrs, **{UNNEEDED: True}),
                     phase=WEIGHT_GRADIENT if weights else INPUT_GRADIENT,
                 )
             )
-        return (None, None, None) + tuple(found)
+        return (None, None, None, None) + tuple(found)
 
 
 def _parts(op, needs):
@@ -83,8 +91,20 @@ def _parts(op, needs):
     return {**({"scores": scored} if scored else {}), **parts}
 
 
+def _there(value):
+    # type: (Any) -> Any
+    """What has the properties of a tensor by which a kernel is chosen, on the CPU; it takes the memory of its last dimension."""
+    if not isinstance(value, torch.Tensor) or not value.dim():
+        return value
+    last, step = int(value.shape[-1]), 1 if value.stride(-1) == 1 else 2
+    row = torch.empty(last * step, dtype=value.dtype, device="cpu")[::step]
+    return row.expand(value.shape).requires_grad_(value.requires_grad)
+
+
 class TrainedFusedCalls(FusedCalls):
     """Lets recurrent layers and attention through as ops of their own."""
+
+    at_once = False  # whether the kernel of the call computes all gradients where one is needed
 
     @property
     def wanted(self):
@@ -96,6 +116,30 @@ class TrainedFusedCalls(FusedCalls):
         """Whether one op may stand for a call on these tensors, and a stand-in for its gradients."""
         return tensors[0].device.type == "meta" and not is_transformed()
 
+    def attention(self, func, args, kwargs):
+        # type: (Any, Any, Any) -> Any
+        self.at_once = self._on_cpu(args, kwargs) != PLAIN
+        try:
+            return super(TrainedFusedCalls, self).attention(func, args, kwargs)
+        finally:
+            self.at_once = False
+
+    def _on_cpu(self, args, kwargs):
+        # type: (Tuple[Any, ...], Dict[str, Any]) -> int
+        """The kernel that PyTorch would choose for this call on the CPU (torch.nn.attention.SDPBackend)."""
+        self.recorder.paused = True
+        try:
+            there = [_there(value) for value in args]
+            return int(torch._fused_sdp_choice(*there, **{name: _there(value) for name, value in kwargs.items()}))
+        except (
+            RuntimeError,
+            TypeError,
+            AttributeError,
+        ):  # no such call, which PyTorch will say, or a tensor of another kind
+            return PLAIN
+        finally:
+            self.recorder.paused = False
+
     def one(self, compute, record, tensors):
         # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
         phase = RECOMPUTATION if recomputing() else FORWARD
@@ -105,4 +149,4 @@ class TrainedFusedCalls(FusedCalls):
             # type: (Any) -> Op
             return record(out)._replace(layer=layer, phase=phase)
 
-        return _Opaque.apply(self.recorder, compute, made, *tensors)
+        return _Opaque.apply(self.recorder, compute, made, self.at_once, *tensors)

@@ -128,11 +128,13 @@ def parts(model):
     return sum(found), explained(model)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("needs", FROZEN)
-def test_the_kernel_of_the_cpu_computes_every_gradient(needs):
-    """As under every LoRA: whichever of query, key and value is frozen."""
-    make = lambda: Attention(SHAPES[:3], needs)  # noqa: E731
+def test_the_kernel_of_the_cpu_computes_every_gradient(needs, causal):
+    """As under every LoRA: whichever of query, key and value is frozen.  On meta flop_counter meets those that are needed."""
+    make = lambda: Attention(SHAPES[:3], needs, is_causal=causal)  # noqa: E731
     assert parts(Model(make, device="cpu")) == (4 * PRODUCT, {Cause.OP_NOT_COUNTED})
+    assert parts(Model(make)) == (4 * PRODUCT, set() if all(needs) else {Cause.CALL_NOT_SEEN})
 
 
 def test_what_the_kernel_of_the_cpu_computes_of_a_frozen_value_is_its_gradient():
@@ -162,7 +164,8 @@ def test_plain_products_make_what_is_needed(needs, why):
     make = lambda: kind(SHAPES if masked else SHAPES[:3], [*needs, True] if masked else needs, **options)  # noqa: E731
     query, key, value = needs
     scores = query or key or masked
-    assert parts(Model(make, device="cpu")) == ((scores + query + key + value) * PRODUCT, set())
+    for device in ("cpu", "meta"):
+        assert parts(Model(make, device=device)) == ((scores + query + key + value) * PRODUCT, set())
 
 
 def test_phases_of_the_kernel_of_the_cpu():
