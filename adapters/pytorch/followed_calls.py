@@ -4,6 +4,8 @@ Such a call is never recorded as one op.  On meta a result that stands in would 
 then takes gradients of would lead nowhere; and what torch.func.vmap calls gets one example of the batch that runs.
 """
 
+from typing import Any, List
+
 import torch
 
 

@@ -97,11 +97,10 @@ def _mkldnn_layer(op: Op) -> Work:
     # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx, ...: one layer-direction. The kernel computes the gradients of all seven,
     # whichever are needed, and takes zeros for those of the output and of both last states that did not arrive. Both biases
     # have one gradient, which is computed once, also where they are zeros that stand for none.
-    mode = library_mode(op)
+    data, matrices = shape(op), [shape(op, 1), shape(op, 2)]
+    bias, mode = matrices[0][:1], library_mode(op)
     if mode != "lstm":
         raise UnknownWork(f"{op.op}: {mode}, and PyTorch runs this kernel for lstm alone")
-    data, bias = shape(op), shape(op, 1)[:1]
-    matrices = [shape(op, 1), shape(op, 2)]
     rows = Rows(prod(data[:-1]), data[-2], (data[-2],))
     asked = Asked(True, True, True, (True, True, True, False), (True,) * 3)
     both = dict(zip((ACTIVATIONS, WEIGHTS), gradients(mode, rows, 1, [*matrices, bias, bias], asked), strict=True))

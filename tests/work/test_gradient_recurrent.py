@@ -201,6 +201,20 @@ def test_the_kernel_of_onednn_is_one_of_an_lstm():
         work_of(made("aten.mkldnn_rnn_layer_backward", shapes, [(5, 2, 4)], mode=3))
 
 
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+@pytest.mark.parametrize("trained", ["", "weight_ih", "weight_hh", "bias_ih", "bias_hh"])
+def test_flop_counter_is_explained_where_weights_are_frozen(kind, trained):
+    def make():
+        net = Net(lambda: kind(4, 3, 2), True, [0])
+        for name, weight in net.layer.named_parameters():
+            weight.requires_grad_(bool(trained) and name.startswith(trained))
+        return net
+
+    for device in ("meta", "cpu"):
+        unseen = kind is nn.LSTM and device == "cpu"
+        assert explained(Model(make, 3, 2, 4, device=device)) == ({Cause.OP_NOT_COUNTED} if unseen else set())
+
+
 def test_what_is_frozen_gets_nothing():
     def make():
         net = Net(lambda: nn.LSTM(3, 2, 2), False, [0])
