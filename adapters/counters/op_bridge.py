@@ -21,7 +21,9 @@ from .op_settling import OpCounter, UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
 
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
-AT_ONCE = "on meta autograd made the gradients that are needed, one by one; the kernel that a CPU runs computes this one with them"
+AT_ONCE = (
+    "on meta autograd made the gradients that are needed, one by one; the kernel of a CPU computes this one with them"
+)
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 

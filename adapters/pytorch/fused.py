@@ -1,7 +1,8 @@
-"""Recurrent layers and attention of a training step on meta: one op forward, and backward one per part of the gradient.
+"""Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
 
-On any other device they run as they are and are recorded op by op: a kernel may compute gradients that nobody needs, and what
-looks at the values of a gradient (a hook, clipping, a test for NaN) gets them.
+On a device that computes this is so of attention alone, and only where PyTorch makes its products one by one: the trace then
+says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
+compute although nobody needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten_fused_gradients.py).
@@ -16,10 +17,10 @@ from typing import Any, Callable, Dict, List, Tuple
 import torch
 
 from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, UNNEEDED, WEIGHT_GRADIENT, Op
-from .followed_calls import is_transformed
+from .followed_calls import is_followed, is_transformed
 from .nodes import recomputing
 from .phases import TrainingRecorder
-from .records import tensor_record
+from .records import tensor_record, tensors_in
 from .trace import FusedCalls
 
 ATTENTION = ("query", "key", "value", "mask")
@@ -31,11 +32,12 @@ class _Opaque(torch.autograd.Function):
     """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
 
     @staticmethod
-    def forward(ctx, recorder, compute, op, at_once, *tensors):
-        # type: (Any, TrainingRecorder, Any, Any, bool, *torch.Tensor) -> Any
+    def forward(ctx, recorder, compute, op, at_once, followed, *tensors):
+        # type: (Any, TrainingRecorder, Any, Any, bool, bool, *torch.Tensor) -> Any
         recorder.paused = True
         try:
-            out = compute()
+            ctx.inner = _Inner(compute, tensors) if followed else None
+            out = compute(*tensors) if ctx.inner is None else ctx.inner.out.detach()
             made = op(out)
             ctx.like = [torch.empty_like(t, device="meta") for t in tensors]
         finally:
@@ -51,11 +53,14 @@ class _Opaque(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         # type: (Any, *Any) -> Any
-        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[4:])
+        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[5:])
         _ = ctx.saved_tensors
         recorder.paused = True
         try:
-            found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
+            if ctx.inner is not None:
+                found = ctx.inner.gradients(gradients[0])
+            else:
+                found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
         finally:
             recorder.paused = False
         arrived = [gradient is not None for gradient in gradients]
@@ -73,7 +78,25 @@ class _Opaque(torch.autograd.Function):
                     phase=WEIGHT_GRADIENT if weights else INPUT_GRADIENT,
                 )
             )
-        return (None, None, None, None) + tuple(found)
+        return (None,) * 5 + tuple(found)
+
+
+class _Inner(object):
+    """A call on copies of its tensors, followed by autograd on its own, for the values of its gradients."""
+
+    def __init__(self, compute, tensors):
+        # type: (Callable[..., Any], Tuple[torch.Tensor, ...]) -> None
+        self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+        with torch.enable_grad():
+            self.out = compute(*self.tensors)
+
+    def gradients(self, arrived):
+        # type: (torch.Tensor) -> List[Any]
+        """One for each tensor, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
+        wanted = tuple(t for t in self.tensors if t.requires_grad)
+        run = torch.autograd.graph._engine_run_backward
+        made = iter(run((self.out,), (arrived,), True, False, wanted, True, accumulate_grad=False))
+        return [next(made) if t.requires_grad else None for t in self.tensors]
 
 
 def _parts(op, needs):
@@ -113,12 +136,21 @@ class TrainedFusedCalls(FusedCalls):
 
     def stands(self, tensors):
         # type: (List[torch.Tensor]) -> bool
-        """Whether one op may stand for a call on these tensors, and a stand-in for its gradients."""
-        return tensors[0].device.type == "meta" and not is_transformed()
+        """Whether one op may stand for a call on these tensors, and others for its gradients."""
+        return not is_transformed()
+
+    def recurrent_call(self, name, func, args):
+        # type: (str, Any, Tuple[Any, ...]) -> Any
+        if args[0].device.type != "meta":
+            return func(*args)
+        return super(TrainedFusedCalls, self).recurrent_call(name, func, args)
 
     def attention(self, func, args, kwargs):
         # type: (Any, Any, Any) -> Any
-        self.at_once = self._on_cpu(args, kwargs) != PLAIN
+        by_kernel = self._on_cpu(args, kwargs) != PLAIN
+        if by_kernel and any(t.device.type != "meta" for t in tensors_in([*args, *kwargs.values()])):
+            return func(*args, **kwargs)
+        self.at_once = by_kernel
         try:
             return super(TrainedFusedCalls, self).attention(func, args, kwargs)
         finally:
@@ -141,7 +173,7 @@ class TrainedFusedCalls(FusedCalls):
             self.recorder.paused = False
 
     def one(self, compute, record, tensors):
-        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
         phase = RECOMPUTATION if recomputing() else FORWARD
         layer = self.recorder.where()
 
@@ -149,4 +181,5 @@ class TrainedFusedCalls(FusedCalls):
             # type: (Any) -> Op
             return record(out)._replace(layer=layer, phase=phase)
 
-        return _Opaque.apply(self.recorder, compute, made, self.at_once, *tensors)
+        followed = tensors[0].device.type != "meta" and is_followed(tensors)
+        return _Opaque.apply(self.recorder, compute, made, self.at_once, followed, *tensors)

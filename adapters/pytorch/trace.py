@@ -150,11 +150,11 @@ class FusedCalls(TorchFunctionMode):
         return not is_followed(tensors)
 
     def one(self, compute, record, tensors):
-        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
-        """Let a call on these tensors through and record it, made of its result, as one op."""
+        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
         self.recorder.paused = True
         try:
-            out = compute()
+            out = compute(*tensors)
             made = record(out)
         finally:
             self.recorder.paused = False
@@ -170,7 +170,7 @@ class FusedCalls(TorchFunctionMode):
             # type: (Any) -> Op
             return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
 
-        return self.one(lambda: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
+        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
 
     def attention(self, func, args, kwargs):
         # type: (Any, Any, Any) -> Any
@@ -179,7 +179,8 @@ class FusedCalls(TorchFunctionMode):
         given = dict(zip(names, args))
         given.update(kwargs)
         recorder = self.recorder
-        tensors = [given[n] for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
+        of_tensors = [n for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
+        tensors = [given[n] for n in of_tensors]
 
         def made(out):
             # type: (Any) -> Op
@@ -192,7 +193,7 @@ class FusedCalls(TorchFunctionMode):
             id, layer = recorder.next_id(), recorder.path.current
             return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
 
-        return self.one(lambda: func(*args, **kwargs), made, tensors)
+        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), made, tensors)
 
 
 def trace(model, died=""):

@@ -168,6 +168,38 @@ def test_plain_products_make_what_is_needed(needs, why):
         assert parts(Model(make, device=device)) == ((scores + query + key + value) * PRODUCT, set())
 
 
+def test_plain_products_on_the_cpu_have_values_and_stay_causal():
+    """A hook sees the gradient of a step; the trace says what a causal mask discards, whatever the dropout."""
+
+    class Dropped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(4, 12)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, -1)
+            return F.scaled_dot_product_attention(q, q, v * k, is_causal=True, dropout_p=0.5)
+
+    def make(seen):
+        torch.manual_seed(1)
+        net = Dropped()
+        net.qkv.weight.register_hook(seen.append)
+        torch.manual_seed(2)
+        return net
+
+    mine, theirs = [], []
+    make(theirs)(x := torch.ones(2, 3, 5, 4)).square().mean().backward()
+    model = Model(lambda: make(mine), *x.shape, device="cpu")
+    model.build = lambda device: model.make()
+    ops = [op for op in training.record(model, "cpu").ops.values() if "scaled_dot_product_attention" in op.op]
+    torch.testing.assert_close(mine, theirs)
+    pairs, away = 2 * 3 * 5 * 5 * 4, 2 * 3 * 10 * 4
+    assert {op.attrs.get("part", "forward"): (work_of(op).mac, work_of(op).masked) for op in ops} == {
+        "forward": (2 * pairs, 2 * away),
+        **dict.fromkeys(("scores", "value", "query", "key"), (pairs, away)),
+    }
+
+
 def test_phases_of_the_kernel_of_the_cpu():
     """Of learned queries the gradient is one of weights; the keys' is not, nor is the data's, which nobody needs."""
 
