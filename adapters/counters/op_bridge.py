@@ -14,21 +14,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ...core.records import DEAD, INPUT_GRADIENT, UNNEEDED, WEIGHT_GRADIENT, Op, Sighting, Trace
 from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
 
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
+AT_ONCE = (
+    "on meta autograd made the gradients that are needed, one by one; the kernel of a CPU computes this one with them"
+)
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
 def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
     """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
     counter = OpCounter(view.counter, book, view.versions, why_not)
-    ran = by_layer(trace.ops)
     met = by_layer(s.op for s in view.sightings)
+    at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
+    ran = by_layer(op for op in trace.ops if op not in at_once)
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
@@ -37,7 +41,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
-    all_items: list[Item] = []
+    all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks.masked:  # the counter saw the products of causal attention, not that they are causal
@@ -50,6 +54,11 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
             )
         all_items += module_items
     return Bridge(tuple(all_items))
+
+
+def _of_kernel(op: Op) -> bool:
+    """Whether this is a kernel of attention's gradients, which computes them all."""
+    return op.op.startswith("aten._scaled_dot_product_") and op.op.endswith("_backward")
 
 
 def _unmasked(item: Item) -> Item:

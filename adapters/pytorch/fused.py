@@ -1,38 +1,49 @@
 """Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
 
+On a device that computes this is so of attention alone, and only where PyTorch makes its products one by one: the trace then
+says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
+compute although nobody needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
+
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten_fused_gradients.py).
 On meta no step is run: the time to trace a layer does not depend on how many there are.
+
+Attention on meta stands for what a CPU runs: PyTorch is asked which kernel that is.  One that is not plain products computes the
+gradients of query, key and value whenever one is needed; those that nothing needs are parts of their own, ``unneeded``.
 """
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 
-from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ...core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, UNNEEDED, WEIGHT_GRADIENT, Op
+from .followed_calls import is_followed, is_transformed
 from .nodes import recomputing
 from .phases import TrainingRecorder
-from .records import tensor_record
+from .records import tensor_record, tensors_in
 from .trace import FusedCalls
 
 ATTENTION = ("query", "key", "value", "mask")
+PLAIN = 0
+"""Of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
 
 
 class _Opaque(torch.autograd.Function):
     """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
 
     @staticmethod
-    def forward(ctx, recorder, compute, op, *tensors):
-        # type: (Any, TrainingRecorder, Any, Any, *torch.Tensor) -> Any
+    def forward(ctx, recorder, compute, op, at_once, followed, *tensors):
+        # type: (Any, TrainingRecorder, Any, Any, bool, bool, *torch.Tensor) -> Any
         recorder.paused = True
         try:
-            out = compute()
+            ctx.inner = _Inner(compute, tensors) if followed else None
+            out = compute(*tensors) if ctx.inner is None else ctx.inner.out.detach()
             made = op(out)
             ctx.like = [torch.empty_like(t, device="meta") for t in tensors]
         finally:
             recorder.paused = False
         recorder.add(made)
-        ctx.recorder, ctx.made = recorder, made
+        ctx.recorder, ctx.made, ctx.at_once = recorder, made, at_once
         ctx.of_weights = [recorder.of_weights([t]) for t in tensors]
         ctx.device = tensors[0].device
         ctx.save_for_backward(tensors[0])  # so that a checkpoint computes it again, as it would the call itself
@@ -42,26 +53,50 @@ class _Opaque(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         # type: (Any, *Any) -> Any
-        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[3:])
+        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[5:])
         _ = ctx.saved_tensors
         recorder.paused = True
         try:
-            found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
+            if ctx.inner is not None:
+                found = ctx.inner.gradients(gradients[0])
+            else:
+                found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
         finally:
             recorder.paused = False
         arrived = [gradient is not None for gradient in gradients]
-        for part, tensors in _parts(ctx.made, needs).items():
+        computed = [need or (ctx.at_once and i < len(ATTENTION) - 1) for i, need in enumerate(needs)]
+        for part, tensors in _parts(ctx.made, computed).items():
             weights = part == "weights" or all(ctx.of_weights[i] for i in tensors)
+            needed = part in _parts(ctx.made, needs)
+            attrs = dict(ctx.made.attrs, needs=computed, arrived=arrived, part=part)
             recorder.add(
                 ctx.made._replace(
                     id=recorder.next_id(),
                     op=ctx.made.op + "_backward",
-                    outputs=tuple(tensor_record(found[i]) for i in tensors if found[i] is not None),
-                    attrs=dict(ctx.made.attrs, needs=needs, arrived=arrived, part=part),
+                    outputs=tuple(tensor_record(ctx.like[i]) for i in tensors if computed[i]),
+                    attrs=attrs if needed else dict(attrs, **{UNNEEDED: True}),
                     phase=WEIGHT_GRADIENT if weights else INPUT_GRADIENT,
                 )
             )
-        return (None, None, None) + tuple(found)
+        return (None,) * 5 + tuple(found)
+
+
+class _Inner(object):
+    """A call on copies of its tensors, followed by autograd on its own, for the values of its gradients."""
+
+    def __init__(self, compute, tensors):
+        # type: (Callable[..., Any], Tuple[torch.Tensor, ...]) -> None
+        self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+        with torch.enable_grad():
+            self.out = compute(*self.tensors)
+
+    def gradients(self, arrived):
+        # type: (torch.Tensor) -> List[Any]
+        """One for each tensor, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
+        wanted = tuple(t for t in self.tensors if t.requires_grad)
+        run = torch.autograd.graph._engine_run_backward
+        made = iter(run((self.out,), (arrived,), True, False, wanted, True, accumulate_grad=False))
+        return [next(made) if t.requires_grad else None for t in self.tensors]
 
 
 def _parts(op, needs):
@@ -79,16 +114,66 @@ def _parts(op, needs):
     return {**({"scores": scored} if scored else {}), **parts}
 
 
+def _there(value):
+    # type: (Any) -> Any
+    """What has the properties of a tensor by which a kernel is chosen, on the CPU; it takes the memory of its last dimension."""
+    if not isinstance(value, torch.Tensor) or not value.dim():
+        return value
+    last, step = int(value.shape[-1]), 1 if value.stride(-1) == 1 else 2
+    row = torch.empty(last * step, dtype=value.dtype, device="cpu")[::step]
+    return row.expand(value.shape).requires_grad_(value.requires_grad)
+
+
 class TrainedFusedCalls(FusedCalls):
     """Lets recurrent layers and attention through as ops of their own."""
+
+    at_once = False  # whether the kernel of the call computes all gradients where one is needed
 
     @property
     def wanted(self):
         # type: () -> bool
         return not self.recorder.paused and (self.recorder.phase == FORWARD or recomputing())
 
+    def stands(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether one op may stand for a call on these tensors, and others for its gradients."""
+        return not is_transformed()
+
+    def recurrent_call(self, name, func, args):
+        # type: (str, Any, Tuple[Any, ...]) -> Any
+        if args[0].device.type != "meta":
+            return func(*args)
+        return super(TrainedFusedCalls, self).recurrent_call(name, func, args)
+
+    def attention(self, func, args, kwargs):
+        # type: (Any, Any, Any) -> Any
+        by_kernel = self._on_cpu(args, kwargs) != PLAIN
+        if by_kernel and any(t.device.type != "meta" for t in tensors_in([*args, *kwargs.values()])):
+            return func(*args, **kwargs)
+        self.at_once = by_kernel
+        try:
+            return super(TrainedFusedCalls, self).attention(func, args, kwargs)
+        finally:
+            self.at_once = False
+
+    def _on_cpu(self, args, kwargs):
+        # type: (Tuple[Any, ...], Dict[str, Any]) -> int
+        """The kernel that PyTorch would choose for this call on the CPU (torch.nn.attention.SDPBackend)."""
+        self.recorder.paused = True
+        try:
+            there = [_there(value) for value in args]
+            return int(torch._fused_sdp_choice(*there, **{name: _there(value) for name, value in kwargs.items()}))
+        except (
+            RuntimeError,
+            TypeError,
+            AttributeError,
+        ):  # no such call, which PyTorch will say, or a tensor of another kind
+            return PLAIN
+        finally:
+            self.recorder.paused = False
+
     def one(self, compute, record, tensors):
-        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
         phase = RECOMPUTATION if recomputing() else FORWARD
         layer = self.recorder.where()
 
@@ -96,4 +181,5 @@ class TrainedFusedCalls(FusedCalls):
             # type: (Any) -> Op
             return record(out)._replace(layer=layer, phase=phase)
 
-        return _Opaque.apply(self.recorder, compute, made, *tensors)
+        followed = tensors[0].device.type != "meta" and is_followed(tensors)
+        return _Opaque.apply(self.recorder, compute, made, self.at_once, followed, *tensors)

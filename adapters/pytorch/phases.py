@@ -5,6 +5,7 @@
 * It is a ``weight-gradient`` where its result flows into nothing but gradients of parameters, or of what was computed
   from parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
 * One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
+  A kernel that computes them all computes also those that nobody needs.
 * A gradient added to another one belongs to where both arrive.
 """
 
@@ -22,8 +23,21 @@ from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
 from .wrappers import is_fake, is_wrapper
 
-ALL_AT_ONCE = ("torchvision._deform_conv2d_backward",)
-"""Operators that have no mask and always compute the gradient of each tensor that went in."""
+ALL_AT_ONCE = {
+    "torchvision._deform_conv2d_backward": {0: (0,), 1: (1,), 2: (2,), 3: (3,), 4: (4,)},
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward": {
+        "scores": (0, 1),
+        "value": (2,),
+        "query": (0,),
+        "key": (1,),
+    },
+    # the data; weights and biases; the first states
+    "aten.mkldnn_rnn_layer_backward": {"activations": (0, 5, 6), "weights": (1, 2, 3, 4)},
+}  # type: Dict[str, Dict[Any, Tuple[int, ...]]]
+"""Operators that have no mask and always compute the gradient of each tensor that went in: the parts of their work, and the
+outputs that each part is for."""
+OF_WEIGHTS = "weights"
+"""The part that is for parameters, also where nobody needs it."""
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 
@@ -214,9 +228,7 @@ class TrainingRecorder(Recorder):
         for pending in reversed(self._pending):
             mine = [0 if t is None else needs.get(id(t), 0) for t in pending.outputs]
             goals.append(mine)
-            whole = 0
-            for goal in mine:
-                whole |= goal
+            whole = _whole(mine)
             for tensor in pending.inputs:
                 needs[id(tensor)] = needs.get(id(tensor), 0) | whole
         default = INPUT if any(s.goal == INPUT for s in slots) else WEIGHT
@@ -230,23 +242,25 @@ class TrainingRecorder(Recorder):
     def _settle(self, node, pending, goals, default):
         # type: (int, Pending, List[int], int) -> None
         op = pending.op
-        mask = [True] * len(pending.outputs) if op.op in ALL_AT_ONCE else op.attrs.get("output_mask")
-        if not mask or len(mask) != len(pending.outputs):
-            whole = 0
-            for goal in goals:
-                whole |= goal
-            self.add(op._replace(phase=self._phase_of(node, whole or default)))
+        mask = op.attrs.get("output_mask")
+        if op.op in ALL_AT_ONCE:
+            parts = ALL_AT_ONCE[op.op]
+        elif mask and len(mask) == len(pending.outputs):
+            parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
+        else:
+            self.add(op._replace(phase=self._phase_of(node, _whole(goals) or default)))
             return
-        for part, wanted in enumerate(mask):
-            if wanted:
-                self.add(
-                    op._replace(
-                        id=self.next_id(),
-                        outputs=tuple(tensor_record(t) for t in tensors_in(pending.outputs[part])),
-                        attrs=dict(op.attrs, part=part),
-                        phase=self._phase_of(node, goals[part] or default),
-                    )
+        for part, outputs in parts.items():
+            unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT
+            goal = _whole([goals[i] for i in outputs]) or (default if part in outputs else unneeded)
+            self.add(
+                op._replace(
+                    id=self.next_id(),
+                    outputs=tuple(tensor_record(t) for i in outputs for t in tensors_in(pending.outputs[i])),
+                    attrs=dict(op.attrs, part=part),
+                    phase=self._phase_of(node, goal),
                 )
+            )
 
     def _phase_of(self, node, goal):
         # type: (int, int) -> str
@@ -277,6 +291,15 @@ class _Begun(object):
     def __call__(self, gradients):
         # type: (Any) -> None
         self.path.mark(self.path.made_in(self.node))
+
+
+def _whole(goals):
+    # type: (List[int]) -> int
+    """What a call is for of which these are parts."""
+    whole = 0
+    for goal in goals:
+        whole |= goal
+    return whole
 
 
 def _phase(goal):

@@ -2,7 +2,8 @@
 
 A recurrent layer and an attention call are recorded as ONE op each, as the module calls them, whatever the number of
 steps: their formulas are held against their op-by-op decomposition by the tests.  On ``meta`` nothing is computed and
-a stand-in of the right shape takes the place of a fused call's result.
+a stand-in of the right shape takes the place of a fused call's result.  Where PyTorch follows a call, since the model
+takes gradients or maps it over a batch, nothing stands in: the call is recorded op by op (followed_calls.py).
 """
 
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
+from .followed_calls import is_followed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
@@ -137,9 +139,10 @@ class FusedCalls(TorchFunctionMode):
             return crossings.call(func, args, kwargs, self.recorder.path.current)
         if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
             return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
-        if self.wanted and name is not None and not kwargs:
+        if self.wanted and name is not None and not kwargs and self.stands(tensors_in(args)):
             return self.recurrent_call(name, func, args)
-        if self.wanted and func is torch.nn.functional.scaled_dot_product_attention:
+        attends = self.wanted and func is torch.nn.functional.scaled_dot_product_attention
+        if attends and self.stands(tensors_in([*args, *kwargs.values()])):
             return self.attention(func, args, kwargs)
         return func(*args, **kwargs)
 
@@ -149,12 +152,17 @@ class FusedCalls(TorchFunctionMode):
         """Whether a call now is one of the model's own."""
         return not self.recorder.paused
 
+    def stands(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether one op may stand for a call on these tensors: nothing comes of the call but its result."""
+        return not is_followed(tensors)
+
     def one(self, compute, record, tensors):
-        # type: (Callable[[], Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
-        """Let a call on these tensors through and record it, made of its result, as one op."""
+        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+        """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
         self.recorder.paused = True
         try:
-            out = compute()
+            out = compute(*tensors)
             made = record(out)
         finally:
             self.recorder.paused = False
@@ -170,7 +178,7 @@ class FusedCalls(TorchFunctionMode):
             # type: (Any) -> Op
             return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
 
-        return self.one(lambda: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
+        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
 
     def attention(self, func, args, kwargs):
         # type: (Any, Any, Any) -> Any
@@ -179,7 +187,8 @@ class FusedCalls(TorchFunctionMode):
         given = dict(zip(names, args))
         given.update(kwargs)
         recorder = self.recorder
-        tensors = [given[n] for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
+        of_tensors = [n for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
+        tensors = [given[n] for n in of_tensors]
 
         def made(out):
             # type: (Any) -> Op
@@ -192,7 +201,7 @@ class FusedCalls(TorchFunctionMode):
             id, layer = recorder.next_id(), recorder.path.current
             return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
 
-        return self.one(lambda: func(*args, **kwargs), made, tensors)
+        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), made, tensors)
 
 
 def trace(model, died=""):

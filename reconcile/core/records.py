@@ -60,6 +60,9 @@ CALLED_WITH = "called with "
 POINTWISE = "tag:pointwise"
 """Attribute of an op of another library that says of itself that it computes element by element."""
 
+UNNEEDED = "tag:unneeded"
+"""Attribute of an op: a kernel computes this gradient with others, and nothing needs it."""
+
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
 

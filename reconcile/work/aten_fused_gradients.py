@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..core.records import Op
 from ..core.work import UnknownWork, Work, formula, prod
 from . import attention
+from .aten_recurrent import library_mode
 from .recurrent_gradients import Asked, Rows, gradients
 from .shapes import attr, shape
 
@@ -77,10 +78,31 @@ def _attention(op: Op) -> Work:
     source="attention.sdpa_gradient, one definition for every kernel: native/transformers/attention.cpp",
 )
 def _attention_kernel(op: Op) -> Work:
-    # gradient, query, key, value, ...; only the memory efficient kernel is asked for a mask's gradient
+    # gradient, query, key, value, ...: the kernel computes all three gradients, whichever are needed; only the memory
+    # efficient kernel is asked for a mask's
     mask = attr(op, "grad_input_mask", None)
     if mask is not None and len(mask) > 3 and mask[3]:
         raise UnknownWork(f"{op.op} with the gradient of a mask")
     query, key, value = (shape(op, i) for i in (1, 2, 3))
     parts = attention.sdpa_gradient(query, key, value, None, **_options(op))
-    return sum(parts.values(), Work())
+    part = op.attrs.get("part")
+    return sum(parts.values(), Work()) if part is None else parts[part]
+
+
+@formula(
+    "aten.mkldnn_rnn_layer_backward",
+    source="recurrent_gradients.py; arguments and results from native/mkldnn/RNN.cpp (mkldnn_rnn_layer_backward)",
+)
+def _mkldnn_layer(op: Op) -> Work:
+    # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx, ...: one layer-direction. The kernel computes the gradients of all seven,
+    # whichever are needed, and takes zeros for those of the output and of both last states that did not arrive. Both biases
+    # have one gradient, which is computed once, also where they are zeros that stand for none.
+    data, matrices = shape(op), [shape(op, 1), shape(op, 2)]
+    bias, mode = matrices[0][:1], library_mode(op)
+    if mode != "lstm":
+        raise UnknownWork(f"{op.op}: {mode}, and PyTorch runs this kernel for lstm alone")
+    rows = Rows(prod(data[:-1]), data[-2], (data[-2],))
+    asked = Asked(True, True, True, (True, True, True, False), (True,) * 3)
+    both = dict(zip((ACTIVATIONS, WEIGHTS), gradients(mode, rows, 1, [*matrices, bias, bias], asked), strict=True))
+    part = op.attrs.get("part")
+    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]

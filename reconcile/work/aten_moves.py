@@ -64,7 +64,7 @@ _list(
     "makes a constant or uninitialised tensor",
     """arange empty empty_like empty_strided new_empty new_empty_strided new_full new_ones new_zeros full full_like
     fill zero zeros zeros_like ones ones_like eye linspace range scalar_tensor tensor resize resize_as
-    _efficientzerotensor""",
+    _efficientzerotensor _new_zeros_with_same_feature_meta""",
 )
 _list(
     "random bits; a generator has no agreed count",

@@ -49,7 +49,8 @@ _LIBRARY_MODES = ("rnn_relu", "rnn_tanh", "lstm", "gru")
 """In the order of cudnnRNNMode_t and of ideep's rnn_kind."""
 
 
-def _mode(op: Op) -> str:
+def library_mode(op: Op) -> str:
+    """Kind of the layer that a library's kernel is called for."""
     mode = attr(op, "mode")
     if not isinstance(mode, int) or not 0 <= mode < len(_LIBRARY_MODES):
         raise UnknownWork(f"{op.op}: mode {mode!r} is not a recurrent mode")
@@ -60,7 +61,7 @@ def _mode(op: Op) -> str:
 def _mkldnn_layer(op: Op) -> Work:
     # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx: one layer-direction; without biases there are zeros instead
     weights = [shape(op, i) for i in ((1, 2, 3, 4) if attr(op, "has_biases") else (1, 2))]
-    return layers(_mode(op), _rows(op), 1, weights)
+    return layers(library_mode(op), _rows(op), 1, weights)
 
 
 @formula("aten._cudnn_rnn", source=_SOURCE + "; arguments from native/cudnn/RNN.cpp")
@@ -68,7 +69,7 @@ def _cudnn_layers(op: Op) -> Work:
     # input, then weight_stride0 weights per layer-direction, then buffers and states
     directions = _directions(op)
     weights = [shape(op, 1 + i) for i in range(int(attr(op, "weight_stride0")) * directions)]
-    return layers(_mode(op), _rows(op), directions, weights) + _dropout(op, weights)
+    return layers(library_mode(op), _rows(op), directions, weights) + _dropout(op, weights)
 
 
 @formula(

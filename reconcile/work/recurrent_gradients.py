@@ -46,6 +46,10 @@ LSTM_OUTPUT = Work(mul=6, add=2)
 """Work saved in a row where only c has a gradient, not h: dh * o and tanh(c)', dh * tanh(c) and o's sigmoid'."""
 
 
+GRU_PRODUCT = Work(mul=1)
+"""Work saved in the first rows where nothing needs the gradient of the product with h, neither w_hh, its bias nor h: da * r."""
+
+
 PROJECTED = (3, 5)
 """The number of weights of a layer-direction with a projection, without and with biases."""
 
@@ -98,6 +102,9 @@ def gradients(
             for direction, first in enumerate(rows.first):
                 own_weights = [weights[i] for i in in_layer[direction * size : (direction + 1) * size]]
                 into += _cells(kind, rows, first, own_weights, arrived, asked)
+                recurring = asked.weights[start + direction * size :][1:size:2]  # w_hh and its bias
+                if kind == "gru" and not asked.states and not any(recurring):
+                    into -= GRU_PRODUCT * (first * own_weights[1][1])
                 into += dots(rows.all * inputs, own_weights[0][0]) if below else Work()
             into += Work(add=rows.all * inputs * (directions - 1)) if below else Work()
             into += Work(mul=rows.all * inputs) if below and layer and dropout else Work()

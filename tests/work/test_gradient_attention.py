@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.core.causes import Cause  # noqa: E402
 from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import ZERO, work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
+from tests.adapters.pytorch.training_models import Model, Outputs, explained, traced  # noqa: E402
 from tests.work import gradient_loops as loops  # noqa: E402
 from tests.work import oracle  # noqa: E402
 from tests.work.beside_torch import SMALL, data  # noqa: E402
@@ -111,6 +113,116 @@ def test_what_was_computed_from_parameters_alone_is_a_weights_gradient():
     ops = training.trace(Model(Learned, 1, 3, 4)).ops
     found = {op.attrs["part"]: op.phase for op in ops if op.op.endswith("attention_backward")}
     assert found == {"scores": INPUT_GRADIENT, "query": WEIGHT_GRADIENT, "key": INPUT_GRADIENT}
+
+
+PRODUCT = 2 * 6 * 5 * 3 * 4
+"""Multiply-adds of each of the six products of attention on SHAPES: the two of the forward pass first."""
+SHAPES = [(2, 6, 5, 4), (2, 6, 3, 4), (2, 6, 3, 4), (5, 3)]
+FROZEN = [needs for needs in itertools.product([False, True], repeat=3) if any(needs)]
+
+
+def parts(model):
+    """Part or name of each product of the backward pass -> its multiply-adds, and what flop_counter's step is explained by."""
+    ops = [op for op in traced(model).ops if op.phase in (INPUT_GRADIENT, WEIGHT_GRADIENT)]
+    found = [work_of(op).mac * op.calls for op in ops]
+    return sum(found), explained(model)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("needs", FROZEN)
+def test_the_kernel_of_the_cpu_computes_every_gradient(needs, causal):
+    """As under every LoRA: whichever of query, key and value is frozen.  On meta flop_counter meets those that are needed."""
+    make = lambda: Attention(SHAPES[:3], needs, is_causal=causal)  # noqa: E731
+    assert parts(Model(make, device="cpu")) == (4 * PRODUCT, {Cause.OP_NOT_COUNTED})
+    assert parts(Model(make)) == (4 * PRODUCT, set() if all(needs) else {Cause.CALL_NOT_SEEN})
+
+
+def test_what_the_kernel_of_the_cpu_computes_of_a_frozen_value_is_its_gradient():
+    with Outputs("aten::_scaled_dot_product_flash_attention_for_cpu_backward") as outputs:
+        q, k, v = (torch.randn(shape) for shape in SHAPES[:3])
+        F.scaled_dot_product_attention(q.requires_grad_(), k, v).sum().backward()
+    expected = [t.requires_grad_() for t in (q.detach(), k, v)]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        found = torch.autograd.grad(F.scaled_dot_product_attention(*expected).sum(), expected)
+    for mine, theirs in zip(outputs.found[0], found, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("why", ["dropout", "a mask that needs a gradient", "a choice of the model's"])
+@pytest.mark.parametrize("needs", FROZEN)
+def test_plain_products_make_what_is_needed(needs, why):
+    """Where no kernel runs (the math path), a part of the gradient that nobody needs is not computed."""
+
+    class Plain(Attention):
+        def forward(self, x):
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+                return super().forward(x)
+
+    options = {"dropout_p": 0.5} if why == "dropout" else {}
+    masked = why.startswith("a mask")
+    kind = Plain if why.startswith("a choice") else Attention
+    make = lambda: kind(SHAPES if masked else SHAPES[:3], [*needs, True] if masked else needs, **options)  # noqa: E731
+    query, key, value = needs
+    scores = query or key or masked
+    for device in ("cpu", "meta"):
+        assert parts(Model(make, device=device)) == ((scores + query + key + value) * PRODUCT, set())
+
+
+def test_plain_products_on_the_cpu_have_values_and_stay_causal():
+    """A hook sees the gradient of a step; the trace says what a causal mask discards, whatever the dropout."""
+
+    class Dropped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(4, 12)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, -1)
+            return F.scaled_dot_product_attention(q, q, v * k, is_causal=True, dropout_p=0.5)
+
+    def make(seen):
+        torch.manual_seed(1)
+        net = Dropped()
+        net.qkv.weight.register_hook(seen.append)
+        torch.manual_seed(2)
+        return net
+
+    mine, theirs = [], []
+    make(theirs)(x := torch.ones(2, 3, 5, 4)).square().mean().backward()
+    model = Model(lambda: make(mine), *x.shape, device="cpu")
+    model.build = lambda device: model.make()
+    ops = [op for op in training.record(model, "cpu").ops.values() if "scaled_dot_product_attention" in op.op]
+    torch.testing.assert_close(mine, theirs)
+    pairs, away = 2 * 3 * 5 * 5 * 4, 2 * 3 * 10 * 4
+    assert {op.attrs.get("part", "forward"): (work_of(op).mac, work_of(op).masked) for op in ops} == {
+        "forward": (2 * pairs, 2 * away),
+        **dict.fromkeys(("scores", "value", "query", "key"), (pairs, away)),
+    }
+
+
+def test_phases_of_the_kernel_of_the_cpu():
+    """Of learned queries the gradient is one of weights; the keys' is not, nor is the data's, which nobody needs."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.queries = nn.Parameter(torch.zeros(1, 2, 7, 4))
+            self.keys = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
+
+    ops = traced(Model(Learned, 1, 2, 3, 4, device="cpu")).ops
+    found = {
+        op.attrs["part"]: (op.phase, work_of(op).mac) for op in ops if op.op.endswith("attention_for_cpu_backward")
+    }
+    product = 2 * 7 * 3 * 4
+    assert found == {
+        "scores": (INPUT_GRADIENT, product),
+        "query": (WEIGHT_GRADIENT, product),
+        "key": (INPUT_GRADIENT, product),
+        "value": (INPUT_GRADIENT, product),
+    }
 
 
 @pytest.mark.parametrize("kernel", ["flash", "efficient", "cudnn"])

@@ -24,6 +24,7 @@ from reconcile.work import ZERO, UnknownWork, Work, work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
 from tests.work import gradient_cells as cells  # noqa: E402
 from tests.work.counting import Tally, values  # noqa: E402
+from tests.work.records_by_hand import make as made  # noqa: E402
 from tests.work.torch_records import Recorder  # noqa: E402
 
 SIZES = st.integers(1, 3)
@@ -173,6 +174,45 @@ def test_packed_sequences(kind, bidirectional):
     into, weights = traced(make, (4, 4, 3))
     assert work_of(into).mac + work_of(weights).mac == expected.mac
     assert work_of(into).cmp == expected.cmp
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_kernel_of_onednn_is_what_autograd_dispatches_where_all_is_needed(num_layers, bias):
+    """Data, states and weights; float64 runs step by step.  The kernel sums a bias's gradient once, for both and for none."""
+    shape, wide = (5, 2, 3), 4 * 4
+    make = lambda: Net(lambda: nn.LSTM(3, 4, num_layers, bias=bias), True, [0, 1, 2], learned=[2])  # noqa: E731
+    with Recorder() as recorder:
+        sum(out.sum() for out in make()(torch.randn(shape))).backward()
+    ops = [op for op in recorder.ops if op.op == "aten.mkldnn_rnn_layer_backward"]
+    found = sum((work_of(op) for op in ops), ZERO)
+    assert len(ops) == num_layers
+    expected = dispatched(net := make(), shape) - partial_sums(net, 5)
+    once = Work(add=num_layers * (5 * 2 - 1) * wide)
+    assert found == (expected - once if bias else expected + once)
+    for op in ops:
+        parts = [work_of(op._replace(attrs={**op.attrs, "part": part})) for part in ("activations", "weights")]
+        assert sum(parts, ZERO) == work_of(op)
+
+
+def test_the_kernel_of_onednn_is_one_of_an_lstm():
+    shapes = [(5, 2, 3), (12, 3), (12, 4)]
+    with pytest.raises(UnknownWork, match="gru, and PyTorch runs this kernel for lstm alone"):
+        work_of(made("aten.mkldnn_rnn_layer_backward", shapes, [(5, 2, 4)], mode=3))
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+@pytest.mark.parametrize("trained", ["", "weight_ih", "weight_hh", "bias_ih", "bias_hh"])
+def test_flop_counter_is_explained_where_weights_are_frozen(kind, trained):
+    def make():
+        net = Net(lambda: kind(4, 3, 2), True, [0])
+        for name, weight in net.layer.named_parameters():
+            weight.requires_grad_(bool(trained) and name.startswith(trained))
+        return net
+
+    for device in ("meta", "cpu"):
+        unseen = kind is nn.LSTM and device == "cpu"
+        assert explained(Model(make, 3, 2, 4, device=device)) == ({Cause.OP_NOT_COUNTED} if unseen else set())
 
 
 def test_what_is_frozen_gets_nothing():

@@ -189,16 +189,50 @@ def test_frozen_layers_have_no_gradients():
     assert macs(ran(frozen, 7, 3)) == {("0", F): 84, ("1", F): 140, ("2", F): 70, ("2", W): 70}
 
 
-@pytest.mark.parametrize("device", ["meta", "cpu"])
 @pytest.mark.parametrize(("kind", "name"), [(nn.GRU, "gru"), (nn.LSTM, "lstm"), (nn.RNN, "rnn_tanh")])
-def test_a_recurrent_layer_is_one_op_forward_and_two_back(kind, name, device):
-    ops = training.record(Model(lambda: Recurrent(kind), 3, 2, 4), device).ops.values()
+def test_a_recurrent_layer_is_one_op_forward_and_two_back_on_meta(kind, name):
+    ops = training.record(Model(lambda: Recurrent(kind), 3, 2, 4), "meta").ops.values()
     inside = [op.op for op in ops if op.layer == "steps" and op.phase != OPTIMIZER]
     inside = [name for name in inside if name not in ("aten.zeros", "aten.detach")]  # the first state; gradients arrive
     assert inside == [f"aten.{name}", f"aten.{name}_backward", f"aten.{name}_backward"]
     rest = macs([op for op in ops if op.layer != "steps"])
     assert rest["before", W] == 3 * 2 * 16  # what is before it gets its gradients
     assert rest["after", I] == rest["after", W] == 3 * 2 * 10
+
+
+@pytest.mark.parametrize(("kind", "gates"), [(nn.GRU, 3), (nn.LSTM, 4), (nn.RNN, 1)])
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_products_of_a_recurrent_layer(kind, gates, device):
+    """Steps, sequences, sizes 3, 2, 4 and 5.  The kernel of an LSTM on the CPU also computes the first states' gradients."""
+    found = macs(training.record(Model(lambda: Recurrent(kind), 3, 2, 4), device).ops.values())
+    forward, first = 3 * 2 * 5 * gates * (4 + 5), 2 * 5 * gates * 5
+    computed = 0 if kind is nn.LSTM and device == "cpu" else first
+    assert {phase: found["steps", phase] for phase in (F, I, W)} == {
+        F: forward,
+        I: forward - computed,
+        W: forward,
+    }
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+def test_a_step_on_the_cpu_has_the_values_of_a_step(kind):
+    """A hook that computes more of a gradient that is not zero, and the weights afterwards."""
+
+    def hooked():
+        net = Recurrent(kind)
+        net.before.weight.register_hook(lambda g: g @ torch.eye(4) if g.abs().sum() else g)
+        return net
+
+    model = Model(hooked, 3, 2, 4)
+    nets = [model.build("cpu") for _ in range(2)]
+    nets[0](torch.ones(3, 2, 4)).square().mean().backward()
+    for weight in nets[0].parameters():
+        torch.optim.SGD([weight], foreach=False).step()
+    model.build = lambda device: nets[1]
+    ops = training.record(model, "cpu").ops.values()
+    for mine, theirs in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs)
+    assert sum(work_of(op).mac * op.calls for op in ops if op.layer == "before") == 2 * (3 * 2 * 16) + 4 * 16
 
 
 def test_nothing_to_train_is_forward_and_loss():

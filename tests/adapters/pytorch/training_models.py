@@ -6,10 +6,12 @@ from contextlib import nullcontext
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from reconcile.adapters.counters.flop_counter.capture import capture
 from reconcile.adapters.pytorch import training
+from reconcile.adapters.pytorch.trace import finished
 from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.ledger import reconcile_ledger
@@ -36,9 +38,14 @@ class Model:
         return [torch.ones(self.shape, dtype=self.dtype, device=device)]
 
 
+def traced(model):
+    """The trace of its training step on the device that the model is for, where its counters run."""
+    return finished(training.record(model, model.device), model.device, ())
+
+
 def explained(model):
     """flop_counter's step reconciles under every convention; returns its causes under matmul."""
-    ledger, trace = capture("flop_counter", model), training.trace(model)
+    ledger, trace = capture("flop_counter", model), traced(model)
     found = {}
     for name, convention in BUILT_IN.items():
         done = reconcile_ledger(ledger, trace, Alignment([]), convention)
@@ -73,3 +80,16 @@ class Saved(nn.Module):
 
     def forward(self, x):
         return checkpoint(self.inner, self.outer(x), use_reentrant=False)
+
+
+class Outputs(TorchDispatchMode):
+    """Keeps what one operator returns."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.found = name, []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        self.found += [out] if func._schema.name == self.name else []
+        return out
