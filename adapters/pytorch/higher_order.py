@@ -5,7 +5,6 @@
 that it is incomplete.
 """
 
-import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
@@ -41,7 +40,11 @@ def is_higher_order(func):
 def uncompiled():
     # type: () -> Iterator[None]
     """Meanwhile flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
-    module = sys.modules.get("torch.nn.attention.flex_attention")  # type: Any
+    try:  # now: a model that imports it where it calls it would find the switch as PyTorch sets it
+        from torch.nn.attention import flex_attention as module
+    except ImportError:  # before PyTorch 2.5
+        yield
+        return
     if not hasattr(module, DIRECT):
         yield
         return

@@ -67,7 +67,7 @@ SAID_TF = {
     "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it is allowed; --trust-file lets it.",
     "cut.h5": "cut.h5 is cut short or damaged: truncated file: ",
     "huge.h5": "huge.h5 declares tensors of 4,398,046,511,104 bytes, more than the file can hold",
-    "link.h5": "link.h5 holds a link, //w, in place of a tensor or a group.",
+    "link.h5": "link.h5 holds a link, /w, in place of a tensor or a group.",
     "elsewhere.h5": "elsewhere.h5 keeps the tensor /w in another file.",
     "plain.keras": f"{2 * 2 * 3 * 4} FLOP",
 }  # fmt: skip

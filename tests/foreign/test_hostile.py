@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -151,7 +152,7 @@ def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository
 
 
 def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repository) -> None:
-    """As a custom operator does that looks at its tensors' memory."""
+    """As a custom operator does that looks at its tensors' memory. The counters fail where they are asked to run."""
     repository.write(
         net="""
             import ctypes, torch
@@ -165,7 +166,10 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
                 return Net(5, 2)
         """
     )
-    data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
+    result = repository.run("--torch", "net:make", "--input", "3,5", "--device", "meta")
+    assert result.exit_code == 3, result.output
+    data = json.loads((repository.folder / "out" / "net.make.json").read_text())
+    assert {ledger["state"] for ledger in data["ledgers"]} == {"failed"}
     assert data["traces"][0]["notes"] == [
         "cannot run on meta (its process died of signal 11 (SIGSEGV)): traced on the CPU",
         "called with float32 (3, 5)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.formula.edges import after_the_first
@@ -15,6 +15,7 @@ POINTS = list(itertools.product((1, 2, 3, 4, 5), (8, 16, 32, 64, 128)))
 COEFFICIENTS = st.integers(-1000, 1000)
 
 
+@settings(deadline=None)
 @given(COEFFICIENTS, COEFFICIENTS, COEFFICIENTS, st.integers(1, 9), st.booleans())
 def test_the_first_size_of_either_variable_may_be_a_case_of_its_own(
     a: int, b: int, c: int, more: int, of_t: bool

@@ -61,7 +61,7 @@ def imports(module: str) -> frozenset[str]:
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|torchvision_kernels|(smallest|lists)\.\w+)"
+    own = r"adapters\.\w+\.(trace|training|twin|torchvision_kernels|(smallest|lists)\.\w+)"
     beside = rf"reconcile\.(adapters\.counters\..*\.capture|{own}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
@@ -225,7 +225,7 @@ def test_records_import_nothing() -> None:
 
 def test_what_travels_takes_only_records_along() -> None:
     assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
-    core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".protocol", ".records")}
+    core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".message", ".protocol", ".records")}
     allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core}
     assert sorted(TRAVELLING - allowed) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []
