@@ -1,6 +1,6 @@
 """What torch.utils.flop_counter includes: matrix products, convolutions, attention, gradients; 2 per MAC, nothing else.
 
-Lines are of torch 2.13.0, torch/utils/flop_counter.py.  Unit FLOP.
+T = torch/utils/flop_counter.py of torch 2.13.0, L = that of torch 2.15.0.  Unit FLOP.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def of_library(op: Op) -> Rule | None:
     )
 
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE}, of_library=of_library)
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE, "L": f"{FILE} (torch 2.15.0)"}, of_library=of_library)
 rule = BOOK.rule
 
 
@@ -90,25 +90,34 @@ def _convolution_backward(op: Op) -> Work:
     return Work(mac=macs + (x[0] * x[1] * g[1] * prod(w[2:]) * positions if wanted[1] else 0))
 
 
+FORWARD = "2 B Hq Sq Sk (Dq + Dv), a causal mask saves nothing"
+BACKWARD = "2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products"
+
+
+@rule("aten._scaled_dot_product_flash_attention_for_cpu", source="L:897", formula=FORWARD, versions=">=2.15")
 @rule(
     "aten._scaled_dot_product_efficient_attention",
     "aten._scaled_dot_product_flash_attention",
     "aten._scaled_dot_product_cudnn_attention",
     source="T:285",
-    formula="2 B Hq Sq Sk (Dq + Dv), a causal mask saves nothing",
+    formula=FORWARD,
 )
 def _attention(op: Op) -> Work:
     (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[:3])
     return Work(mac=b * heads * queries * keys * (width + values))
 
 
+@rule("aten._scaled_dot_product_flash_attention_for_cpu_backward", source="L:901", formula=BACKWARD, versions=">=2.15")
 @rule(
     "aten._scaled_dot_product_efficient_attention_backward",
     "aten._scaled_dot_product_flash_attention_backward",
     "aten._scaled_dot_product_cudnn_attention_backward",
     source="T:505, T:542",
-    formula="2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products",
+    formula=BACKWARD,
 )
 def _attention_backward(op: Op) -> Work:
+    # gradient, query (B, Hq, Sq, Dq), key (B, Hk, Sk, Dq), value (B, Hk, Sk, Dv); a trace of a step has the kernel in four parts
     (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[1:4])
-    return Work(mac=b * heads * queries * keys * (3 * width + 2 * values))
+    parts = {"scores": width + values, "value": values, "query": width, "key": width}
+    part = op.attrs.get("part")
+    return Work(mac=b * heads * queries * keys * (sum(parts.values()) if part is None else parts[part]))
