@@ -36,7 +36,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
-        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
+        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter, view)
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
@@ -139,7 +139,7 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: Op
     return split
 
 
-def _item(sighting: Sighting, counter: OpCounter) -> Item:
+def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
     op = sighting.op
     rule = counter.rule(op)
     work = known_work(op)
@@ -147,6 +147,9 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
     cause = missed.cause if missed else None
     if counted and is_integer_op(op):
         cause = Cause.INTEGER_OP
+    gap = "" if work is not None else f"the work of {op.op} is unknown"
+    if rule is None and sighting.entry in view.entries:  # it counts the op, so that nobody may say that it does not
+        cause, gap = None, f"no rule says what {counter.name} counts of {op.op}"
     return make_item(
         op,
         rule,
@@ -159,7 +162,7 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
         cause=cause,
         entry=sighting.entry,
         reason=missed.reason if missed else "",
-        gap="" if work is not None else f"the work of {op.op} is unknown",
+        gap=gap,
         unknown=unknown_of([op]),
     )
 

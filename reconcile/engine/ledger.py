@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..adapters.counters.bridge import Bridge, Item, View, view
 from ..align.alignment import Alignment
 from ..core.causes import ORDER, Cause, State
 from ..core.conventions import Convention
-from ..core.records import Ledger, Trace
+from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
+from . import releases
 from .booking import book, expected, scale
 
 
@@ -45,8 +46,9 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
     residuals = [
         Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
     ]
-    residuals += _gaps(bridge, ledger, align, convention)
-    residuals += _unchecked(bridge, ledger, align)
+    uncovered = _uncovered(bridge, ledger)
+    residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
+    residuals += _unchecked(bridge, ledger, align, convention, uncovered)
     cells: dict[str, int] = {}
     entries = []
     for entry in ledger.entries:
@@ -69,7 +71,7 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
         unchecked=unchecked,
         mismatches=mismatches,
         unsupported=ledger.unsupported,
-        notes=ledger.notes,
+        notes=ledger.notes + releases.notes(ledger, mismatches, uncovered),
     )
     return Reconciled(result, adjustments, tuple(residuals), cells)
 
@@ -142,9 +144,9 @@ def _broken(mismatch: Mismatch, unit: str) -> str:
     )
 
 
-def _gaps(bridge: Bridge, ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
+def _gaps(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
     residuals = []
-    for item in bridge.items:
+    for item in items:
         if item.gap:
             counted = expected(item, ledger.unit) * scale(ledger.unit)
             ran = convention.flops(item.ran) * item.times
@@ -154,14 +156,25 @@ def _gaps(bridge: Bridge, ledger: Ledger, align: Alignment, convention: Conventi
     return residuals
 
 
-def _unchecked(bridge: Bridge, ledger: Ledger, align: Alignment) -> list[Residual]:
+def _uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
+    """The entries that hold something and that no rule covers, by id."""
     covered = {item.entry for item in bridge.items if item.rule}
+    return {entry.id: entry for entry in ledger.entries if entry.id not in covered and entry.value}
+
+
+def _unchecked(
+    bridge: Bridge, ledger: Ledger, align: Alignment, convention: Convention, uncovered: Mapping[str, Entry]
+) -> list[Residual]:
+    """One for each entry that no rule covers, with the work for which nothing else was booked since the entry is there."""
+    ran = dict.fromkeys(uncovered, 0)
+    for item in bridge.items:
+        if item.gap and item.entry in uncovered:
+            ran[item.entry] += convention.flops(item.ran) * item.times
     return [
         Residual(
             align.layer(ledger.framework, entry.layer),
-            -entry.value * scale(ledger.unit),
-            f"no rule covers {entry.op} at {entry.id}",
+            ran[entry.id] - entry.value * scale(ledger.unit),
+            f"no rule covers {entry.op} at {entry.id}: reported {entry.value:,} {ledger.unit}",
         )
-        for entry in ledger.entries
-        if entry.id not in covered and entry.value
+        for entry in uncovered.values()
     ]

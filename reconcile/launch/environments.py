@@ -16,7 +16,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, short, unknown
 from ..core.framework import Framework
 from ..core.registry import frameworks, known_counters
-from .interpreters import running_version, user_interpreter
+from .interpreters import user_interpreter
 
 CURRENT = "current"
 BUILT_IN_FILE = Path(__file__).with_name("environments.toml")
@@ -100,9 +100,9 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     names = {canonicalize_name(r.name) for r in parsed}
     installable = _installable()
     required = [record for record in installable if names & set(record.distributions)] or installable
-    beside = {name for record in required for name in record.beside} - names
     bounds = [text for record in required for text in _bounds(record, parsed) if Requirement(text).name not in names]
-    requirements = (*with_, *(_pinned(name, python) for name in sorted(beside)), *bounds)
+    beside = {name for record in required for name in record.beside} - names - {Requirement(b).name for b in bounds}
+    requirements = (*with_, *sorted(beside), *bounds)
     label = "+".join(_label(r) for r in parsed) + ("" if python == CURRENT else f"-py{python}")
     title = f"{', '.join(with_)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
     return Environment(label, title, python, tuple(record.name for record in required), requirements)
@@ -188,25 +188,14 @@ def _installable() -> list[Framework]:
     return [record for record in frameworks().values() if record.factories]
 
 
-def _pinned(requirement: str, python: str) -> str:
-    """A package that a framework needs beside it, in a version that this Python supports."""
-    return _setuptools(python) if requirement == "setuptools" else requirement
-
-
 def _bounds(record: Framework, requirements: Sequence[Requirement]) -> Iterator[str]:
     """The requirements that the framework does not declare, for the newest of its versions that these requirements allow."""
-    specifiers = [s for r in requirements if canonicalize_name(r.name) in record.distributions for s in r.specifier]
+    own = [r for r in requirements if f"{canonicalize_name(r.name)}-".startswith(f"{record.package}-")]
+    specifiers = [s for r in own for s in r.specifier]
     newest = [s.version.removesuffix(".*") for s in specifiers if s.operator in ("==", "~=", "<", "<=")]
     for versions, bounds in record.bounds:
         if any(SpecifierSet(versions).contains(version, prereleases=True) for version in newest):
             yield from bounds
-
-
-def _setuptools(python: str) -> str:
-    """torch 1.x imports pkg_resources.packaging, which setuptools 70 dropped. From Python 3.12 on, no torch 1.x runs,
-    and thop needs distutils, which any setuptools has."""
-    version = running_version() if python == CURRENT else python
-    return "setuptools<70" if int(version.split(".")[1]) < 12 else "setuptools"
 
 
 def _label(requirement: Requirement) -> str:

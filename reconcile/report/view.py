@@ -39,13 +39,16 @@ def closing(counter: CounterVerdict, brief: bool = False) -> str:
         return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
-    if counter.off == 0 and not counter.causes:
+    if counter.exact:
         return f"exact.{left}"
     if brief and counter.off:
         return f"{_to_add(counter)}.{rest}"
-    how = (
-        f"{distance(counter)} the work that ran" if counter.off else "the right total by errors that offset each other"
-    )
+    if counter.off:
+        how = f"{distance(counter)} the work that ran"
+    elif counter.state is State.UNEXPLAINED:
+        how = "the right total, and not by the rules that it is known to follow"
+    else:
+        how = "the right total by errors that offset each other"
     return f"{how}; {_to_add(counter)}.{rest}{left}"
 
 

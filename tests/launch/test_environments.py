@@ -105,6 +105,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 OF_OLD_TENSORFLOW = ("protobuf<3.20", "numpy<2")
 """TensorFlow 2.4.4 asks for protobuf>=3.9.2 and 2.8.4 for numpy>=1.20: neither runs on the newest. From 2.12 on, it says so."""
 
+BESIDE_TORCH = ("numpy", "setuptools")
+"""What thop imports and does not name. PyTorch 2.14 asks for setuptools>=77, so that only PyTorch 1 may have its own bound."""
+
 
 @pytest.mark.parametrize(
     ("with_", "python", "name", "frameworks", "added"),
@@ -122,17 +125,19 @@ OF_OLD_TENSORFLOW = ("protobuf<3.20", "numpy<2")
         (("tensorflow==2.8.*",), "3.9", "tensorflow-2.8.--py3.9", ("tf",), OF_OLD_TENSORFLOW),
         (("tensorflow==2.12.0",), "3.9", "tensorflow-2.12.0-py3.9", ("tf",), ()),
         (("tensorflow>=2.4",), "3.11", "tensorflow-ge2.4-py3.11", ("tf",), ()),
-        (("torch==1.13.1", "thop"), "3.10", "torch-1.13.1+thop-py3.10", ("torch",), ("setuptools<70",)),
-        (("torch==2.5", "setuptools"), "3.12", "torch-2.5+setuptools-py3.12", ("torch",), ()),
-        (("torch==2.5",), "3.12", "torch-2.5-py3.12", ("torch",), ("setuptools",)),
+        (("torch==1.13.1", "thop"), "3.10", "torch-1.13.1+thop-py3.10", ("torch",), ("setuptools<70", "numpy<2")),
+        (("torch==2.5", "setuptools"), "3.12", "torch-2.5+setuptools-py3.12", ("torch",), ("numpy",)),
+        (("torch==2.5",), "3.12", "torch-2.5-py3.12", ("torch",), BESIDE_TORCH),
+        (("torch==2.14.1",), "3.11", "torch-2.14.1-py3.11", ("torch",), BESIDE_TORCH),
+        (("thop==0.1.0.post2207010342",), "3.11", "thop-0.1.0.post2207010342-py3.11", ("torch",), BESIDE_TORCH),
         (
             ("TensorFlow_CPU==2.16", "torch"),
             "3.11",
             "TensorFlow_CPU-2.16+torch-py3.11",
             ("tf", "torch"),
-            ("setuptools<70",),
+            BESIDE_TORCH,
         ),
-        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), ("setuptools<70",)),
+        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), BESIDE_TORCH),
     ],
 )
 def test_adhoc(

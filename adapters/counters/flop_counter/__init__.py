@@ -16,5 +16,6 @@ COUNTERS = (
         default=True,
         blind="",
         title="torch.utils.flop_counter",
+        checked=("2.1", "2.15.0"),
     ),
 )
