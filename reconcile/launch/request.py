@@ -273,12 +273,15 @@ def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ...]:
-    """The counters of these names: ``all`` stands for every counter, ``formula:all`` for every formula."""
+    """The counters of these names: ``all`` stands for every counter, ``formula:all`` for every formula, and the name of a
+    family that no counter has alone (``ptflops``) for those of its counters that take the model as it is."""
     known = known_counters()
     groups: dict[str, list[str]] = {}
     for counter in known.values():
         if counter.quoted:
             groups.setdefault(f"{counter.family}:{ALL}", []).append(counter.name)
+        elif counter.family not in known and not counter.recipe:
+            groups.setdefault(counter.family, []).append(counter.name)
     groups[ALL] = list(every_counter(models)) if ALL in names else []
     if not groups.keys() & set(names):
         return tuple(names)

@@ -200,6 +200,15 @@ def test_all_leaves_formulas_out_and_formula_all_names_them() -> None:
     assert run_request(counters=("thop",)).counters == ("thop",)
 
 
+def test_the_name_of_a_family_names_its_counters() -> None:
+    assert run_request(counters=("ptflops",)).counters == ("ptflops@pytorch", "ptflops@aten")
+    assert run_request(counters=("calflops",)).counters == ("calflops",)  # a counter's own name
+    profilers = run_request(counters=("tf.profiler",)).counters
+    assert "tf.profiler@function" in profilers
+    assert [name for name in profilers if known_counters()[name].recipe] == []
+    assert run_request(counters=("formula",)).counters == ("formula",)  # formulas are asked for one by one, or by formula:all
+
+
 def test_a_librarys_model_is_where_the_library_has_it() -> None:
     """``--torch timm:resnet18`` in every interface; a module of one's own stays as it is written."""
     made = run_request(torch="timm:resnet18", inputs=("1,3,224,224",))
