@@ -47,7 +47,9 @@ def beyond(counter: Counter, version: str) -> str:
         here = Version(Version(version).public)
     except InvalidVersion:
         return ""
-    if not last or Version(first) <= here <= Version(last):
-        return ""
-    than = "newer" if here > Version(last) else "older"
-    return f"{than} than the releases that its rules were checked on ({first} to {last})"
+    span = f"{first} to {last}" if first else f"up to {last}"
+    if last and here > Version(last):
+        return f"newer than the releases that its rules were checked on ({span})"
+    if first and here < Version(first):
+        return f"older than the releases that its rules were checked on ({span})"
+    return ""

@@ -206,7 +206,9 @@ def test_the_name_of_a_family_names_its_counters() -> None:
     profilers = run_request(counters=("tf.profiler",)).counters
     assert "tf.profiler@function" in profilers
     assert [name for name in profilers if known_counters()[name].recipe] == []
-    assert run_request(counters=("formula",)).counters == ("formula",)  # formulas are asked for one by one, or by formula:all
+    assert run_request(counters=("formula",)).counters == (
+        "formula",
+    )  # formulas are asked for one by one, or by formula:all
 
 
 def test_a_librarys_model_is_where_the_library_has_it() -> None:

@@ -31,7 +31,9 @@ def of_library(op: Op) -> Rule | None:
     )
 
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE, "L": f"{FILE} (torch 2.15.0)"}, of_library=of_library)
+BOOK = RuleBook(
+    COUNTERS[0].family, COUNTERS[0].versions_key, {"T": FILE, "L": f"{FILE} (torch 2.15.0)"}, of_library=of_library
+)
 rule = BOOK.rule
 
 

@@ -12,5 +12,6 @@ COUNTERS = (
         "sees the forward pass only",
         default=True,
         title="fvcore.nn.FlopCountAnalysis",
+        checked=("", "0.1.5.post20221221"),
     ),
 )

@@ -15,6 +15,7 @@ COUNTERS = tuple(
         "ptflops, backend %s: %s" % (backend, how),
         "runs the forward pass alone",
         title="ptflops (%s)" % backend,
+        checked=("", "0.7.5"),
     )
     for backend, how in BACKENDS.items()
 )

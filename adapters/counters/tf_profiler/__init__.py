@@ -21,6 +21,7 @@ def _counter(variant, summary, default, blind, recipe="", title=""):
         blind=blind,
         recipe=recipe,
         title=title,
+        checked=("1.12.0", "2.21.0"),
     )
 
 

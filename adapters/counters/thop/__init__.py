@@ -5,5 +5,14 @@ from .. import torch_counter
 
 SUMMARY = "thop.profile: hooks on modules of known classes"
 COUNTERS = (
-    torch_counter("thop", __name__, MAC, SUMMARY, "sees the forward pass only", default=True, title="thop.profile"),
+    torch_counter(
+        "thop",
+        __name__,
+        MAC,
+        SUMMARY,
+        "sees the forward pass only",
+        default=True,
+        title="thop.profile",
+        checked=("", "0.1.1.post2209072238"),
+    ),
 )

@@ -5,4 +5,4 @@ from .. import torch_counter
 
 SUMMARY = "torchinfo.summary: total_mult_adds, parameters times output positions"
 BLIND = "runs a model in eval mode and without gradients, so it sees the forward pass only"
-COUNTERS = (torch_counter("torchinfo", __name__, MAC, SUMMARY, BLIND),)
+COUNTERS = (torch_counter("torchinfo", __name__, MAC, SUMMARY, BLIND, checked=("", "1.8.0")),)
