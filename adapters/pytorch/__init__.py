@@ -13,8 +13,8 @@ FRAMEWORK = Framework(
     metavar="MODULE:FUNCTION|FILE",
     extra="torch",
     distributions=("torch", "torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
-    # thop imports numpy and distutils, which setuptools brings, and names neither. PyTorch 1 imports pkg_resources.packaging, which
-    # setuptools 70 dropped; before 2.3 it was built for numpy 1.
+    # thop imports numpy and distutils, which setuptools brings, and names neither. PyTorch 1 imports pkg_resources.packaging,
+    # which setuptools 70 dropped; before 2.3 it was built for numpy 1.
     beside=("numpy", "setuptools"),
     bounds=(("<2", ("setuptools<70",)), ("<2.3", ("numpy<2",))),
     files=(("exported_program", "a torch.export archive"), ("torchscript", "a TorchScript archive")),

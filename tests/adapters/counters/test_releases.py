@@ -1,4 +1,4 @@
-"""A release that came after the rules: each op that it counts otherwise is named, and nothing is said to be left out that is not."""
+"""A release that came after the rules: each op that it counts otherwise is named, and none of these is said to be left out."""
 
 from __future__ import annotations
 
