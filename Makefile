@@ -40,6 +40,9 @@ LEGACY := \
 	adapters/tensorflow/loops.py \
 	adapters/tensorflow/shapes.py \
 	adapters/tensorflow/frames.py \
+	adapters/tensorflow/layer_scopes.py \
+	adapters/tensorflow/own_graph.py \
+	adapters/tensorflow/fetches.py \
 	adapters/tensorflow/freezing.py \
 	adapters/tensorflow/model.py \
 	adapters/tensorflow/session.py \
