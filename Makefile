@@ -39,6 +39,7 @@ LEGACY := \
 	adapters/tensorflow/graph.py \
 	adapters/tensorflow/loops.py \
 	adapters/tensorflow/shapes.py \
+	adapters/tensorflow/dilated.py \
 	adapters/tensorflow/frames.py \
 	adapters/tensorflow/layer_scopes.py \
 	adapters/tensorflow/own_graph.py \

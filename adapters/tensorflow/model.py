@@ -15,8 +15,6 @@ from .fetches import Fetch, present
 from .graph import Scopes, canonical, session_of, undisturbed
 from .layer_scopes import recorded_scopes
 
-UNLOWERED = ": control flow is not lowered in it"
-
 
 def quiet():
     # type: () -> None
@@ -77,6 +75,7 @@ class TfModel(object):
 
     inlined = True
     """Whether calls are inlined in the graph that runs if the function cannot be frozen."""
+    unfrozen_note = "the graph is not frozen, as it writes variables"
 
     def __init__(self, pair, params, recipe=""):
         # type: (Any, Any, str) -> None
@@ -185,9 +184,7 @@ class TfModel(object):
     def run_notes(self):
         # type: () -> Tuple[str, ...]
         """Notes on ``traced_run``."""
-        if self.freezes:
-            return ()
-        return ("the graph is not frozen, as it writes variables" + ("" if self.inlined else UNLOWERED),)
+        return () if self.freezes else (self.unfrozen_note,)
 
     def versions(self):
         # type: () -> Dict[str, str]

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount
+from . import dilated
 from . import graph as tf_graph
 from .fetches import Fetch, fetch_of
 from .frames import executions
@@ -42,6 +43,7 @@ class Tracer(object):
         self.ops = []  # type: List[Op]
         self.problems = []  # type: List[Problem]
         self.untaken = []  # type: List[str]
+        self.crops = []  # type: List[int]
         self.notes = []  # type: List[str]
         self.wanted = []  # type: List[Fetch]
         self.forward = set()  # type: Set[str]
@@ -61,6 +63,9 @@ class Tracer(object):
             self._read()
         self._walk(graph, live, "", "", 1, (), None)
         self._complete()
+        dropped = dilated.note(self.ops[index] for index in self.crops)
+        if dropped is not None:
+            self.notes.append(dropped)
 
     def _read(self):
         # type: () -> None
@@ -144,6 +149,8 @@ class Tracer(object):
             record = tf_graph.op_record(operation, id, where, times, phase, within)
             if any(_open(t) for t in record.inputs + record.outputs):
                 self.open.append((len(self.ops), operation, prefix))
+            if dilated.is_crop_of_convolution(operation):
+                self.crops.append(len(self.ops))
             self.ops.append(record)
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)

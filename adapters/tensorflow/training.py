@@ -31,6 +31,7 @@ NOTHING = "nothing to train: no floating output depends on a variable that is tr
 class TrainingModel(TfModel):
     """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name."""
 
+    unfrozen_note = "the graph is not frozen, as a training step writes variables: control flow is not lowered in it"
     inlined = False  # its layers and phases are those of the step's own nodes
 
     def __init__(self, pair: Any, params: Any, training: str) -> None:
