@@ -10,7 +10,6 @@ from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
 from . import freezing, own_graph
-from . import graph as tf_graph
 from .fetches import Fetch, present
 from .graph import Scopes, canonical, session_of, undisturbed
 from .layer_scopes import recorded_scopes

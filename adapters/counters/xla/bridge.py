@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import COMPONENTS, SINGLE, Work, is_integer_op
+from ....core.work import SINGLE
+from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
@@ -93,7 +94,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
         if found.counted:
             named = [wanted.unstated.get((layer, name)) for name in sorted(found.primitives)]
             routine = wanted.routines.get(layer)
-            holders = [routine] if None in named and routine is not None and not found.counted.mac else named
+            holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
             items.append(_left_over(found, holders, view, bool(before) and (layer, where) not in handed))
     return Bridge((*items, *rounding(counted, view, why_not)))
 
