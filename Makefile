@@ -39,8 +39,12 @@ LEGACY := \
 	adapters/tensorflow/graph.py \
 	adapters/tensorflow/loops.py \
 	adapters/tensorflow/shapes.py \
+	adapters/tensorflow/dilated.py \
+	adapters/tensorflow/fetches.py \
 	adapters/tensorflow/frames.py \
 	adapters/tensorflow/freezing.py \
+	adapters/tensorflow/layer_scopes.py \
+	adapters/tensorflow/own_graph.py \
 	adapters/tensorflow/model.py \
 	adapters/tensorflow/session.py \
 	adapters/onnx/__init__.py \

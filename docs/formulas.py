@@ -37,6 +37,8 @@ HELD = {
     "tf_elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tf_gradients": ("gradients, gradient_elements", "loops"),
     "tf_layers": ("products, layers, tensorflow", "loops"),
+    "tf_linalg": ("tf_linalg", "the formulas of PyTorch, and closed forms of sparse, banded and complex products"),
+    "tf_partly": ("tf_linalg", "nothing: only the absence of matrix products is said"),
     "tf_recurrent": ("recurrent", "loops of each cell"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }

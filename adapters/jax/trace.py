@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.interpreters import partial_eval
@@ -26,7 +26,9 @@ OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pm
 WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin")
 """Primitives that hold the program of one of their steps, which their name already says."""
 EQUATIONS = "equations"
-"""Attribute of an op: how many equations of the program are calls of it, a loop's body once."""
+"""Attribute of an op: how many instructions of the program are calls of it, a loop's body once, or as often as it is unrolled."""
+UNTAKEN = "untaken"
+"""Attribute of an op in the body of a loop that runs 0 times: it has no calls, but the program has its instructions."""
 AGAIN = "rematted_computation"
 """The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
 MARKS = ("debug_callback", "debug_print")
@@ -49,8 +51,31 @@ def live(closed: Any, kept: int | None = None) -> Any:
 def walked(closed: Any, root: str) -> Walk:
     """Every equation of a program that computes."""
     walk = Walk(root)
-    walk.through(closed, [None] * len(closed.jaxpr.invars), 1, ())
+    walk.through(closed, [None] * len(closed.jaxpr.invars), ONCE, ())
     return walk
+
+
+class Runs(NamedTuple):
+    """How often a program runs, and how often it stands in the program that JAX hands to XLA."""
+
+    calls: int
+    copies: int
+
+    def times(self, calls: int, copies: int = 1) -> Runs:
+        """Within a loop of so many turns, whose body stands there so often."""
+        return Runs(self.calls * calls, self.copies * copies)
+
+
+ONCE = Runs(1, 1)
+
+
+def copies(length: int, unroll: int) -> int:
+    """How often the body of a scan stands in the program: a loop of ``unroll`` turns at once, and the rest behind it; without a
+    loop, every turn (jax/_src/lax/control_flow/loops.py, _scan_impl)."""
+    trips, rest = divmod(length, unroll) if unroll else (0, length)
+    if unroll != 1 and (trips, rest) == (1, 0):
+        trips, rest = 0, length
+    return (unroll if trips else 0) + rest
 
 
 class Walk:
@@ -63,34 +88,37 @@ class Walk:
         self.axes: dict[Any, int] = {}
         self.equations: dict[Any, int] = {}
 
-    def through(self, closed: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
-        """Every equation of a jaxpr that runs ``calls`` times within these scopes, called with what is known of its inputs."""
+    def through(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+        """Every equation of a jaxpr that runs so often within these scopes, called with what is known of its inputs."""
         known = scalars.Known(closed, given)
         for equation in known.jaxpr.eqns:
-            self._equation(equation, known, calls, names + records.scopes(equation))
+            self._equation(equation, known, runs, names + records.scopes(equation))
             known.after(equation)
 
-    def _equation(self, equation: Any, known: scalars.Known, calls: int, names: tuple[str, ...]) -> None:
+    def _equation(self, equation: Any, known: scalars.Known, runs: Runs, names: tuple[str, ...]) -> None:
         name, given = equation.primitive.name, [known.of(atom) for atom in equation.invars]
         if name in MARKS:
             return
         inner = [equation.params[key] for key in records.JAXPRS if key in equation.params]
         if name in ENTERED:
-            ENTERED[name](self, equation, given, calls, names)
+            ENTERED[name](self, equation, given, runs, names)
         elif name.startswith(WITH_A_STEP) or not any(map(records.is_program, equation.params.values())):
-            self._record(equation, calls, names)
+            self._record(equation, runs, names)
         elif len(inner) == 1 and name in scalars.CALLED:
-            self.through(inner[0], given, calls, names)
+            self.through(inner[0], given, runs, names)
         else:
             self._problem(equation, INSIDE, names)
 
-    def _scan(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _scan(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
         inner = params["jaxpr"]
         same = list(given[: params["num_consts"]])
-        self.through(inner, same + [None] * (len(inner.jaxpr.invars) - len(same)), calls * params["length"], names)
+        length = params["length"]
+        if length:
+            runs = runs.times(length, copies(length, int(params.get("unroll", 1))))
+            self.through(inner, same + [None] * (len(inner.jaxpr.invars) - len(same)), runs, names)
 
-    def _while(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _while(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
         trips = scalars.trips(params, given)
         inner = (params["cond_jaxpr"], params["body_jaxpr"])
@@ -103,28 +131,38 @@ class Walk:
             (inner[0], given[:before], trips + 1),
             (inner[1], given[before : before + inside], trips),
         ):
-            unknown = [None] * (len(closed.jaxpr.invars) - len(constants))
+            arguments = [*constants, *[None] * (len(closed.jaxpr.invars) - len(constants))]
             if times:
-                self.through(closed, [*constants, *unknown], calls * times, names)
+                self.through(closed, arguments, runs.times(times), names)
+            else:
+                self._untaken(closed, arguments, runs, names)
 
-    def _cond(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _untaken(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+        """The body of a loop that does not run: XLA counts it all the same."""
+        walk = Walk(self.root)
+        walk.axes = self.axes
+        walk.through(closed, given, runs, names)
+        for key, op in walk.ops.items():
+            self.add(op._replace(calls=0, attrs={**op.attrs, UNTAKEN: True}), walk.equations[key])
+
+    def _cond(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         branches, chosen = equation.params["branches"], given[0]
         if chosen is not None:
             chosen = min(max(chosen, 0), len(branches) - 1)
-            self.through(branches[chosen], given[1:], calls, names)
+            self.through(branches[chosen], given[1:], runs, names)
             return
         walks = []
         for branch in branches:
             walk = Walk(self.root)
             walk.axes = self.axes
-            walk.through(branch, given[1:], calls, names)
+            walk.through(branch, given[1:], runs, names)
             walks.append(walk)
         if all(not walk.problems and walk.work() == walks[0].work() for walk in walks):
             self.take(walks[0])
         else:
             self._problem(equation, CHOSEN, names)
 
-    def _shard_map(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _shard_map(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """The body runs on every device of the axes that it is mapped over."""
         params, before = equation.params, self.axes
         sizes = dict(params["mesh"].shape)
@@ -132,38 +170,38 @@ class Walk:
             axis: sizes[axis] for axis in params.get("manual_axes") or sizes if axis not in params.get("auto", ())
         }
         self.axes = {**before, **mapped}
-        self.through(params["jaxpr"], [None] * len(given), calls * math.prod(mapped.values()), names)
+        self.through(params["jaxpr"], [None] * len(given), runs.times(math.prod(mapped.values())), names)
         self.axes = before
 
-    def _linear_solve(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _linear_solve(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         solve = equation.params["jaxprs"].solve
-        self.through(solve, [None] * len(solve.jaxpr.invars), calls, names)
+        self.through(solve, [None] * len(solve.jaxpr.invars), runs, names)
 
-    def _reduce(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _reduce(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """A reduction by a function of the user's: N - O calls of it."""
         inner, operands = equation.params["jaxpr"], len(equation.outvars)
         steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), calls * steps, names)
+            self.through(inner, [None] * (2 * operands), runs.times(steps), names)
 
-    def _reduce_window(self, equation: Any, given: Sequence[int | None], calls: int, names: tuple[str, ...]) -> None:
+    def _reduce_window(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """A reduction of windows by a function of the user's: window - 1 calls of it per output element."""
         inner, operands = equation.params["jaxpr"], len(equation.outvars)
         window = math.prod(equation.params["window_dimensions"])
         steps = records.elements(equation.outvars[0]) * (window - 1)
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), calls * steps, names)
+            self.through(inner, [None] * (2 * operands), runs.times(steps), names)
 
-    def _record(self, equation: Any, calls: int, names: tuple[str, ...]) -> None:
-        op = self._op(equation, calls, names)
+    def _record(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        op = self._op(equation, runs.calls, names)
         axes = equation.params.get("axes", equation.params.get("axis_name"))
         if equation.primitive.name in OVER_DEVICES:
             groups, size = equation.params.get("axis_index_groups"), 1
             for axis in axes if isinstance(axes, tuple) else (axes,):
                 size *= self.axes.get(axis, 1)
             size = len(groups[0]) if groups else size
-            op = op._replace(attrs=dict(op.attrs, axis_size=size), calls=calls // size)
-        self.add(op)
+            op = op._replace(attrs=dict(op.attrs, axis_size=size), calls=runs.calls // size)
+        self.add(op, runs.copies)
 
     def _op(self, equation: Any, calls: int, names: tuple[str, ...]) -> Op:
         return Op(
@@ -195,6 +233,8 @@ class Walk:
         """The calls of every op, wherever it is, in any order."""
         found: dict[Any, int] = {}
         for op in self.ops.values():
+            if not op.calls:
+                continue
             key = records.same(op._replace(layer=""))
             found[key] = found.get(key, 0) + op.calls
         return found

@@ -9,6 +9,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
+from ..shared.refusal import BeyondCounter
 from . import graph as tf_graph
 
 LARGE = 4096
@@ -17,6 +18,10 @@ LARGE = 4096
 
 DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Select)$|^_SwitchN$|^Assert$|^CheckNumerics")
 """Ops by which the values of weights could decide what runs, or whether it does."""
+
+
+NEEDS = re.compile(r"Input \d+ of node (\S+) was passed .* incompatible with expected resource")
+"""What TensorFlow says of an op that lost its variable."""
 
 
 class Frozen(NamedTuple):
@@ -63,7 +68,32 @@ class _Hollow(object):
 
 def freeze(concrete):
     # type: (Any) -> Frozen
-    """The same steps as convert_variables_to_constants_v2_as_graph (tensorflow/python/framework/convert_to_constants.py)."""
+    """The same steps as convert_variables_to_constants_v2_as_graph (tensorflow/python/framework/convert_to_constants.py).
+
+    Raises BeyondCounter where TensorFlow's converter cannot: it takes the variable away from an op that writes it.
+    """
+    try:
+        return _freeze(concrete)
+    except ValueError as error:
+        needs = NEEDS.search(str(error))
+        if needs is None:
+            raise
+        raise BeyondCounter(
+            "TensorFlow cannot freeze this model: %s takes a variable, and freezing makes a constant of it"
+            % tf_graph.canonical(needs.group(1))
+        ) from None
+
+
+def inlined(concrete, lowered):
+    # type: (Any, bool) -> Any
+    """The GraphDef that TensorFlow's converter freezes: calls are inlined and, if ``lowered``, control flow is lowered."""
+    from tensorflow.python.framework import convert_to_constants as convert
+
+    return convert._run_inline_graph_optimization(concrete, lowered, False)
+
+
+def _freeze(concrete):
+    # type: (Any) -> Frozen
     from tensorflow.python.framework import convert_to_constants as convert
 
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)

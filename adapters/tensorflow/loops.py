@@ -36,7 +36,7 @@ def strip(tensor):
     return tensor
 
 
-def _position(graph, tensor):
+def place_of(graph, tensor):
     # type: (Any, Any) -> Optional[int]
     for index, candidate in enumerate(graph.inputs):
         if candidate is tensor:
@@ -56,7 +56,7 @@ class Constants(object):
         """The scalar's value as an int (floats that are whole included), or None if it is not constant."""
         tensor = strip(tensor)
         if frame is not None:
-            position = _position(frame.graph, tensor)
+            position = place_of(frame.graph, tensor)
             if position is not None:
                 return self._argument(position, frame)
         key = id(tensor)
@@ -169,12 +169,12 @@ def _terms(test, call, cond, body, outer, constants):
 
     def start(variable):
         # type: (Any) -> Optional[int]
-        position = _position(cond, strip(variable))
+        position = place_of(cond, strip(variable))
         return None if position is None else constants.value(call.inputs[position], outer)
 
     def step(variable):
         # type: (Any) -> Optional[int]
-        position = _position(cond, strip(variable))
+        position = place_of(cond, strip(variable))
         return None if position is None else step_of(body, position, constants)
 
     def limit(tensor):
@@ -203,7 +203,7 @@ def bounded(test, start_of, step_of_variable, limit_of):
 
 def _bound(tensor, call, cond, body, outer, constants):
     # type: (Any, Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
-    position = _position(cond, tensor)
+    position = place_of(cond, tensor)
     if position is None:
         return constants.value(tensor, None)
     if strip(body.outputs[position]) is not body.inputs[position]:

@@ -4,14 +4,15 @@ The static counters only read these graphs; the one that writes (run metadata fi
 graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
 """
 
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..shared import nested
-from ..shared.keras_model import as_taken, keras_of, layer_paths
-from . import freezing
+from ..shared.keras_model import as_taken, keras_of
+from ..shared.refusal import BeyondCounter
+from . import freezing, own_graph
+from .fetches import Fetch, present
 from .graph import Scopes, canonical, session_of, undisturbed
-from .trace import Fetch
+from .layer_scopes import recorded_scopes
 
 
 def quiet():
@@ -48,41 +49,6 @@ def versions(model=None):
     return package_versions
 
 
-@contextmanager
-def recorded_scopes(model, scopes):
-    # type: (Any, Dict[str, str]) -> Iterator[None]
-    """Within this block every layer of ``model`` notes the name scope in which it is called: {scope: layer path}."""
-    layers = layer_paths(model)
-    own = [(layer, vars(layer).get("call")) for layer, _ in layers]
-    for layer, path in layers:
-        _note_calls(layer, path, scopes)
-    try:
-        yield
-    finally:
-        for layer, call in own:
-            if call is None:
-                object.__delattr__(layer, "call")
-            else:
-                object.__setattr__(layer, "call", call)
-
-
-def _note_calls(layer, path, scopes):
-    # type: (Any, str, Dict[str, str]) -> None
-    import functools
-
-    import tensorflow as tf
-
-    original = layer.call
-
-    @functools.wraps(original)
-    def call(*args, **kwargs):
-        # type: (*Any, **Any) -> Any
-        scopes.setdefault(str(tf.compat.v1.get_default_graph().get_name_scope()), path)
-        return original(*args, **kwargs)
-
-    object.__setattr__(layer, "call", call)
-
-
 BATCH_OF_ONE = "keras_flops"
 """The recipe of keras-flops: get_flops uses a batch of 1 by default (keras_flops/flops_calculation.py)."""
 
@@ -106,8 +72,9 @@ def _tell(leaf):
 class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
-    run_notes = ()  # type: Tuple[str, ...]
-    """Notes on ``traced_run``."""
+    inlined = True
+    """Whether calls are inlined in the graph that runs if the function cannot be frozen."""
+    unfrozen_note = "the graph is not frozen, as it writes variables"
 
     def __init__(self, pair, params, recipe=""):
         # type: (Any, Any, str) -> None
@@ -123,6 +90,7 @@ class TfModel(object):
         self._model = None  # type: Any  # kept: a concrete function does not keep its variables alive
         self._concrete = None  # type: Any
         self._frozen = None  # type: Any
+        self._unfrozen = None  # type: Optional[BeyondCounter]
         self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
 
     @property
@@ -191,10 +159,31 @@ class TfModel(object):
     @property
     def frozen(self):
         # type: () -> freezing.Frozen
-        """The frozen concrete function (control flow lowered), by TensorFlow's own converter."""
+        """The frozen concrete function (control flow lowered), by TensorFlow's own converter. Raises BeyondCounter."""
+        if self._unfrozen is not None:
+            raise self._unfrozen
         if self._frozen is None:
-            self._frozen = freezing.freeze(self.concrete)
+            try:
+                self._frozen = freezing.freeze(self.concrete)
+            except BeyondCounter as error:
+                self._unfrozen = error
+                raise
         return self._frozen
+
+    @property
+    def freezes(self):
+        # type: () -> bool
+        """Whether the concrete function can be frozen: it cannot if it writes a variable."""
+        try:
+            return self.frozen is not None
+        except BeyondCounter:
+            return False
+
+    @property
+    def run_notes(self):
+        # type: () -> Tuple[str, ...]
+        """Notes on ``traced_run``."""
+        return () if self.freezes else (self.unfrozen_note,)
 
     def versions(self):
         # type: () -> Dict[str, str]
@@ -234,6 +223,12 @@ class TfModel(object):
         import tensorflow as tf
 
         v1 = tf.compat.v1
+        run_meta = v1.RunMetadata()
+        if not self.freezes:
+            own = self._own(True)
+            results = own_graph.results_of(own, self.concrete)
+            own_graph.run(own, results, self.feeds(), run_meta, every_node)
+            return own.graph, results, run_meta
         function = self.frozen.function
         graph = running = tf.Graph()
         targets = [(graph, self.frozen.hollow)]
@@ -243,11 +238,10 @@ class TfModel(object):
         for target, graph_def in targets:
             with target.as_default(), undisturbed():
                 tf.import_graph_def(graph_def, name="")
-        run_meta = v1.RunMetadata()
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        with session_of(running, every_node) as session:
+        with own_graph.alone(), session_of(running, every_node) as session:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 
@@ -268,10 +262,13 @@ class TfModel(object):
 
     def fetch(self, wanted):
         # type: (List[Fetch]) -> Dict[Fetch, Any]
-        """Values of tensors of the concrete function's graph, from one run of it with its weights as constants."""
+        """Values of tensors of the concrete function's graph, from one run of it; without those that it does not have."""
         import tensorflow as tf
         from tensorflow.python.framework import convert_to_constants as convert
 
+        if not self.freezes:
+            own = self._own(False)
+            return dict(own_graph.run(own, present(own.graph, wanted), self.feeds()))
         function, graph_def = convert.convert_variables_to_constants_v2_as_graph(
             self.concrete, lower_control_flow=False
         )
@@ -279,6 +276,15 @@ class TfModel(object):
         with graph.as_default():
             tf.import_graph_def(graph_def, name="")
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
-        with tf.compat.v1.Session(graph=graph) as session:
-            values = session.run(["%s:%d" % fetch for fetch in wanted], feeds)
-        return dict(zip(wanted, values))
+        with own_graph.alone(), tf.compat.v1.Session(graph=graph) as session:
+            return dict(session.run(present(graph, wanted), feeds))
+
+    def feeds(self):
+        # type: () -> Dict[str, Any]
+        """The example input by the names of the concrete function's inputs; the rest of those are captured."""
+        return {t.name: v for t, v in zip(self.concrete.inputs, self.example())}
+
+    def _own(self, lowered):
+        # type: (bool) -> own_graph.OwnGraph
+        definition = freezing.inlined(self.concrete, lowered) if self.inlined else None
+        return own_graph.own_graph(self.concrete, definition)

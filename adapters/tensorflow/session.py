@@ -12,8 +12,9 @@ from ...core.records import DUPLICATE, Trace
 from ..shared.keras_model import keras_of, layer_paths
 from ..shared.refusal import CannotCount
 from . import graph as tf_graph
+from .fetches import Fetch, present
 from .model import versions
-from .trace import Fetch, Tracer, finished
+from .trace import Tracer, finished
 
 
 class Built(NamedTuple):
@@ -161,5 +162,4 @@ class TfSession(object):
         }
         with built.graph.as_default(), self.v1.Session(graph=built.graph) as session:
             session.run(self.v1.global_variables_initializer())
-            values = session.run(["%s:%d" % fetch for fetch in wanted], feeds)
-        return dict(zip(wanted, values))
+            return dict(session.run(present(built.graph, wanted), feeds))

@@ -5,21 +5,16 @@ the loop counter fetched in one run; the branch that is taken comes from a const
 fetched in that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
+from ..shared.refusal import CannotCount
+from . import dilated
 from . import graph as tf_graph
+from .fetches import Fetch, fetch_of
 from .frames import executions
 from .loops import Constants, Frame, counter_of, learn, strip, trip_count
 from .shapes import Bodies
-
-
-class Fetch(NamedTuple):
-    """A tensor of the outermost graph whose value determines which ops run: (operation name, output index)."""
-
-    op: str
-    output: int
-
 
 LONGEST_RUN = 10000000
 """If an op would run more often than this, the model does not run to learn the shapes that its graph leaves open."""
@@ -48,6 +43,7 @@ class Tracer(object):
         self.ops = []  # type: List[Op]
         self.problems = []  # type: List[Problem]
         self.untaken = []  # type: List[str]
+        self.crops = []  # type: List[int]
         self.notes = []  # type: List[str]
         self.wanted = []  # type: List[Fetch]
         self.forward = set()  # type: Set[str]
@@ -62,34 +58,63 @@ class Tracer(object):
         live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
         forward = tf_graph.live_operations(outputs, inputs) if gradients else live
         self.forward = {tf_graph.canonical(name) for name in forward}
-        self._decide(graph, live)
+        self._decide(graph, live, None)
         if self.wanted:
-            self.values = self.run(self.wanted)
-            self.notes.append(
-                "%d loop counts or branches were read from one run on the example input" % len(self.wanted)
-            )
+            self._read()
         self._walk(graph, live, "", "", 1, (), None)
         self._complete()
+        dropped = dilated.note(self.ops[index] for index in self.crops)
+        if dropped is not None:
+            self.notes.append(dropped)
 
-    def _decide(self, graph, live):
-        # type: (Any, Set[str]) -> None
-        """List the tensors to fetch: those of outermost loops and branches that constants do not determine."""
+    def _read(self):
+        # type: () -> None
+        try:
+            self.values = self.run(self.wanted)
+        except CannotCount as error:
+            self.notes.append("no loop count and no branch was read from a run: %s" % error)
+        if self.values:
+            self.notes.append(
+                "%d loop counts or branches were read from one run on the example input" % len(self.values)
+            )
+
+    def _decide(self, graph, live, frame):
+        # type: (Any, Set[str], Optional[Frame]) -> None
+        """List the tensors to fetch: those of loops and branches outside all others that constants do not determine."""
         for operation in graph.get_operations():
             if operation.name not in live:
                 continue
             if operation.type in ("While", "StatelessWhile"):
                 cond, body = self._bodies(operation, graph)
-                trips = trip_count(operation, cond, body, None, self.constants)
+                trips = trip_count(operation, cond, body, frame, self.constants)
                 if trips is not None:
-                    learn(operation, body, trips, None, self.constants)
+                    learn(operation, body, trips, frame, self.constants)
                 else:
-                    counter = counter_of(operation, cond, body, None, self.constants)
+                    counter = counter_of(operation, cond, body, frame, self.constants)
                     if counter is not None:
-                        self.wanted.append(Fetch(operation.name, counter[0]))
+                        self._want(operation.outputs[counter[0]], frame)
             elif operation.type in ("If", "StatelessIf", "Case", "StatelessCase"):
-                predicate = operation.inputs[0]
-                if self.constants.value(predicate, None) is None:
-                    self.wanted.append(Fetch(predicate.op.name, predicate.value_index))
+                if self.constants.value(operation.inputs[0], frame) is None:
+                    self._want(operation.inputs[0], frame)
+            elif operation.type.endswith("PartitionedCall"):
+                try:
+                    (body,) = self._bodies(operation, graph)
+                except LookupError:
+                    continue  # _enter says so
+                inside = tf_graph.live_operations(tf_graph.graph_outputs(body))
+                self._decide(body, inside, Frame(operation, body, body, frame))
+
+    def _want(self, tensor, frame):
+        # type: (Any, Optional[Frame]) -> None
+        fetch = fetch_of(tensor, frame)
+        if fetch is not None and fetch not in self.wanted:
+            self.wanted.append(fetch)
+
+    def _value(self, tensor, frame):
+        # type: (Any, Optional[Frame]) -> Any
+        """What the run gave for a tensor, None if it was not read."""
+        fetch = fetch_of(tensor, frame)
+        return None if fetch is None else self.values.get(fetch)
 
     def _bodies(self, operation, graph):
         # type: (Any, Any) -> List[Any]
@@ -124,6 +149,8 @@ class Tracer(object):
             record = tf_graph.op_record(operation, id, where, times, phase, within)
             if any(_open(t) for t in record.inputs + record.outputs):
                 self.open.append((len(self.ops), operation, prefix))
+            if dilated.is_crop_of_convolution(operation):
+                self.crops.append(len(self.ops))
             self.ops.append(record)
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
@@ -139,7 +166,11 @@ class Tracer(object):
         """Fill in the shapes that the graph leaves open, as far as one run gives them."""
         if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
             return
-        known, filled = self.look(), 0
+        try:
+            known, filled = self.look(), 0
+        except CannotCount as error:
+            self.notes.append("no shape was read from a run: %s" % error)
+            return
         for index, operation, prefix in self.open:
             record = self.ops[index]
 
@@ -188,8 +219,8 @@ class Tracer(object):
             return [("cond", cond, trips + 1), ("body", body, trips or None)]
         predicate = strip(operation.inputs[0])
         taken = self.constants.value(predicate, frame)
-        if taken is None and frame is None:
-            taken = self.values.get(Fetch(operation.inputs[0].op.name, operation.inputs[0].value_index))
+        if taken is None:
+            taken = self._value(operation.inputs[0], frame)
         if taken is None:
             reason = "which branch runs is not constant and could not be read from a run"
             self.problems.append(Problem(layer, operation.type, id, reason))
@@ -204,13 +235,13 @@ class Tracer(object):
     def _trips(self, operation, cond, body, frame):
         # type: (Any, Any, Any, Optional[Frame]) -> Optional[int]
         trips = trip_count(operation, cond, body, frame, self.constants)
-        if trips is not None or frame is not None:
+        if trips is not None:
             return trips
-        counter = counter_of(operation, cond, body, None, self.constants)
+        counter = counter_of(operation, cond, body, frame, self.constants)
         if counter is None:
             return None
         position, start, step = counter
-        final = self.values.get(Fetch(operation.name, position))
+        final = self._value(operation.outputs[position], frame)
         return None if final is None else (int(final) - start) // step
 
 

@@ -15,13 +15,14 @@ from typing import Any
 from ...core.records import Trace
 from ..shared import nested
 from ..shared.keras_model import keras_of, layer_paths
+from ..shared.refusal import BeyondCounter
 from . import graph as tf_graph
 from .flow import Step
 from .gradients import noted_gradients, parts, size
-from .model import TfModel, _dtype_name, is_leaf, recorded_scopes
-from .own_graph import own_graph
+from .layer_scopes import recorded_scopes
+from .model import TfModel, _dtype_name, is_leaf
 from .phases import Places
-from .trace import Fetch, Tracer, finished
+from .trace import Tracer, finished
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
 NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
@@ -30,7 +31,8 @@ NOTHING = "nothing to train: no floating output depends on a variable that is tr
 class TrainingModel(TfModel):
     """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name."""
 
-    run_notes = ("the graph is not frozen, as a training step writes variables: control flow is not lowered in it",)
+    unfrozen_note = "the graph is not frozen, as a training step writes variables: control flow is not lowered in it"
+    inlined = False  # its layers and phases are those of the step's own nodes
 
     def __init__(self, pair: Any, params: Any, training: str) -> None:
         super().__init__(pair, params)
@@ -124,26 +126,8 @@ class TrainingModel(TfModel):
 
     @property
     def frozen(self) -> Any:
-        """Raises ValueError: freezing would turn variables into constants."""
-        raise ValueError("a training step writes variables, and a graph that does cannot be frozen")
-
-    def traced_run(self, weights: bool = True, every_node: bool = False) -> tuple[Any, list[Any], Any]:
-        """A copy of the step's graph, its results there, and the metadata of one traced run on the CPU."""
-        import tensorflow as tf
-
-        run_meta = tf.compat.v1.RunMetadata()
-        own = own_graph(self.concrete)
-        wanted = [own.graph.as_graph_element(str(t.name)) for t in tf_graph.graph_outputs(self.concrete.graph)]
-        own.run(wanted, self._feeds(), run_meta, every_node)
-        return own.graph, wanted, run_meta
-
-    def fetch(self, wanted: list[Fetch]) -> dict[Fetch, Any]:
-        """Values of tensors of the step's graph, from one run of it."""
-        values = own_graph(self.concrete).run([f"{name}:{index}" for name, index in wanted], self._feeds())
-        return dict(zip(wanted, values, strict=True))
-
-    def _feeds(self) -> dict[str, Any]:
-        return {t.name: v for t, v in zip(self.concrete.inputs, self.example(), strict=False)}  # the rest are captured
+        """Raises BeyondCounter: freezing would turn variables into constants."""
+        raise BeyondCounter("a training step writes variables, and a graph that does cannot be frozen")
 
 
 def _is_float(value: Any) -> bool:

@@ -20,6 +20,11 @@ def trace_name(framework: str) -> str:
     return f"trace@{framework}"
 
 
+def ran(trace: Trace) -> list[Op]:
+    """The ops that ran: one without a call stands in the program, in a loop that runs 0 times."""
+    return [op for op in trace.ops if op.calls]
+
+
 def trace_result(
     trace: Trace, align: Alignment, convention: Convention, conventions: Mapping[str, Convention]
 ) -> TraceResult:
@@ -33,7 +38,7 @@ def trace_result(
     integers: Counter[str] = Counter()
     total = ZERO
     masks = any(c.masked for c in conventions.values())
-    for op in trace.ops:
+    for op in ran(trace):
         layer = align.layer(trace.framework, op.layer)
         part = known_part(op)
         work = part.work * op.calls
@@ -116,7 +121,7 @@ def _first(unknown: list[Unknown]) -> str:
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
     """FLOPs per layer of the pair; None if those of one of its ops are unknown. Layers without work are left out."""
     sums: dict[str, int | None] = {}
-    for op in trace.ops:
+    for op in ran(trace):
         layer = align.layer(trace.framework, op.layer)
         part = known_part(op)
         if convention.weighs(part.unknown) or (convention.masked and unknown_mask(op)):

@@ -38,7 +38,7 @@ for _row, _ops in NAMES.items():
     _work, _expression = elementwise.SHARED[_row]
     formula(*(f"lax.{name}" for name in _ops.split()), source=f"{_expression}: {_LAX}")(_per_element(_work))
 
-POINTWISE = f"{NAMES['special']} nextafter polygamma zeta igamma igammac igamma_grad_a bessel_i0e bessel_i1e"
+POINTWISE = f"{' '.join(NAMES.values())} nextafter polygamma zeta igamma igammac igamma_grad_a bessel_i0e bessel_i1e"
 pointwise(*(f"lax.{name}" for name in POINTWISE.split()), "lax.regularized_incomplete_beta")
 
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from . import tf_elementwise, tf_gradients, tf_layers, tf_moves, tf_recurrent  # noqa: F401
+from . import tf_elementwise, tf_gradients, tf_layers, tf_linalg, tf_moves, tf_partly, tf_recurrent  # noqa: F401

@@ -218,6 +218,21 @@ def reduced():
     return (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b - 1.0, (1,))), (X,)
 
 
+def unrolled():
+    """Seven turns, two at once, and one behind the loop."""
+    return (lambda w, x: lax.scan(lambda h, _: (h @ w, None), x, None, length=7, unroll=2)[0]), (W, X)
+
+
+def no_turn():
+    """Loops of 0 turns: one of a length that is known, one whose condition fails."""
+
+    def run(w, x):
+        x = lax.fori_loop(0, 0, lambda _, h: h @ w, x)
+        return lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, s[1] @ w), (0, x))[1] @ w
+
+    return run, (W, X)
+
+
 def solved():
     return (lambda w, x: jnp.linalg.solve(w, x.T)), (W, X)
 
@@ -249,7 +264,8 @@ TRAINED = (remat, custom, two_convolutions, with_linen, with_nnx, only_an_input)
 
 TRACED = (
     scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
-    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reduced, solved, with_nnx, with_linen, huge,
+    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reduced, unrolled, no_turn,
+    solved, with_nnx, with_linen, huge,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -68,6 +68,8 @@ WHOLE = {
     "sharded": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
     "sharded_by_5": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
     "reduced": Work(add=2 * ROWS * (WIDTH - 1)),
+    "unrolled": PRODUCT * 7,
+    "no_turn": PRODUCT,
     "solved": lu_and_two_triangles(WIDTH, ROWS),
 }
 

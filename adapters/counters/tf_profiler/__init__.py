@@ -45,7 +45,7 @@ COUNTERS = (
         "tf.profiler on the frozen graph with one run's metadata",
         default=True,
         blind="",
-        title="tf.profiler on the frozen function with one run's metadata",
+        title="tf.profiler with one run's metadata",
     ),
     _counter(
         "session",

@@ -5,6 +5,8 @@ must be as many of them in the program as the trace has equations. Every other p
 kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX calls it by the name of a
 primitive of that layer whose instructions nobody states. Otherwise the model ran other ops, and nothing is booked.
 JAX drops what changes nothing (x + 0) when it hands a program over: single operations may be fewer than the model's.
+The operations of a primitive that is a library's routine (qr, svd) depend on that library, and nobody knows them: what else its
+layer has of single operations may be its own. The body of a loop that runs 0 times is in the program, and is a branch not taken.
 The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
 compiler's. A product that has lost its layer's name, or whose input lost its padding, is found by its size. One that is not
 there is the compiler's as well if the program before compilation, which the ledger has beside it, holds the model's product.
@@ -12,25 +14,36 @@ there is the compiler's as well if the program before compilation, which the led
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
+from ....core.work import SINGLE
 from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
 from . import LOWERED
-from .lowerings import Part, Place, parts, place
-from .rules import BOOK, FLOAT32, unpadded
+from .lowerings import PRODUCTS, Part, Place, parts, place
+from .rounding import rounding
+from .rules import BOOK, unpadded
 
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
+
+
+def another(layer: str, difference: str) -> str:
+    """The reason why nothing can be booked: JAX keeps no state between two calls, so that is not the model's."""
+    where = f"at {layer}" if layer else "at the root"
+    return (
+        "the program that XLA counts is not the one that was traced, or JAX hands it over in a way that reconcile does not know: "
+        f"{where}, {difference}"
+    )
 
 
 def why_not(op: Op) -> str:
@@ -52,10 +65,13 @@ Key = tuple[str, Place]
 
 
 class Wanted(NamedTuple):
-    """What the trace needs of a program: the primitives at each key, and those of a layer whose instructions nobody states."""
+    """What the trace needs of a program: the primitives at each key, and those of a layer whose instructions nobody states.
+
+    ``routines`` are those of each layer whose single operations are unknown."""
 
     at: dict[Key, list[tuple[Op, Part]]]
     unstated: dict[tuple[str, str], Op]
+    routines: dict[str, Op]
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -69,23 +85,31 @@ def bridge(view: View, trace: Trace) -> Bridge:
     if before:
         _renamed(met, wanted)
     for key, ops in wanted.at.items():
-        items += _matched(met.pop(key, None), ops, view, handed.get(key) == _equations(ops))
+        found, routine = met.pop(key, None), wanted.routines.get(key[0])
+        if routine is not None and found is not None and not found.counted.mac and found.times > _equations(ops):
+            items.append(_held(found, found.times - _equations(ops), [routine]))
+            found.times = _equations(ops)
+        items += _matched(found, ops, view, handed.get(key) == _equations(ops))
     for (layer, where), found in met.items():
         if found.counted:
-            holders = [wanted.unstated.get((layer, name)) for name in sorted(found.primitives)]
+            named = [wanted.unstated.get((layer, name)) for name in sorted(found.primitives)]
+            routine = wanted.routines.get(layer)
+            holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
             items.append(_left_over(found, holders, view, bool(before) and (layer, where) not in handed))
-    return Bridge((*items, *_rounded(counted, view)))
+    return Bridge((*items, *rounding(counted, view, why_not)))
 
 
 def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
     """What the trace needs, and items of the work of primitives whose instructions nobody states."""
-    wanted, left_out = Wanted({}, {}), list[Item]()
+    wanted, left_out = Wanted({}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
             continue
         stated = parts(op)
         if stated is None:
             wanted.unstated.setdefault((op.layer, op.op.partition(".")[2]), op)
+            if unknown_of([op]) >= set(SINGLE):
+                wanted.routines.setdefault(op.layer, op)
             left_out += _left_out(op)
             continue
         for part in stated:
@@ -169,11 +193,18 @@ def _left_over(found: Met, holders: list[Op | None], view: View, made: bool) -> 
     """
     if (made and found.counted.mac) or (None in holders and _compiled(view, found.counted)):
         return _one(found, found.times, Cause.COMPILER_REWROTE)
-    if None in holders or found.counted.mac:
-        gap = other_ops(view.counter, found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
+    if None in holders or found.op.op.partition(".")[2] in PRODUCTS:
+        gap = another(found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
         return _one(found, found.times, None, gap)
+    return _held(found, found.times, holders)
+
+
+def _held(found: Met, times: int, holders: Sequence[Op | None]) -> Item:
+    """Instructions that are parts of these primitives."""
     own = tuple(name for name in COMPONENTS if found.counted.only((name,)))
-    return replace(_one(found, found.times, None), ops=tuple(holder.id for holder in holders if holder), only=own)
+    unknown = unknown_of([holder for holder in holders if holder])
+    item = replace(_one(found, times, None), ops=tuple(holder.id for holder in holders if holder), only=own)
+    return replace(item, unknown=unknown)
 
 
 def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, handed: bool) -> Iterable[Item]:
@@ -181,6 +212,9 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
 
     ``handed``: the program had exactly these before it was compiled.
     """
+    taken = [(op, part) for op, part in wanted if op.calls]
+    if view.counter == COMPILED and (found.times if found else 0) == _equations(taken):
+        wanted = taken  # the compiler drops a loop that does not run
     equations = [int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in wanted]
     if found is None or found.times != sum(equations):
         has = found.times if found else 0
@@ -192,14 +226,15 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
         for op, part in wanted:
             if part.ran or (found is not None and found.counted):
-                gap = other_ops(
-                    view.counter, op.layer, f"{names} are {sum(equations):,} of {part.place[0]}, and XLA has {has:,}"
-                )
+                gap = another(op.layer, f"{names} are {sum(equations):,} of {part.place[0]}, and XLA has {has:,}")
                 yield unmet(op, part.ran, None, "", gap=gap)
         if found is not None and found.counted:
             yield replace(_one(found, found.times, None), gap="as many of them as XLA has did not run")
         return
     for (op, part), seen in zip(wanted, equations, strict=True):
+        if not op.calls:
+            yield replace(_one(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
+            continue
         padded = found.counted.mac != part.ran.mac and seen == op.calls * part.times
         only = ("mac",) if padded else part.only
         yield make_item(
@@ -225,6 +260,8 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
     """Operations of which the program has not as many as the model; of a loop it would have had one."""
     for op, part in wanted:
+        if not op.calls:
+            continue
         once = int(op.attrs.get(EQUATIONS, 1))
         for cause, times, reason in (
             (Cause.COMPILER_REWROTE, once, REWROTE),
@@ -235,37 +272,3 @@ def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Ite
                 yield replace(missed, times=times, ops=(), sightings=(op._replace(calls=1),))
     if found is not None and found.counted:
         yield _one(found, found.times, Cause.COMPILER_REWROTE)
-
-
-def _rounded(sightings: Iterable[Sighting], view: View) -> Iterable[Item]:
-    """What adding in float32 changes: every computation is summed by itself, and then added where it is called."""
-    whole: list[Any] = []
-    for sighting in sightings:
-        counted, _ = apply(BOOK.find(sighting.op.op, view.versions), sighting.op, why_not)
-        if counted:
-            _into(whole, sighting.op.within).append(2 * counted.mac + sum(counted.only(SINGLES)))
-    op = Op(FLOAT32, FLOAT32, "", (), (), {"addends": _plain(whole)})
-    rule = BOOK.find(FLOAT32, view.versions)
-    counted, _ = apply(rule, op, why_not)
-    if counted:
-        yield make_item(
-            op, rule, layer="", op=FLOAT32, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=SUM
-        )
-
-
-SINGLES = ("add", "mul", "div", "cmp", "special")
-
-
-def _into(addends: list[Any], within: tuple[str, ...]) -> list[Any]:
-    """The list of the computation that these calls lead to."""
-    for call in within:
-        found = next((item for item in addends if isinstance(item, tuple) and item[0] == call), None)
-        if found is None:
-            found = (call, [])
-            addends.append(found)
-        addends = found[1]
-    return addends
-
-
-def _plain(addends: list[Any]) -> list[Any]:
-    return [_plain(item[1]) if isinstance(item, tuple) else item for item in addends]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, numel
-from ..bridge import known_work
+from ..bridge import known_work, unknown_of
 from .rules import convolved
 
 ONE = {
@@ -81,7 +81,7 @@ def parts(op: Op) -> list[Part] | None:
             Part(("exponential", size), work),
             *(Part((kind, size), ZERO, only=(component,)) for kind, component in others.items()),
         ]
-    return [] if not work else None
+    return None if work or unknown_of([op]) else []
 
 
 def _power(op: Op, work: Work) -> list[Part] | None:

@@ -155,3 +155,74 @@ def test_parts_of_an_expanded_function_are_no_other_operation() -> None:
     found = statement(5 * B * OUT, (single("hlo.multiply", primitive="mul"), *parts), (own, erfc), "xla@lowered", ALL)
     assert found.residual == 0
     assert Cause.COMPILER_REWROTE not in found.by_cause()
+
+
+UNROLLED = 3
+"""How often a loop's body stands in the program."""
+
+
+def copies(count: int, before: bool = False) -> tuple[Op, ...]:
+    return tuple(dot(before=before)._replace(id=f"copy{index}{before}") for index in range(count))
+
+
+def test_a_loop_that_is_unrolled() -> None:
+    found = statement(UNROLLED * PRODUCT, copies(UNROLLED), (ran(calls=7, equations=UNROLLED),), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.LOOP_COUNTED_ONCE: (7 - UNROLLED) * PRODUCT})
+
+
+def test_a_loop_that_runs_0_times() -> None:
+    """It is in the program; the compiler drops it, or does not."""
+    body = ran(calls=0)._replace(id="body", attrs={**ran().attrs, "untaken": True})
+    found = statement(2 * PRODUCT, copies(2), (ran(), body), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.UNTAKEN_BRANCH: -PRODUCT})
+    for left in (1, 2):
+        found = statement(left * PRODUCT, (*copies(left), *copies(2, before=True)), (ran(), body))
+        assert found.residual == 0
+        assert {cause: n for cause, n in found.by_cause().items() if n} == (
+            {} if left == 1 else {Cause.UNTAKEN_BRANCH: -PRODUCT}
+        )
+    alone = statement(0, copies(1, before=True), (body,))
+    assert (alone.residual, alone.state) == (0, State.EQUAL)
+
+
+def routine() -> Op:
+    """A factorisation whose single operations nobody knows."""
+    return op("lax.qr", ((B, OUT),), (B, OUT), equations=1)
+
+
+def parts_of_a_routine() -> tuple[Op, ...]:
+    """A call of a library, which XLA counts as -1, and a choice: JAX gives them names of their own."""
+    called = single("hlo.custom-call", primitive="geqrf")
+    return called, single("hlo.select", primitive="select_n")
+
+
+def test_the_parts_of_a_library_s_routine() -> None:
+    """They are weighed by no convention under which the trace is complete, and no product is among them."""
+    trace, counted = (ran(), routine()), PRODUCT - 1 + B * OUT
+    found = statement(counted, (dot(), *parts_of_a_routine()), trace, "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: 1 - B * OUT})
+    more = statement(counted + PRODUCT, (dot(), *parts_of_a_routine(), *copies(1)), trace, "xla@lowered")
+    assert (more.residual, more.state) == (-PRODUCT, State.UNEXPLAINED)
+    assert "reconcile does not know" in more.reason
+    elsewhere = statement(
+        counted, (dot(), *parts_of_a_routine()), (ran(), routine()._replace(layer="b")), "xla@lowered"
+    )
+    assert (elsewhere.residual, elsewhere.state) == (1 - B * OUT, State.UNEXPLAINED)
+    whole = statement(counted, (dot(), *parts_of_a_routine()), trace, "xla@lowered", ALL)
+    assert whole.state is State.NOT_COMPARABLE
+
+
+def test_a_routine_s_choice_beside_the_model_s_own() -> None:
+    own = single("lax.select_n", equations=1)
+    program = (*parts_of_a_routine(), single("hlo.select", primitive="select_n")._replace(id="own"))
+    found = statement(2 * B * OUT - 1, program, (routine(), own), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: 1 - 2 * B * OUT})
+
+
+def test_a_transform_that_xla_counts_as_products() -> None:
+    """8 FLOPs per element and doubling, by the name of a primitive that has no product."""
+    waves = Tensor((B, 8), "complex64")
+    fft = Op("fft", "lax.fft", "a", (waves,), (waves,), {"equations": 1}, 1)
+    one = Op("hlo.fft", "hlo.fft", "a", (waves,), (waves,), {"primitive": "fft", "fft_length": [8]}, 1)
+    found = statement(8 * B * 8 * 3, (one,), (fft,), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.FORMULA_DIFFERS: -8 * B * 8 * 3})

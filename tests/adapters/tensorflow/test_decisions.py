@@ -95,9 +95,17 @@ def test_where_the_function_is_missing_one_run_decides(monkeypatch):
     assert (trace.problems, products(trace), taken) == ((), 1, 1)
 
 
+@pytest.mark.parametrize(("first", "expected"), [(3.0, 1), (2.0, 0)])
+def test_inside_a_call_the_same_run_decides(first, expected):
+    """Twice the same function: each of its calls has values of its own."""
+    inner = tf.function(lambda y, z: by_the_input(y, z))
+    trace, taken = traced(lambda x: inner(inner(x, 2.0), first))
+    assert (trace.problems, products(trace), taken) == ((), expected, 1)
+
+
 def test_where_nothing_decides_the_op_is_named():
-    """Inside a call nothing can be fetched: what depends on the input there stays open."""
-    trace, _ = traced(lambda x: tf.function(lambda y: by_the_input(y, 3.0))(x))
+    """Inside a branch that is chosen by data nothing can be fetched."""
+    trace, _ = traced(lambda x: tf.cond(tf.reduce_sum(x) < 99, lambda: by_the_input(x, 3.0), lambda: x))
     assert [p.op for p in trace.problems] == ["StatelessIf", "StatelessIf"]
     assert {p.reason for p in trace.problems} == {"which branch runs is not constant and could not be read from a run"}
     assert products(trace) == 0

@@ -1,0 +1,131 @@
+"""Models that write variables in their call: what runs is traced, whatever decides it, and one run changes no variable."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reconcile.adapters.counters.tf_profiler.capture import capture
+from reconcile.adapters.shared.refusal import BeyondCounter
+from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.adapters.tensorflow.trace import trace_function
+from reconcile.model_zoo import pair as pairs
+
+quiet()
+
+import tensorflow as tf  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+ROWS, IN, OUT = 2, 4, 5
+ONE = ROWS * IN * OUT
+
+
+class Pair(pairs.Pair):
+    """Stands for a pair of one function that takes a matrix of ones."""
+
+    def __init__(self, function):
+        self.build_tf = lambda _params: function
+
+    def inputs(self, _params):
+        return [pairs.Input("x", (ROWS, IN))]
+
+
+class Model:
+    """Counts its calls in a variable and multiplies."""
+
+    def __init__(self):
+        self.calls, self.weight = tf.Variable(1.0), tf.Variable(tf.ones((IN, OUT)))
+
+    def __call__(self, x):
+        self.calls.assign_add(1.0)
+        return self.product(x)
+
+    def product(self, x):
+        return x @ self.weight
+
+
+class Chooses(Model):
+    """One product on the first call, when the variable that it has just written is 2, then two."""
+
+    def product(self, x):
+        once = x @ self.weight
+        return tf.cond(self.calls < 3, lambda: once, lambda: once + x @ self.weight)
+
+
+class Counts(Model):
+    """As many products as the variable says, less one."""
+
+    def product(self, x):
+        def turn(i, total):
+            return i + 1, total + x @ self.weight
+
+        turns = tf.cast(self.calls, tf.int32)
+        return tf.while_loop(lambda i, _: i < turns, turn, [tf.constant(0), tf.zeros((ROWS, OUT))])[1]
+
+
+class Scales(Model):
+    """Writes the weight itself."""
+
+    def product(self, x):
+        self.weight.assign(self.weight * 2.0)
+        return x @ self.weight
+
+
+class Nests(Chooses):
+    """The choice inside a function of its own, as a decorated method is."""
+
+    def __call__(self, x):
+        return tf.function(super().__call__)(x)
+
+
+CASES = [(Model, 1), (Chooses, 1), (Counts, 2), (Scales, 1), (Nests, 1)]
+
+
+@pytest.mark.parametrize(("kind", "products"), CASES)
+def test_what_ran(kind, products):
+    own = kind()
+    model = TfModel(Pair(own), pairs.Params({}))
+    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    ran = [op for op in trace.ops if op.op == "MatMul"]
+    assert trace.problems == ()
+    assert sum(op.calls for op in ran) * ONE == products * ONE
+    assert own.calls.numpy() == 1.0
+
+
+@pytest.mark.parametrize(("kind", "products"), CASES)
+def test_the_counters(kind, products):
+    """TensorFlow cannot freeze it, and says so of whatever takes the variable; a traced run needs no frozen graph."""
+    own = kind()
+    model = TfModel(Pair(own), pairs.Params({}))
+    with pytest.raises(BeyondCounter, match=r"cannot freeze this model: \S*Assign(Add)?VariableOp takes a variable"):
+        capture("tf.profiler@frozen", model)
+    ledger = capture("tf.profiler@runmeta", model)
+    counted = [entry for entry in ledger.entries if entry.op == "MatMul"]
+    static = 2 if isinstance(own, Chooses) else products  # a node that did not run keeps its static count
+    assert sum(entry.value for entry in counted) == 2 * static * ONE
+    assert ledger.notes == ("the graph is not frozen, as it writes variables",)
+    assert own.calls.numpy() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("writes", "words"), [(True, "which is not a variable"), (False, "does not run on its own (You must feed a value")]
+)
+def test_a_run_that_cannot_be_is_no_trace_without_a_reason(writes, words):
+    """A table is no variable: what it decides is named, and the rest of the trace stays."""
+    keys = tf.lookup.KeyValueTensorInitializer(tf.constant([1, 2], tf.int64), tf.constant([3, 4], tf.int64))
+    table, own = tf.lookup.StaticHashTable(keys, 0), Model()
+    called = own if writes else own.product
+
+    def looks_up(x):
+        found = table.lookup(tf.cast(tf.reduce_sum(x), tf.int64))
+        return called(x) + tf.cond(found < 3, lambda: own.product(x), lambda: x @ tf.ones((IN, OUT)) + own.product(x))
+
+    model = TfModel(Pair(looks_up), pairs.Params({}))
+    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    assert [problem.op for problem in trace.problems] == ["If"]
+    assert [op.calls for op in trace.ops if op.op == "MatMul"] == [1]
+    assert [note for note in trace.notes if words in note]
+    with pytest.raises(BeyondCounter, match=re.escape(words)):
+        capture("tf.profiler@runmeta", model)
