@@ -151,7 +151,7 @@ class Worker(object):
         self.event(task, "started")
         process = getpid()
         try:
-            text = to_json(self._taken(task, params))
+            text = to_json(self.take(task, params))
         except FactoryError as error:
             if not self.done:
                 raise
@@ -164,13 +164,6 @@ class Worker(object):
             write(paths.join(self.request.out, task + ".json"), text)
             self.event(task, "done")
             self.done += 1
-
-    def _taken(self, task, params):
-        # type: (str, Dict[str, Any]) -> Any
-        if point_of(task)[0] == TRACE:
-            with self.pair.impatiently(self._refuse):
-                return self.take(task, params)
-        return self.take(task, params)
 
     def _refuse(self, sentence, declined=False):
         # type: (str, bool) -> None

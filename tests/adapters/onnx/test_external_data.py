@@ -132,7 +132,7 @@ def without_a_location() -> Any:
 
 
 MAKERS = (
-    of_constant, of_a_sum, of_fill, of_initializer, of_sparse_constant, of_sparse_initializer, of_a_function, 
+    of_constant, of_a_sum, of_fill, of_initializer, of_sparse_constant, of_sparse_initializer, of_a_function,
     of_a_functions_attribute, of_a_default, of_a_branch, of_a_condition, of_an_exponent, without_a_location,
 )  # fmt: skip
 
