@@ -104,6 +104,18 @@ def markdown(text: str) -> str:
     return _EDGE_UNDERSCORE.sub(r"\\_", text)
 
 
+# What GitHub makes live beside its markup: links, addresses, and names of people and issues.
+_LIVE = re.compile(
+    r"(?i:https?|ftp)(?=://)|(?i:mailto|xmpp)(?=:)|(?i:\bwww)(?=\.)|(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\b(?i:gh)-(?=\d)"
+)
+
+
+def inert(text: str) -> str:
+    """As :func:`markdown`, for a comment on GitHub: an empty comment in the middle of it keeps a link or a mention from its
+    work."""
+    return _LIVE.sub(r"\g<0><!-- -->", markdown(text))
+
+
 def prose(text: str) -> str:
     """Escape a pair author's text: paragraphs, list items and `code spans` stay, the rest shows as written."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[*-] )", text.strip())
