@@ -131,7 +131,7 @@ REFUSED = {
     "total null": (edited(_put("ledgers", 0, "total", value=None)), "ledgers[0].total is not a whole number"),
     "another total": (
         edited(lambda d: d["ledgers"][0].update(total=d["ledgers"][0]["total"] + 1)),
-        ", and its entries add up to 420224. Restore it",
+        "ledgers[0].total is 125420225, and its entries add up to 125420224. Restore it",
     ),
     "unit": (edited(_put("ledgers", 0, "unit", value="GFLOP")), "neither MAC nor FLOP"),
     "shape": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"])), "is not a whole number"),
