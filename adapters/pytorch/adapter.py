@@ -4,7 +4,9 @@ import sys
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
+from ...core.message import first_line
 from ..shared import adapter, keras_model
+from ..shared.refusal import FactoryError
 from . import caches, memory, torchvision
 
 
@@ -103,8 +105,19 @@ class Adapter(adapter.Adapter):
 
     def capture(self, request, pair):
         # type: (Any, Any) -> Capture
-        """See Adapter.capture."""
+        """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""
+        _check_device(request.device)
         return Capture(request, pair)
+
+
+def _check_device(name):
+    # type: (str) -> None
+    import torch
+
+    try:
+        torch.empty(0, device=torch.device(name))
+    except Exception as error:  # of any kind: each device has its own
+        raise FactoryError("the device %r cannot be used: %s." % (name, first_line(error).rstrip("."))) from error
 
 
 class Capture(adapter.Capture):

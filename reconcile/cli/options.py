@@ -51,7 +51,8 @@ def _not_empty(value: Any, param: click.Parameter | None, ctx: click.Context | N
     """Raise UsageError for an empty word on the command line; a default may be empty."""
     given = param is not None and ctx is not None and ctx.get_parameter_source(param.name or "")
     if param is not None and given is click.core.ParameterSource.COMMANDLINE and not str(value).strip():
-        raise UsageError(f"{param.opts[0]} is given without a value: give it one, or leave it out.")
+        name = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+        raise UsageError(f"{name} is given without a value: give it one, or leave it out.")
 
 
 PATH: Any = _Path(path_type=Path)

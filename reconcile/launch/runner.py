@@ -23,6 +23,7 @@ from ..core.user_files import regular
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import loading
+from ..model_zoo.pair import PairError
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
 from . import user_models, written, zipapp
@@ -125,6 +126,11 @@ def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
     in_zoo = request.model in loading.zoo_names()
+    if in_zoo and request.overrides:
+        try:
+            loading.resolve(loading.load_pair(file), dict(request.overrides))
+        except PairError as error:
+            raise UsageError(str(error)) from error
     folders = () if in_zoo else (os.path.dirname(file), *paths)
     return {name: {"pair": file, "overrides": dict(request.overrides), "paths": folders} for name in frameworks()}
 

@@ -39,7 +39,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     lines += [f"{inert(_brief(remark))}  " for remark in remarks]
     said = details(drift, verbose=True) if drift is not None else []
     if said and done.exit_code:
-        room = LIMIT - len("\n".join(lines).encode()) - 1000
+        room = LIMIT - len("\n".join(lines).encode("utf-8", "backslashreplace")) - 1000
         lines += [
             "",
             "<details><summary>Everything that moved</summary>",
@@ -99,7 +99,7 @@ def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
     """The first of these lines, in so many bytes, and how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
-        room -= len(line.encode()) + 1
+        room -= len(line.encode("utf-8", "backslashreplace")) + 1
         if room < 0:
             rest = f"{len(lines) - number:,} more {what}: run `reconcile check --verbose`"
             return [*kept, f"| {rest} | | | | | |" if what == "rows" else rest]

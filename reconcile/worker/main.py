@@ -222,9 +222,16 @@ class Worker(object):
         """The pair's parameters, inputs and layers with these overrides."""
         params = loading.resolve(self.pair, overrides)
         layers = loading.layers_of(self.pair, pairs.Params(params))
+        inputs = _inputs(self.pair, params)
+        for name, shape, _ in inputs:
+            if any(isinstance(size, int) and size < 0 for size in shape):
+                raise pairs.PairError(
+                    "%s: at these settings, its input %s has the shape %s, and no size is below 0."
+                    % (self.pair.name, name, tuple(shape))
+                )
         return {
             "params": params,
-            "inputs": _inputs(self.pair, params),
+            "inputs": inputs,
             "layers": [layer.to_list() for layer in layers],
         }
 
