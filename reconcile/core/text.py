@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -87,6 +89,25 @@ def si(value: int, unit: str = "FLOP") -> str:
     units, fraction = divmod(digits, 10**decimals)
     sign = "-" if value < 0 else ""
     return f"{sign}{units:,}{f'.{fraction:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
+
+
+def typed(words: Iterable[str]) -> str:
+    """The words as a line for a shell. A word that does not show as written is in ``$'...'``, byte by byte."""
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_byte, _bytes(word)))}'" for word in words
+    )
+
+
+def _bytes(word: str) -> bytes:
+    try:
+        return word.encode("utf-8", "surrogateescape")  # as the system gave it
+    except UnicodeEncodeError:
+        return word.encode("utf-8", "surrogatepass")
+
+
+def _byte(value: int) -> str:
+    char = chr(value)
+    return f"\\x{value:02x}" if not char.isascii() or not char.isprintable() else f"\\{char}" if char in "'\\" else char
 
 
 _MARKUP = re.compile(r"([\\`*\[\]{}|~$])")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import resource
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import Any
 from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
+from ..core.text import typed
 from ..launch import user_models, warm
 from ..launch.cache import source_digest
 from ..launch.exits import death_of
@@ -181,9 +181,7 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         **manner.deciding,
     }
     known = by_parameter().items()
-    return shlex.join(
-        ["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))]
-    )
+    return typed(["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))])
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
