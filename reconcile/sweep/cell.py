@@ -24,7 +24,7 @@ from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
 from ..core.text import typed
-from ..launch import user_models, warm
+from ..launch import scratch, user_models, warm
 from ..launch.cache import source_digest
 from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
@@ -69,7 +69,7 @@ def run_cell(text: str, module: str = __name__) -> str:
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
-    with tempfile.TemporaryFile() as log:
+    with scratch.held(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
