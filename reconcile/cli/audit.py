@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .executors import before, run_all, where_it_runs
-from .options import PATH, options
+from .options import PATH, TEXT, options
 from .streams import say
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 
 
 @click.command()
-@click.argument("claims", metavar="CLAIMS.csv")
+@click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
 @click.option(
     "--environment", "environment", default="current", show_default=True, metavar="NAME",
     help="Where the models of rows run that name no environment.",

@@ -56,6 +56,7 @@ def _not_empty(value: Any, param: click.Parameter | None, ctx: click.Context | N
 
 
 PATH: Any = _Path(path_type=Path)
+TEXT: Any = _Text()
 BASELINES = Path("reports/baselines")
 """Where baselines lie, seen from the repository that keeps them."""
 
@@ -205,7 +206,7 @@ FACE: dict[str, dict[str, Any]] = {
 """How an option looks: its help, and what click takes besides what launch/request.py declares."""
 SHORT = {"quiet": "-q", "verbose": "-v"}
 KINDS: dict[Kind, dict[str, Any]] = {
-    Kind.TEXT: {"type": _Text()},
+    Kind.TEXT: {"type": TEXT},
     Kind.FLAG: {"is_flag": True},
     Kind.FILE: {"type": PATH},
     Kind.SETTING: {"callback": _pairs},

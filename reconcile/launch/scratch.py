@@ -7,14 +7,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = "reconcile-"
 HELD = ".held"
@@ -33,7 +32,7 @@ def scratch(prefix: str = PREFIX) -> Iterator[Path]:
 def held(folder: Path) -> Iterator[None]:
     """Meanwhile, nobody else removes the folder; if this process ends before it is removed, the next run removes it."""
     with (folder / f"{HELD}.part").open("wb") as file:
-        if fcntl is not None:
+        if sys.platform != "win32":
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 Path(file.name).replace(folder / HELD)
@@ -42,7 +41,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def clear(root: Path) -> None:
     """Remove the folders of this user's runs that nobody holds."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return
     with contextlib.suppress(OSError), os.scandir(root) as entries:
         for entry in entries:
