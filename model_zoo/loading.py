@@ -48,7 +48,8 @@ def load_pair(path):
 
     Raises PairError if the file states no pair, and whatever importing it raises.
     """
-    spec = importlib.util.spec_from_file_location("_reconcile_pair_" + os.path.basename(path)[:-3], path)
+    name = os.path.basename(path)[:-3].encode("utf-8", "backslashreplace").decode("utf-8")  # it need not be text
+    spec = importlib.util.spec_from_file_location("_reconcile_pair_" + name, path)
     if spec is None or spec.loader is None:
         raise ImportError("cannot load %s as a Python file" % path)
     module = importlib.util.module_from_spec(spec)
@@ -148,6 +149,9 @@ def resolve(pair, overrides):
             known = ", ".join(sorted(values)) or "none"
             raise PairError("%s has no parameter %r; its parameters are: %s." % (pair.name, name, known))
         values[name] = _read(pair.name, name, text, values[name])
+        ours = pair.module is not None and os.path.dirname(os.path.abspath(pair.module.__file__)) == HERE
+        if ours and type(values[name]) is int and values[name] < 1:  # in the zoo, every whole number is a size
+            raise PairError("%s: %s must be at least 1, not %d." % (pair.name, name, values[name]))
     return values
 
 

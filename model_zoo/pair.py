@@ -10,9 +10,8 @@ of :mod:`.loading` returns a :class:`Pair` for either.
 Python 3.6 and standard library only: pair files are imported inside legacy environments.
 """
 
-import contextlib
 from types import MappingProxyType, ModuleType
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..core.records import Layer
 
@@ -166,12 +165,6 @@ class Pair(object):
     def may_run(self, trace):
         # type: (Any) -> None
         """Raise FactoryError if a counter that runs the model would never finish."""
-
-    @contextlib.contextmanager
-    def impatiently(self, refuse):
-        # type: (Callable[[str], None]) -> Iterator[None]
-        """Meanwhile, end this process with a refusal if it takes too long."""
-        yield
 
 
 class FromModule(Pair):

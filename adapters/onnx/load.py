@@ -1,14 +1,14 @@
-"""ONNX models from files: parsed and checked, with shapes inferred; nothing runs, and weights in other files are not read."""
+"""ONNX models from files: parsed and checked, with shapes inferred; nothing runs, and other files are not opened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
-from . import expansion
+from . import elsewhere, expansion
 from .shapes import inferred
 
 
@@ -43,7 +43,8 @@ def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, A
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
     expansion.check(where, proto)
-    _check(where, proto)
+    far = elsewhere.detached(proto)
+    _check(where, proto, far)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
     initialized = {tensor.name for tensor in proto.graph.initializer}
@@ -59,29 +60,28 @@ def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, A
     try:
         proto = inferred(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise FileError(f"{where} has shapes that ONNX cannot infer: {_first(error)}.") from error
+        raise FileError(
+            _not_inferred(where, str(error), far) or f"{where} has shapes that ONNX cannot infer: {_first(error)}."
+        ) from error
     except (LookupError, TypeError) as error:  # raised by the tables of types in ONNX
         raise FileError(f"{where} is damaged: a tensor in it has a type that ONNX does not know.") from error
     return Model(proto, where), (tuple(inputs), {})
 
 
-def _check(where: str, proto: Any) -> None:
-    """Let ONNX check a model, without tensors stored in other files. Raises FileError with the message of ONNX."""
+def _check(where: str, proto: Any, far: Collection[str]) -> None:
+    """Let ONNX check a model, without the tensors that are stored in other files. Raises FileError with the message of ONNX."""
     import onnx
 
-    if any(tensor.external_data for tensor in _tensors(proto)):
+    if far:
         copy = onnx.ModelProto()
         copy.CopyFrom(proto)
         proto = copy
-        for tensor in _tensors(proto):
-            if tensor.external_data:
-                if any(size < 0 for size in tensor.dims):
-                    raise FileError(
-                        f"{where} is not a valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
-                    )
-                del tensor.external_data[:]
-                tensor.data_location = onnx.TensorProto.DEFAULT
-                tensor.dims[:] = [0]  # there is nothing to read
+        for tensor in filter(elsewhere.is_elsewhere, elsewhere.tensors(proto)):
+            if any(size < 0 for size in tensor.dims):
+                raise FileError(
+                    f"{where} is not a valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
+                )
+            tensor.dims[:] = [0]  # there is nothing to read
     try:
         onnx.checker.check_model(proto)
     except UnicodeDecodeError as error:
@@ -90,17 +90,13 @@ def _check(where: str, proto: Any) -> None:
         raise FileError(f"{where} is not a valid ONNX model: {_first(error)}.") from error
 
 
-def _tensors(message: Any) -> Iterator[Any]:
-    """Every tensor in a message, at any depth."""
-    import onnx
-
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            for each in [value] if hasattr(value, "ListFields") else value:
-                if isinstance(each, onnx.TensorProto):
-                    yield each
-                else:
-                    yield from _tensors(each)
+def _not_inferred(where: str, message: str, far: Collection[str]) -> str:
+    """The sentence on a shape that depends on a value in another file; '' if ONNX's message names no such value."""
+    name = next((name for name in far if f"Tensor: {name} expected" in message), "")
+    return name and (
+        f"{where} keeps {shown(name)} in another file, which is not opened, and the value decides a shape: save the model in one "
+        "file (onnx.save with save_as_external_data=False)."
+    )
 
 
 def _first(error: Exception) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .elsewhere import value_of
+
 FOLDED = frozenset((
     "Shape", "Size", "Constant", "Identity", "Cast", "Gather", "Slice", "Concat", "Reshape", "Squeeze", "Unsqueeze",
     "Transpose", "Split", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "Min", "Max", "Floor", "Ceil", "Sqrt",
@@ -44,7 +46,6 @@ def inferred(proto: Any) -> Any:
 def _fold(proto: Any) -> bool:
     """Replace the nodes that can be evaluated by constants, in place; True if there were any."""
     import onnx
-    from onnx import numpy_helper
 
     graph, folded = proto.graph, False
     shapes = {}
@@ -52,14 +53,13 @@ def _fold(proto: Any) -> bool:
         dims = value.type.tensor_type.shape.dim
         if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims):
             shapes[value.name] = tuple(d.dim_value for d in dims)
-    small = [t for t in graph.initializer if _count(t.dims) <= ELEMENTS and not t.external_data]
-    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in small}
+    values = {tensor.name: value_of(tensor) for tensor in graph.initializer if _count(tensor.dims) <= ELEMENTS}
     for node in graph.node:
         if node.domain not in ("", "ai.onnx") or node.op_type not in FOLDED or not node.output:
             continue
         if node.op_type == "Constant":
             if node.attribute[0].name == "value" and _count(node.attribute[0].t.dims) <= ELEMENTS:
-                values[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+                values[node.output[0]] = value_of(node.attribute[0].t)
             continue
         given = {name: values.get(name) for name in node.input if name}
         if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
@@ -72,7 +72,7 @@ def _fold(proto: Any) -> bool:
         if len(outputs) == 1 and outputs[0].size <= ELEMENTS:
             values[node.output[0]] = outputs[0]
             made = onnx.helper.make_node(
-                "Constant", [], [node.output[0]], name=node.name, value=numpy_helper.from_array(outputs[0])
+                "Constant", [], [node.output[0]], name=node.name, value=onnx.numpy_helper.from_array(outputs[0])
             )
             node.CopyFrom(made)
             folded = True

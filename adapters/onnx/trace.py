@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.records import Op, Problem, Tensor, Trace
 from ..shared.model_file import FileError, shown
+from .elsewhere import value_of
 from .load import Model, dtype_name
 
 OWN = ("", "ai.onnx")
@@ -61,11 +62,8 @@ class Scope:
         tensor = self.constants.get(name)
         if tensor is None:
             return None if self.outer is None else self.outer.scalar(name)
-        if len(tensor.dims) > 1 or tuple(tensor.dims) not in ((), (1,)) or tensor.external_data:
-            return None
-        from onnx import numpy_helper
-
-        return numpy_helper.to_array(tensor).reshape(-1)[0].item()
+        value = value_of(tensor) if tuple(tensor.dims) in ((), (1,)) else None
+        return None if value is None else value.reshape(-1)[0].item()
 
 
 def _tensor(kind: Any) -> Tensor:
@@ -99,7 +97,9 @@ class Tracer:
     def record(self, node: Any, id: str, layer: str, scope: Scope, calls: int, within: tuple[str, ...]) -> Op:
         """A node as an op, with the types that ``scope`` has."""
         own = node.domain in OWN
-        attrs = {a.name: _plain(a) for a in node.attribute if a.type not in (4, 5, 9, 10)}  # no tensors, no graphs
+        attrs = {
+            a.name: _plain(a) for a in node.attribute if a.type not in (4, 5, 9, 10, 11, 12)
+        }  # no tensors, no graphs
         if own:
             _check_sizes(id, attrs)
             attrs["opset"] = self.opsets.get("", self.opsets.get("ai.onnx", 1))

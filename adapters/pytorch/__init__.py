@@ -23,6 +23,7 @@ FRAMEWORK = Framework(
     retraced=True,
     backend="torch",
     forks=True,
+    placed=True,
     libraries=(
         ("transformers", ".adapters.pytorch.smallest.transformers"),
         ("diffusers", ".adapters.pytorch.smallest.diffusers"),

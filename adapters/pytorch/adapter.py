@@ -1,11 +1,18 @@
 """PyTorch's adapter: what a module is, its process-wide defaults, its traces and ledgers.  Python 3.6, torch 1.x and later."""
 
+import os
 import sys
-from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Dict, Iterator, Tuple
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 
+from ...core.message import first_line
 from ..shared import adapter, keras_model
+from ..shared.refusal import FactoryError
 from . import caches, memory, torchvision
+
+FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+"""The variable with the folder of what torch.compile made."""
 
 
 class Adapter(adapter.Adapter):
@@ -92,10 +99,12 @@ class Adapter(adapter.Adapter):
     @contextmanager
     def untouched(self):
         # type: () -> Iterator[None]
-        """The caller's random numbers go on as if nothing had run in between; Keras makes its tensors where it did."""
+        """The caller's random numbers go on as if nothing had run in between; Keras makes its tensors where it did; no folder
+        stays that PyTorch made."""
         import torch
 
         with ExitStack() as stack:
+            stack.callback(_forget_folder, os.environ.get(FOLDER), frozenset(os.listdir(tempfile.gettempdir())))
             stack.enter_context(torch.random.fork_rng())
             stack.callback(keras_model.set_device, "")
             stack.callback(caches.forget_meta)
@@ -103,8 +112,29 @@ class Adapter(adapter.Adapter):
 
     def capture(self, request, pair):
         # type: (Any, Any) -> Capture
-        """See Adapter.capture."""
+        """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""
+        _check_device(request.device)
         return Capture(request, pair)
+
+
+def _forget_folder(given, there):
+    # type: (Optional[str], FrozenSet[str]) -> None
+    """Importing torch._dynamo makes a folder beside these, and sets the variable; it makes both again when it needs them."""
+    if given is None and FOLDER in os.environ:
+        made = os.environ.pop(FOLDER)
+        if os.path.basename(made) not in there:
+            with suppress(OSError):  # something is in it
+                os.rmdir(made)
+
+
+def _check_device(name):
+    # type: (str) -> None
+    import torch
+
+    try:
+        torch.empty(0, device=torch.device(name))
+    except Exception as error:  # of any kind: each device has its own
+        raise FactoryError("the device %r cannot be used: %s." % (name, first_line(error).rstrip("."))) from error
 
 
 class Capture(adapter.Capture):

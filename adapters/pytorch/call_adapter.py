@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from ..shared import keras_model, nested
 from . import decoding
@@ -12,6 +13,26 @@ def is_leaf(value):
     # type: (Any) -> bool
     """Whether an argument is a tensor: one at hand (PyTorch's or numpy's), or the shape and dtype of one to make."""
     return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+def hooked_before(module, hook, **how):
+    # type: (torch.nn.Module, Any, **Any) -> Any
+    """A hook before a module that has hooks already, also a ScriptModule: its call fires them, its own register_* refuses."""
+    _pass_by(module._forward_pre_hooks)
+    return torch.nn.Module.register_forward_pre_hook(module, hook, **how)
+
+
+def hooked_after(module, hook):
+    # type: (torch.nn.Module, Any) -> Any
+    """The same behind it."""
+    _pass_by(module._forward_hooks)
+    return torch.nn.Module.register_forward_hook(module, hook)
+
+
+def _pass_by(hooks):
+    # type: (Mapping[int, Any]) -> None
+    """A ScriptModule's hooks have the numbers from 0 on, which the next handles of this process would take from them."""
+    RemovableHandle.next_id = max(RemovableHandle.next_id, 1 + max(hooks, default=-1))
 
 
 class CallAdapter(object):
@@ -30,9 +51,9 @@ class CallAdapter(object):
         self.hooked_after = bool(module._forward_hooks)
         self.inside = False
         if self.hooked_before:
-            module.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True)
+            hooked_before(module, self._before, with_kwargs=True, prepend=True)
         if self.hooked_after:
-            module.register_forward_hook(self._after)
+            hooked_after(module, self._after)
         module.forward = self._forward
 
     def _before(self, _module, tensors, named):

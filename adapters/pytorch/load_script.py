@@ -1,4 +1,4 @@
-"""TorchScript modules out of files: they run in an interpreter of their own, in which no hook fires.
+"""TorchScript modules out of files: they run in an interpreter of their own, in which no hook of Python's fires.
 
 Loading one compiles its code, builds its objects, and runs a ``__setstate__`` if it has one. Its code is read here token by
 token, by rules under which Python's words and TorchScript's are the same; its pickles, which TorchScript reads by itself
@@ -158,8 +158,9 @@ def check_pickle(where: str, name: str, data: bytes) -> None:
 
 def check_graph(where: str, module: Any) -> None:
     """Refuse a call of an operator that is in no list, and a loop beyond all patience: counters run the model."""
-    graph = module.inlined_graph  # its blocks do not keep it alive
-    pending = [(graph, 1)]
+    hooks = (*module._c._get_forward_pre_hooks(), *module._c._get_forward_hooks())  # in no graph: its caller runs them
+    graphs = [module.inlined_graph, *(hook.inlined_graph for hook in hooks)]  # their blocks do not keep them alive
+    pending = [(graph, 1) for graph in graphs]
     while pending:
         block, times = pending.pop()
         for node in block.nodes():

@@ -12,7 +12,7 @@ from torch.nn.modules import module as module_hooks
 from ..shared import keras_model, nested
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported, memory
-from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
+from .call_adapter import CallAdapter, KerasCallAdapter, hooked_after, hooked_before, is_leaf
 from .inputs import Inputs, dtype_of
 from .wrappers import FAKE, is_fake
 
@@ -120,8 +120,8 @@ class ModulePath(object):
         self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
         self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
         for module in self._hooked:
-            self._handles.append(module.register_forward_pre_hook(self._push))
-            self._handles.append(module.register_forward_hook(self._pop))
+            self._handles.append(hooked_before(module, self._push))
+            self._handles.append(hooked_after(module, self._pop))
         return self
 
     def _push_unhooked(self, module, inputs):

@@ -32,7 +32,7 @@ FOUND = (
 
 def to_csv(verdicts: Sequence[Verdict]) -> str:
     """One row per claim: its own columns, and what was found."""
-    return table.written([("row", *COLUMNS, *FOUND), *map(_row, verdicts)])
+    return table.shown([("row", *COLUMNS, *FOUND), *map(_row, verdicts)])
 
 
 def _row(verdict: Verdict) -> tuple[object, ...]:

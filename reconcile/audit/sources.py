@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from pathlib import Path
 
 from ..core.errors import UsageError
@@ -12,6 +11,7 @@ from ..core.table import written
 from ..launch.environments import Environment
 from ..launch.interpreters import EnvironmentError_, clean_environ
 from ..launch.provision import ensure
+from ..launch.scratch import scratch
 from ..model_zoo.loading import load_pair, pair_path, zoo_names
 from .claims import COLUMNS
 from .models import BETWEEN
@@ -34,7 +34,7 @@ def torchvision(environment: Environment) -> str:
     root = str(Path(__file__).resolve().parents[2])
     try:
         command = [str(ensure(environment)), "-c", TORCHVISION, root]
-        with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
+        with scratch() as folder:
             done = subprocess.run(
                 command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,

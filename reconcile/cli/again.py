@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..core.text import typed
 from ..launch.request import flags, words
 
 
@@ -25,7 +25,7 @@ def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bo
         value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
         if flag in wanted and value and value != parameter.get_default(ctx):
             line += words(flag, value, str if not bare else _name if parameter.name == "model" else _bare)
-    return shlex.join([*line, *more])
+    return typed([*line, *more])
 
 
 def _name(item: Any) -> str:

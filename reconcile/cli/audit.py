@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .executors import before, run_all, where_it_runs
-from .options import PATH, options
+from .options import PATH, TEXT, options
 from .streams import say
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 
 
 @click.command()
-@click.argument("claims", metavar="CLAIMS.csv")
+@click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
 @click.option(
     "--environment", "environment", default="current", show_default=True, metavar="NAME",
     help="Where the models of rows run that name no environment.",
@@ -73,6 +72,7 @@ def audit(
     from ..audit.verdict import State, by_chance, verdict
     from ..core import atomic
     from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
+    from ..core.text import typed
     from ..launch.environments import load
     from ..launch.interpreters import python_path
     from ..sweep import page as sweep_page
@@ -91,7 +91,7 @@ def audit(
     load_formulas()
     paths = python_path()
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
-    command = again(ctx).replace("reconcile audit", shlex.join(["reconcile", "audit", Path(claims).name]), 1)
+    command = again(ctx).replace("reconcile audit", typed(["reconcile", "audit", Path(claims).name]), 1)
     explained: list[bool] = []
 
     def pages(finished: list[Finished]) -> None:

@@ -81,7 +81,7 @@ def check(
         remarks = said(done, update=update, accept="", quiet=True, verbose=False)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
         for line in github.annotated(done):
-            say(line, err=True)
+            say(line, err=True, styled=True)  # a command, and what it holds is escaped
         ctx.exit(done.exit_code)
     for line in said(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
         say(line)

@@ -66,7 +66,7 @@ def _pair(file: Path) -> None:
     from ..core import atomic
     from ..core.errors import UsageError
 
-    target = file if file.suffix == ".py" else file.with_name(f"{file.name}.py")
+    target = file if file.suffix == ".py" else file.parent / f"{file.name}.py"
     if not target.stem.isidentifier():
         raise UsageError(f"{target.stem!r} cannot name a Python file that is imported. Use letters, digits and _.")
     try:

@@ -51,10 +51,12 @@ def _not_empty(value: Any, param: click.Parameter | None, ctx: click.Context | N
     """Raise UsageError for an empty word on the command line; a default may be empty."""
     given = param is not None and ctx is not None and ctx.get_parameter_source(param.name or "")
     if param is not None and given is click.core.ParameterSource.COMMANDLINE and not str(value).strip():
-        raise UsageError(f"{param.opts[0]} is given without a value: give it one, or leave it out.")
+        name = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+        raise UsageError(f"{name} is given without a value: give it one, or leave it out.")
 
 
 PATH: Any = _Path(path_type=Path)
+TEXT: Any = _Text()
 BASELINES = Path("reports/baselines")
 """Where baselines lie, seen from the repository that keeps them."""
 
@@ -204,7 +206,7 @@ FACE: dict[str, dict[str, Any]] = {
 """How an option looks: its help, and what click takes besides what launch/request.py declares."""
 SHORT = {"quiet": "-q", "verbose": "-v"}
 KINDS: dict[Kind, dict[str, Any]] = {
-    Kind.TEXT: {"type": _Text()},
+    Kind.TEXT: {"type": TEXT},
     Kind.FLAG: {"is_flag": True},
     Kind.FILE: {"type": PATH},
     Kind.SETTING: {"callback": _pairs},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +87,7 @@ def sweep(
     not be used, else 0.
     """
     from ..core import atomic
+    from ..core.text import typed
     from ..launch.interpreters import python_path
     from ..sweep import engine, page, store
     from ..sweep.cells import manner_of, request_of
@@ -101,7 +101,7 @@ def sweep(
     requests = [request_of(cell, manner, paths) for cell in cells]
     atomic.prepare(out)
     asked_for = [*what, *(["--frameworks", among] if among else [])]
-    command = again(ctx).replace("reconcile sweep", shlex.join(["reconcile", "sweep", *asked_for]), 1)
+    command = again(ctx).replace("reconcile sweep", typed(["reconcile", "sweep", *asked_for]), 1)
 
     def pages(finished: list[Finished]) -> None:
         summary = page.to_markdown(finished, command, "md" in manner.formats)

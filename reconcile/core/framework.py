@@ -33,7 +33,8 @@ class Framework(NamedTuple):
     its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way, and ``lends`` whether a
     trace that one version takes can be compared with the counters of another: in TensorFlow it cannot, because each release of
     Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.  ``forks`` says whether a
-    process that has imported it can be forked: one with threads of its own cannot.
+    process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its counters run a
+    model on the device that the user names.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
@@ -67,6 +68,7 @@ class Framework(NamedTuple):
     lends: bool = True
     backend: str = ""
     forks: bool = False
+    placed: bool = False
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str, str], ...] = ()

@@ -11,6 +11,8 @@ import csv
 import re
 from collections.abc import Iterable
 
+from .escapes import clean
+
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _ESCAPED = re.compile(rf"'{_FORMULA.pattern}")
 
@@ -19,6 +21,11 @@ def written(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV text."""
     line = csv.writer(_Line(), lineterminator="\r\n").writerow  # csv quotes cells that contain a terminator character
     return "".join(f"{line([_cell(value) for value in row])[:-2]}\n" for row in rows)
+
+
+def shown(rows: Iterable[Iterable[object]]) -> str:
+    """The rows as the CSV text of a report: names show as written, and do nothing to a terminal or to the lines of the file."""
+    return written([clean(value) if isinstance(value, str) else value for value in row] for row in rows)
 
 
 class _Line:

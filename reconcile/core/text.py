@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -89,6 +91,25 @@ def si(value: int, unit: str = "FLOP") -> str:
     return f"{sign}{units:,}{f'.{fraction:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
 
 
+def typed(words: Iterable[str]) -> str:
+    """The words as a line for a shell. A word that does not show as written is in ``$'...'``, byte by byte."""
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_byte, _bytes(word)))}'" for word in words
+    )
+
+
+def _bytes(word: str) -> bytes:
+    try:
+        return word.encode("utf-8", "surrogateescape")  # as the system gave it
+    except UnicodeEncodeError:
+        return word.encode("utf-8", "surrogatepass")
+
+
+def _byte(value: int) -> str:
+    char = chr(value)
+    return f"\\x{value:02x}" if not char.isascii() or not char.isprintable() else f"\\{char}" if char in "'\\" else char
+
+
 _MARKUP = re.compile(r"([\\`*\[\]{}|~$])")
 # An underscore between letters or digits is plain text in GitHub's Markdown; at the edge of a word it is emphasis.
 _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
@@ -102,6 +123,18 @@ def markdown(text: str) -> str:
     text = _MARKUP.sub(r"\\\1", text)
     text = re.sub(r"[&<]", lambda m: _ENTITIES[m.group()], text)
     return _EDGE_UNDERSCORE.sub(r"\\_", text)
+
+
+# What GitHub makes live beside its markup: links, addresses, and names of people and issues.
+_LIVE = re.compile(
+    r"(?i:https?|ftp)(?=://)|(?i:mailto|xmpp)(?=:)|(?i:\bwww)(?=\.)|(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\b(?i:gh)-(?=\d)"
+)
+
+
+def inert(text: str) -> str:
+    """As :func:`markdown`, for a comment on GitHub: an empty comment in the middle of it keeps a link or a mention from its
+    work."""
+    return _LIVE.sub(r"\g<0><!-- -->", markdown(text))
 
 
 def prose(text: str) -> str:

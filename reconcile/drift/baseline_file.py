@@ -1,6 +1,6 @@
 """The form of a baseline file: every field is there and has its type. A file of another form is refused, not read.
 
-A number that somebody edited still has this form: it is a drift at its layer, not damage.
+A number that somebody edited, in an entry and in the total, still has this form: it is a drift at its layer, not damage.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
         )
     if kind == "ledger" and data["unit"] not in ("MAC", "FLOP"):
         raise Malformed(f"{where}.unit is {short(data['unit'])}, neither MAC nor FLOP")
+    if kind == "ledger" and (held := sum(entry["value"] for entry in data["entries"])) != data["total"]:
+        raise Malformed(f"{where}.total is {short(data['total'])}, and its entries add up to {short(held)}")
 
 
 def _op(data: Any, where: str) -> None:

@@ -62,7 +62,7 @@ def folder_of(env: Environment) -> Path:
     """The folder of that environment, made or not: other requirements, Python or machine give another folder."""
     below = _running_packages() if env.over else []
     identity = "\n".join([sys.platform, platform.machine(), _version(env), *sorted(env.requirements), *below])
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12]
     return cache_root() / f"{env.name[:60]}-{digest}"
 
 

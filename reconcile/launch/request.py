@@ -254,6 +254,7 @@ def run_request(**options: Any) -> RunRequest:
     )
     if not models:
         _of_files(files, given.get("trust_file", False), given.get("signature", ""))
+    _of_device(given.get("device", ""), models)
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
@@ -305,3 +306,11 @@ def _of_files(files: Mapping[str, ModelFile], trusted: bool, signature: str) -> 
         raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
     if signature and not any(file.kind in SIGNED for file in files.values()):
         raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
+
+
+def _of_device(device: str, models: Iterable[str]) -> None:
+    """Raises UsageError for a device where no framework of these models takes one. A framework says itself which it has."""
+    models = tuple(models)
+    if device not in ("", _DEFAULTS["device"]) and models and not any(frameworks()[name].placed for name in models):
+        able = " or ".join(record.title for record in frameworks().values() if record.placed)
+        raise UsageError(f"--device is for a model in {able}, and none is given: leave it out.")

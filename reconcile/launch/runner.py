@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -23,12 +22,14 @@ from ..core.user_files import regular
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, settle, settle_each
 from ..model_zoo import loading
+from ..model_zoo.pair import PairError
 from ..work import load, scoped
 from ..work.formula_files import load_formulas
 from . import user_models, written, zipapp
 from .interpreters import Interpreter, python_path
 from .lend import lend
 from .request import Point, RunRequest
+from .scratch import scratch
 from .supervisor import Event, Supervisor
 from .warm import nursery_of
 from .written import Outcome
@@ -59,8 +60,8 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
     counters = _counters(request)
     models = _models(request)
-    with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
-        meta, outcomes = _collect(request, models, counters, Path(folder), progress)
+    with passed_on(), scratch() as folder:
+        meta, outcomes = _collect(request, models, counters, folder, progress)
     traces, ledgers = _records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
 
@@ -92,8 +93,8 @@ def collect_at(
     """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
     counters = _counters(request)
     models = _models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
-    with passed_on(), tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
-        meta, outcomes = _collect(request, models, counters, Path(folder), progress, points, counting)
+    with passed_on(), scratch() as folder:
+        meta, outcomes = _collect(request, models, counters, folder, progress, points, counting)
     collected = []
     for index, described in enumerate(written.points(meta, len(points))):
         at = {
@@ -125,6 +126,11 @@ def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
     in_zoo = request.model in loading.zoo_names()
+    if in_zoo and request.overrides:
+        try:
+            loading.resolve(loading.load_pair(file), dict(request.overrides))
+        except PairError as error:
+            raise UsageError(str(error)) from error
     folders = () if in_zoo else (os.path.dirname(file), *paths)
     return {name: {"pair": file, "overrides": dict(request.overrides), "paths": folders} for name in frameworks()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import subprocess
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError
-from ..core.protocol import TRACE, WorkerRequest, to_text
+from ..core.protocol import TRACE, WorkerRequest, point_of, to_text
 from . import confine, reaper, written
 from .exits import MARK, Log, death_of, refused, sweep
 from .interpreters import Interpreter
@@ -25,6 +26,9 @@ from .written import Outcome
 POLL = 0.02
 GRACE = 3.0
 """Seconds that a worker gets after its time limit to write down where it was."""
+PATIENCE = 120
+"""Seconds that a worker may take to load and trace a file that is not trusted, which might never end. Home counts them: one
+operation in the worker, such as a power of large numbers, can keep every thread there from running."""
 CLEARING = 2 * reaper.PATIENCE
 """Seconds that the reaper gets to end a worker and all processes that it has started."""
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
@@ -114,7 +118,7 @@ class Supervisor:
     def _watch(self, process: subprocess.Popen[bytes] | Forked, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, user_code, since = "", "", time.monotonic()
         events_read = 0
-        late = False
+        late, due = False, math.inf
         confinement_told = not self._confined
         while True:
             ended = process.poll() is not None
@@ -124,6 +128,8 @@ class Supervisor:
                 since = time.monotonic()
                 user_code = event.get("theirs", "")
                 if "phase" in event:
+                    tracing = event["phase"] == "started" and point_of(event["task"])[0] == TRACE
+                    due = since + PATIENCE if self._confined and tracing else math.inf
                     current = event["task"] if event["phase"] == "started" else current
                     self.progress(Event(self.framework, event["task"], event["phase"]))
             confinement_told = confinement_told or self._read_confined(folder)
@@ -134,6 +140,12 @@ class Supervisor:
             if self._stopped.is_set():
                 self._kill()
                 break
+            if time.monotonic() > due:
+                self._kill()
+                self._blame_file(
+                    f"was not loaded and traced within {PATIENCE:g} seconds; --trust-file lets it take as long as --timeout "
+                    "allows."
+                )
             if time.monotonic() - since > self.timeout:
                 late = True
                 self._ask_where(process)
@@ -149,7 +161,7 @@ class Supervisor:
         done = {t: o for t in tasks if (o := written.outcome(folder, t)) is not None}
         if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
             self._blame_file(
-                f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
+                f"cannot be loaded: its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}."
             )
         if len(done) < len(tasks) and not self._stopped.is_set():
             death = f"its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}"
@@ -219,11 +231,11 @@ class Supervisor:
             process.send_signal(signal.SIGABRT)
             process.wait(GRACE)
 
-    def _blame_file(self, reason: str) -> None:
-        """Raise UsageError if a worker died while it loaded a model file: its memory and time are limited."""
+    def _blame_file(self, said: str) -> None:
+        """Raise UsageError if a worker died, or was ended, while it loaded a model file: its memory and time are limited."""
         model = self.request.model
         if model is not None and model.file is not None and not self._stopped.is_set():
-            raise UsageError(f"{model.factory} cannot be loaded: {reason}.")
+            raise UsageError(f"{model.factory} {said}")
 
     def _kill(self) -> None:
         """Have the reaper end the worker and all processes that it has started."""

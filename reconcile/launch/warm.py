@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from typing import IO
 from ..core.protocol import WorkerRequest, to_text
 from . import zipapp
 from .interpreters import Interpreter
+from .scratch import scratch
 
 ABLE = sys.platform == "linux" and hasattr(socket, "send_fds")
 """Elsewhere every worker starts afresh: frameworks may not survive a fork there."""
@@ -203,8 +203,8 @@ def warm() -> Iterator[None]:
     if not ABLE or _OPEN:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="reconcile-") as folder:
-        _OPEN.append(Nurseries(Path(folder)))
+    with scratch() as folder:
+        _OPEN.append(Nurseries(folder))
         try:
             yield
         finally:

@@ -28,7 +28,7 @@ Line = tuple[str, str, str, str, "int | str", str]
 
 def to_csv(result: RunResult) -> str:
     """The report as CSV text."""
-    return table.written(_rows(result))
+    return table.shown(_rows(result))
 
 
 def layers_csv(result: RunResult) -> str:
@@ -53,7 +53,7 @@ def layers_csv(result: RunResult) -> str:
             flops = layers[row.layer].flops if row.layer in layers and layers[row.layer].known else {}
             cells += [flops.get(phase, "") for phase in by_phase.phases]
         rows.append(cells)
-    return table.written(rows)
+    return table.shown(rows)
 
 
 def _phased(result: RunResult) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:

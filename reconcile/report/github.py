@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..core.escapes import plain
-from ..core.text import clean, markdown
+from ..core.text import clean, inert
 from ..drift.changes import Change, CounterDrift, Drift
 from ..drift.check import Checked
 from .drift import details, grouped, sides, verdict
@@ -31,15 +31,15 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     """The comment, in GitHub's Markdown; ``remarks`` are sentences for its end, ``remedy`` the command that accepts all of it."""
     drift = done.drift
     mark = "✅" if done.exit_code == 0 else "❌"
-    lines = [f"{mark} **{markdown(_verdict(done))}**", ""]
+    lines = [f"{mark} **{inert(_verdict(done))}**", ""]
     if drift is not None and drift.moved:
         lines += [*_table(rows(drift)), ""]
         if remedy:
             lines += ["If this is what you want, accept it and commit the baseline:", "", *_code([remedy], "sh"), ""]
-    lines += [f"{markdown(_brief(remark))}  " for remark in remarks]
+    lines += [f"{inert(_brief(remark))}  " for remark in remarks]
     said = details(drift, verbose=True) if drift is not None else []
     if said and done.exit_code:
-        room = LIMIT - len("\n".join(lines).encode()) - 1000
+        room = LIMIT - len("\n".join(lines).encode("utf-8", "backslashreplace")) - 1000
         lines += [
             "",
             "<details><summary>Everything that moved</summary>",
@@ -92,14 +92,14 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
 
 
 def _table(found: Iterable[ROW]) -> list[str]:
-    return [*HEAD, *_cut([f"| {' | '.join(map(markdown, row))} |" for row in found], TABLE, "rows")]
+    return [*HEAD, *_cut([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
 
 
 def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
     """The first of these lines, in so many bytes, and how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
-        room -= len(line.encode()) + 1
+        room -= len(line.encode("utf-8", "backslashreplace")) + 1
         if room < 0:
             rest = f"{len(lines) - number:,} more {what}: run `reconcile check --verbose`"
             return [*kept, f"| {rest} | | | | | |" if what == "rows" else rest]

@@ -49,7 +49,7 @@ def to_markdown(
     headline = view.default_statement(result) if statement is None else statement
     for most in (None, *LINES) if table else (None,):
         text = _rendered(result, headline, command, pictures, table, most)
-        if len(text.encode()) <= SIZE:
+        if len(text.encode("utf-8", "backslashreplace")) <= SIZE:
             break
     return text
 

@@ -261,7 +261,7 @@ def _opened(card: Card, layer: str, cell: Cell) -> str:
 
 def to_csv(board: Board) -> str:
     """One row per cell."""
-    return table.written([COLUMNS, *_rows(board)])
+    return table.shown([COLUMNS, *_rows(board)])
 
 
 def _rows(board: Board) -> Iterable[Sequence[object]]:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import resource
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,8 @@ from typing import Any
 from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ..core.results import RunResult
-from ..launch import user_models, warm
+from ..core.text import typed
+from ..launch import scratch, user_models, warm
 from ..launch.cache import source_digest
 from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
@@ -69,7 +69,7 @@ def run_cell(text: str, module: str = __name__) -> str:
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
-    with tempfile.TemporaryFile() as log:
+    with scratch.held(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
@@ -181,9 +181,7 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         **manner.deciding,
     }
     known = by_parameter().items()
-    return shlex.join(
-        ["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))]
-    )
+    return typed(["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))])
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:

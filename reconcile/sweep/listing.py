@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from ..launch import user_models
 from ..launch.environments import load as environments
 from ..launch.interpreters import clean_environ
 from ..launch.runner import pair_file
+from ..launch.scratch import scratch
 from ..model_zoo.loading import load_pair, resolve, zoo_names
 from ..model_zoo.pair import Input, PairError
 from .cells import Cell, is_there
@@ -209,9 +209,7 @@ def _listed(package: str, lister: str, paths: Sequence[str], python: str) -> dic
 def _printed(module: str, python: str, program: str, *arguments: str) -> Any:
     """The list that a program prints, which imports that module in a process of its own. Raises UsageError."""
     command = [python or sys.executable, "-c", program, *arguments]
-    with tempfile.TemporaryDirectory(
-        prefix="reconcile-"
-    ) as folder:  # whose folder is empty: nothing of theirs comes first
+    with scratch() as folder:  # whose folder is empty: nothing of theirs comes first
         try:
             done = subprocess.run(
                 command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,

@@ -151,7 +151,7 @@ class Worker(object):
         self.event(task, "started")
         process = getpid()
         try:
-            text = to_json(self._taken(task, params))
+            text = to_json(self.take(task, params))
         except FactoryError as error:
             if not self.done:
                 raise
@@ -164,13 +164,6 @@ class Worker(object):
             write(paths.join(self.request.out, task + ".json"), text)
             self.event(task, "done")
             self.done += 1
-
-    def _taken(self, task, params):
-        # type: (str, Dict[str, Any]) -> Any
-        if point_of(task)[0] == TRACE:
-            with self.pair.impatiently(self._refuse):
-                return self.take(task, params)
-        return self.take(task, params)
 
     def _refuse(self, sentence, declined=False):
         # type: (str, bool) -> None
@@ -229,9 +222,16 @@ class Worker(object):
         """The pair's parameters, inputs and layers with these overrides."""
         params = loading.resolve(self.pair, overrides)
         layers = loading.layers_of(self.pair, pairs.Params(params))
+        inputs = _inputs(self.pair, params)
+        for name, shape, _ in inputs:
+            if any(isinstance(size, int) and size < 0 for size in shape):
+                raise pairs.PairError(
+                    "%s: at these settings, its input %s has the shape %s, and no size is below 0."
+                    % (self.pair.name, name, tuple(shape))
+                )
         return {
             "params": params,
-            "inputs": _inputs(self.pair, params),
+            "inputs": inputs,
             "layers": [layer.to_list() for layer in layers],
         }
 

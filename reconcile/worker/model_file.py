@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -37,9 +36,6 @@ COPIES = 8
 RUNNING = ("tf.profiler@runmeta",)
 """Counters that run a TensorFlow graph; the others read it."""
 STATIC = ("tf.profiler@function", "tf.profiler@frozen")
-
-PATIENCE = 120
-"""Seconds for loading and tracing a file; longer runs might never end."""
 
 
 class FromFile(FactoryPair):
@@ -82,26 +78,6 @@ class FromFile(FactoryPair):
             traceback.print_exc()
             text = f"{self.where}, called with ({inputs()}), {_shortened(error)}."
             raise FactoryError(text) from error
-
-    @contextlib.contextmanager
-    def impatiently(self, refuse: Callable[[str], None]) -> Iterator[None]:
-        """Meanwhile, end this process with a refusal if it takes too long, whatever it is doing."""
-
-        def give_up() -> None:
-            refuse(
-                f"{self.where} was not loaded and traced within {PATIENCE} seconds; --trust-file lets it take as long as "
-                "--timeout allows."
-            )
-            os._exit(0)
-
-        timer = threading.Timer(PATIENCE, give_up)
-        timer.daemon = True
-        if not self.file.trusted:
-            timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def may_run(self, trace: Any) -> None:
         """Raise FactoryError if a counter that runs the model was asked for, and the run would take forever."""

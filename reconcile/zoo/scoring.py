@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +25,7 @@ from ..launch.in_environment import collect_in
 from ..launch.interpreters import EnvironmentError_
 from ..launch.provision import ensure
 from ..launch.request import RunRequest, run_request
+from ..launch.scratch import scratch
 from ..launch.warm import warm
 from ..model_zoo import loading
 from .rows import at_once, source_of
@@ -168,7 +168,7 @@ def _alone(
     versions: dict[str, Mapping[str, str]] = {counter.name: {} for counter in counters}
     if not counters:
         return {}
-    with tempfile.TemporaryDirectory(prefix="reconcile-scorecard-") as folder:
+    with scratch("reconcile-scorecard-") as folder:
         for layer in layers:
             file = Path(folder, f"{layer}.py")
             file.write_text(ONE_LAYER.format(family=batch.family, layer=layer), encoding="utf-8")

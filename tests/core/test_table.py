@@ -15,7 +15,7 @@ import reconcile
 from reconcile.align import mapping
 from reconcile.core import table
 from reconcile.core.results import Match
-from reconcile.report.csv import to_csv
+from reconcile.report.csv import layers_csv, to_csv
 from reconcile.sweep.engine import Finished
 from reconcile.sweep.page import to_csv as sweep_csv
 from tests.report import samples
@@ -54,6 +54,20 @@ def test_what_is_read_back_is_what_was_written(row: list[str]) -> None:
 
 def test_a_nul_is_written_as_its_escape() -> None:
     assert cells(table.written([["a\0b", "end"]])) == [["a\\x00b", "end"]]
+
+
+ODD = "a\x1b[31m\n::error::b\r\u202e"
+SHOWN = r"a\x1b[31m\n::error::b\r\u202e"
+
+
+def test_the_csv_of_a_report_shows_names_as_written() -> None:
+    result = replace(samples.renamed(samples.unexplained(), "loop", ODD), model=ODD)
+    for text in (to_csv(result), layers_csv(result)):
+        assert [c for c in text if not c.isprintable() and c != "\n"] == []
+        assert {len(row) for row in cells(text)} == {len(cells(text)[0])}
+        assert SHOWN in {cell for row in cells(text) for cell in row}
+    outcome = {"name": ODD, "refused": {"": ODD}, "traces": [], "counters": [], "exit_code": 2}
+    assert cells(sweep_csv([Finished(outcome, {})]))[1][0] == SHOWN
 
 
 def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import subprocess
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core import text
@@ -127,3 +130,22 @@ def test_characters_that_would_not_show_are_shown(char: str) -> None:
 
 def test_letters_of_any_script_stay() -> None:
     assert text.clean("слой/שכבה/層/👩‍💻") == "слой/שכבה/層/👩‍💻"
+
+
+WORDS = st.lists(st.binary(max_size=6).map(lambda raw: raw.replace(b"\0", b"")), min_size=1, max_size=4)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@settings(max_examples=60, deadline=None)
+@given(WORDS)
+def test_a_shell_reads_a_command_as_it_was_meant(words: list[bytes]) -> None:
+    """Also file names that are no text, or act on a terminal."""
+    line = text.typed(["printf", r"%s\0", *(raw.decode("utf-8", "surrogateescape") for raw in words)])
+    assert line.isprintable()
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
+    assert done.stdout.split(b"\0")[:-1] == words
+
+
+def test_a_plain_command_is_as_it_was() -> None:
+    assert text.typed(["run", "a b", "it's", "größe", ""]) == shlex.join(["run", "a b", "it's", "größe", ""])
+    assert text.typed(["m\x1b[31m\n.onnx", "\ud800"]) == r"$'m\x1b[31m\x0a.onnx' $'\xed\xa0\x80'"

@@ -129,6 +129,10 @@ REFUSED = {
     "value a fraction": (edited(_put("ledgers", 0, "entries", 0, "value", value=1.5)), "value is not a whole number"),
     "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),
     "total null": (edited(_put("ledgers", 0, "total", value=None)), "ledgers[0].total is not a whole number"),
+    "another total": (
+        edited(lambda d: d["ledgers"][0].update(total=d["ledgers"][0]["total"] + 1)),
+        "ledgers[0].total is 125420225, and its entries add up to 125420224. Restore it",
+    ),
     "unit": (edited(_put("ledgers", 0, "unit", value="GFLOP")), "neither MAC nor FLOP"),
     "shape": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"])), "is not a whole number"),
     "tensor": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=3)), "not a shape with a dtype"),

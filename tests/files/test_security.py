@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reconcile import files
 from reconcile.cli import COMMANDS
+from reconcile.launch import supervisor
 from reconcile.worker import model_file
 
 ROOT = Path(__file__).parents[2]
@@ -39,10 +40,10 @@ def test_every_command_exists() -> None:
 
 def test_the_bounds_are_those_that_hold() -> None:
     assert f"may unpack to {files.LIMIT >> 30} GiB" in TEXT
-    assert f"at most {model_file.PATIENCE // 60} minutes" in TEXT
+    assert f"at most {supervisor.PATIENCE // 60} minutes" in TEXT
     assert f"{model_file.MEMORY >> 30} GiB of\nmemory beside {model_file.COPIES} times the file" in TEXT
     assert f"more than {model_file.LONGEST_RUN:,} turns" in TEXT
-    assert model_file.PATIENCE % 60 == files.LIMIT % (1 << 30) == model_file.MEMORY % (1 << 30) == 0
+    assert supervisor.PATIENCE % 60 == files.LIMIT % (1 << 30) == model_file.MEMORY % (1 << 30) == 0
 
 
 def test_others_link_to_it() -> None:

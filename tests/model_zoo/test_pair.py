@@ -83,8 +83,7 @@ def test_what_a_pair_leaves_out_has_a_default() -> None:
     assert (pair.not_equivalent, pair.user_model, pair.layers_for(p)) == ("", False, ())
     assert (pair.frameworks(tuple(PACKAGES)), pair.builder("tf")) == ((), None)
     assert pair.called_notes(lambda: "never asked") == ()
-    with pair.impatiently(print):
-        assert [pair.ready("", print), pair.tried(print, str), pair.may_run(None)] == [None, None, None]
+    assert [pair.ready("", print), pair.tried(print, str), pair.may_run(None)] == [None, None, None]
     with pytest.raises(PairError, match=r"bare does not state its inputs: define inputs\(p\)"):
         pair.arguments(p)
     with pytest.raises(PairError, match="bare does not copy weights"):

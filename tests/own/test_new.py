@@ -56,6 +56,18 @@ def test_a_name_that_cannot_be_one(repository: Repository) -> None:
     assert list(repository.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["", " ", ".", "/", "..", "a/..", "m\udcff", "--counter .", "--counter /", "--counter m\udcff"]
+)
+def test_what_is_no_name_is_one_sentence(repository: Repository, name: str) -> None:
+    words = name.split(" ") if name.startswith("--") else [name]
+    done = CliRunner().invoke(cli, ["new", *words], prog_name="reconcile")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert list(repository.folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("full", ["write", "fsync"])
 def test_a_full_disk_leaves_no_file(repository: Repository, monkeypatch: pytest.MonkeyPatch, full: str) -> None:
     """Wherever it turns out that nothing fits any more."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Group
+from rich.text import Text
 
+from reconcile.cli.console import PlainConsole
+from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
+from reconcile.core.escapes import clean, plain
 from reconcile.core.work import Work
 from reconcile.drift.changes import Change, Drift, TraceDrift
 from reconcile.drift.check import Checked
 from reconcile.drift.compare import compare
 from reconcile.drift.match import Compared
 from reconcile.report import github
+from reconcile.report.drift import details
 from tests.drift.takes import GRU, NEW, OLD, take
 
 BASELINE = Path("reports/baselines/toy/current.json")
@@ -84,6 +92,58 @@ def test_names_are_text() -> None:
     assert "\n" not in line
     assert line.startswith(f"::error file={BASELINE},title=toy%3A a")
     assert line.count("::error") - line.count("%3A%3Aerror") - line.count("\\n::error") <= 1
+
+
+LIVE = (
+    "@octocat", "a @octocat/team", "https://example.org/x", "http://example.org", "www.example.org", "mailto:a@example.org",
+    "a@example.org", "#12", "owner/name#12", "GH-12", "ftp://example.org", "HTTPS://example.org",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_no_name_becomes_a_link_or_calls_somebody(name: str) -> None:
+    """GitHub finds these in what is one text. Neither part of it is one, and together they read as the name."""
+    text = github.comment(many(1, name), [f"a remark on {name}"])
+    table = text[: text.index("<details>")]
+    parts = [part for part in re.split("<!-- -->", table) if re.search(GITHUBS, part)]
+    assert parts == []
+    assert table.replace("<!-- -->", "").count(name) == 3  # in the headline, its row and the remark
+
+
+GITHUBS = (
+    r"(?i)(https?|ftp)://\w|www\.\w|(?<!\w)@\w|[\w.]@[\w-]+\.\w|mailto:\w|#\d|gh-\d"  # autolinks, mentions, references
+)
+
+
+def test_names_of_counters_stay_as_they_are() -> None:
+    assert "| trace@torch |" in github.comment(many(1), [])
+
+
+COMMANDS = (
+    "::error::x",
+    "##[error]x",
+    "a ##[add-mask]x",
+    "  ::set-output name=a::b",
+    "\n::error::x",
+    "\t::stop-commands::x",
+)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_name_is_a_command_to_the_workflow(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = many(1, name)
+    drift = done.drift
+    assert drift is not None
+    for text in (github.comment(done, [name]), *details(drift, verbose=True), clean(name), plain(name)):
+        say(text)
+    PlainConsole(sys.stdout).print(Group(Text(name), name))
+    heard = [line for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith("::") or "##[" in line]
+    assert heard == []
+
+
+def test_an_annotation_of_ours_is_a_command() -> None:
+    (line,) = github.annotated(many(1))
+    assert line.startswith("::error file=")
 
 
 def test_a_message_is_escaped_as_the_runner_reads_it() -> None:

@@ -82,19 +82,38 @@ def test_a_trusted_file_may() -> None:
     assert set(guarded(trusted=True).values()) == {"done"}
 
 
-def test_what_takes_too_long_is_ended() -> None:
-    code = """
-import time
-given_file.PATIENCE = 0.2
-file = given_file.FromFile.__new__(given_file.FromFile)
-from reconcile.core.protocol import ModelFile
-file.where, file.file = "slow.pt", ModelFile("", "", 0)
-with file.impatiently(print):
-    time.sleep(30)
+HELD = """
+import json, pathlib, sys
+out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
+(out / "events.jsonl").write_text(json.dumps({"task": "trace", "phase": "started"}) + chr(10))
+9**9**9**9
 """
+"""A worker in one operation that keeps every thread of its process from running, for hours."""
+
+
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool, timeout: float) -> str:
+    """What is said of a file whose worker is held, and all within the time of a test."""
+    monkeypatch.setattr("reconcile.launch.supervisor.PATIENCE", 0.5)
+    (tmp_path / "tool").write_text(HELD)
+    model = user_model("m.pt2", model_file("m.pt2", trusted=trusted))
+    asked = request("torch", model=model, tasks=("trace",))
+    python = Interpreter(Path(sys.executable))
     start = time.monotonic()
-    assert python(code).startswith("slow.pt was not loaded and traced within 0.2 seconds; --trust-file lets it take")
+    with pytest.raises(UsageError) as caught:
+        Supervisor(asked, tmp_path / "run", timeout, lambda _: None, tmp_path / "tool", python).run()
     assert time.monotonic() - start < 20
+    return str(caught.value)
+
+
+def test_what_takes_too_long_is_ended_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert held(tmp_path, monkeypatch, trusted=False, timeout=60) == (
+        "m.pt2 was not loaded and traced within 0.5 seconds; --trust-file lets it take as long as --timeout allows."
+    )
+
+
+def test_a_trusted_file_has_the_time_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = held(tmp_path, monkeypatch, trusted=True, timeout=2)
+    assert said == "m.pt2 cannot be loaded: its process ran into the time limit of 2 s."
 
 
 def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:

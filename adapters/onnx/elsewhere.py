@@ -1,0 +1,50 @@
+"""Tensors whose data are in other files. Nobody opens these, so a tensor loses its pointer before anything else sees the model:
+it keeps its shape and its type, and its value is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+DATA = frozenset((
+    "raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data",
+))  # fmt: skip
+"""The fields of a tensor that hold its data."""
+
+
+def detached(proto: Any) -> tuple[str, ...]:
+    """Take the pointers away from every tensor in the model, at any depth. Returns the names of these tensors."""
+    import onnx
+
+    names = []
+    for tensor in tensors(proto):
+        if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
+            names.append(tensor.name)
+            for field in ("external_data", "data_location", *DATA):
+                tensor.ClearField(field)
+    return tuple(names)
+
+
+def tensors(message: Any) -> Iterator[Any]:
+    """Every tensor in a message, at any depth."""
+    import onnx
+
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for each in [value] if hasattr(value, "ListFields") else value:
+                if isinstance(each, onnx.TensorProto):
+                    yield each
+                else:
+                    yield from tensors(each)
+
+
+def is_elsewhere(tensor: Any) -> bool:
+    """Whether the tensor has elements and none of them is here."""
+    return 0 not in tensor.dims and not any(field.name in DATA for field, _ in tensor.ListFields())
+
+
+def value_of(tensor: Any) -> Any:
+    """The tensor as an array; None if its data are in another file."""
+    from onnx import numpy_helper
+
+    return None if is_elsewhere(tensor) else numpy_helper.to_array(tensor)

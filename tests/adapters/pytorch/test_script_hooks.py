@@ -1,0 +1,96 @@
+"""TorchScript files whose modules have hooks: they are counted with what the hooks compute, and looked at as the rest is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.core.errors import UsageError
+from reconcile.launch.request import run_request
+from reconcile.launch.runner import run
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
+ROWS, WIDTH = 3, 8
+LINEAR = ROWS * WIDTH * WIDTH
+GRAM = ROWS * WIDTH * ROWS
+
+
+class Inner(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = torch.nn.Linear(WIDTH, WIDTH, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.a(x)
+
+
+class Outer(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)
+
+
+def gram(self: Any, x: tuple[torch.Tensor], y: torch.Tensor) -> torch.Tensor:
+    return y @ y.t()
+
+
+def twice(self: Any, x: tuple[torch.Tensor]) -> torch.Tensor:
+    return x[0] @ x[0].t() @ x[0]
+
+
+def endless(self: Any, x: tuple[torch.Tensor], y: torch.Tensor) -> torch.Tensor:
+    for _ in range(1000):
+        for _ in range(1_000_000):
+            y = y + 1
+    return y
+
+
+def endless_before(self: Any, x: tuple[torch.Tensor]) -> torch.Tensor:
+    y = x[0]
+    for _ in range(1000):
+        for _ in range(1_000_000):
+            y = y + 1
+    return y
+
+
+def saved(path: Path, inside: bool, before: Any = None, after: Any = None) -> str:
+    """The file of a module of which the whole, or the layer inside, has these hooks."""
+    model = Outer() if inside else Inner()
+    part = model.inner if inside else model
+    for hook, register in ((before, part.register_forward_pre_hook), (after, part.register_forward_hook)):
+        if hook is not None:
+            register(hook)
+    torch.jit.script(model).save(str(path))
+    return str(path)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["top", "inside"])
+@pytest.mark.parametrize(
+    ("before", "after", "products"),
+    [
+        (None, gram, LINEAR + GRAM),
+        (twice, None, 2 * GRAM + LINEAR),
+        (twice, gram, 3 * GRAM + LINEAR),
+    ],
+    ids=["after", "before", "both"],
+)
+def test_what_hooks_compute_is_counted(tmp_path: Path, inside: bool, before: Any, after: Any, products: int) -> None:
+    file = saved(tmp_path / "m.pt", inside, before, after)
+    result = run(run_request(torch=file, inputs=[f"{ROWS},{WIDTH}"], counters=["flop_counter"]))
+    (trace,) = result.traces
+    assert (trace.complete, trace.totals["matmul"]) == (True, 2 * products)
+    assert [(s.state.value, s.residual) for s in result.statements] == [("equal", 0)]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["top", "inside"])
+@pytest.mark.parametrize("hooks", [{"after": endless}, {"before": endless_before}], ids=lambda hooks: next(iter(hooks)))
+def test_hooks_are_looked_at(tmp_path: Path, inside: bool, hooks: dict[str, Any]) -> None:
+    file = saved(tmp_path / "m.pt", inside, **hooks)
+    with pytest.raises(UsageError, match=r"^a loop in m\.pt runs 1,000,000,000 times, and PyTorch's counters run"):
+        run(run_request(torch=file, inputs=[f"{ROWS},{WIDTH}"], counters=["flop_counter"], timeout=60))
