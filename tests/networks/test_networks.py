@@ -94,6 +94,28 @@ def test_a_counter_without_a_reason_is_found(counted: tuple[net.Net, Any]) -> No
         net.judge(made, _result(run, ledgers=(replace(first, total=None, reason=""), *rest)))
 
 
+def test_what_is_known_still_happens() -> None:
+    """An entry of KNOWN that is mended goes."""
+    import torch
+
+    import reconcile
+
+    from .torch_nets import Chain
+    from .torch_ways import Apply, Rank
+
+    given = torch.ones(2, 4)
+    wrapper = Apply(lambda m, x: torch.mm(x, m.matrix))
+    wrapper.matrix = Rank(torch.ones(4, 1), torch.ones(1, 3))
+    plain = Chain([Block("linear", torch.nn.Linear(4, 3), (2, 3), weighed(24))])
+    cases = {net.WRAPPER: (wrapper, (given,)), net.TWICE: (plain, (given, given))}
+    off = set()
+    for doubt, (model, inputs) in cases.items():
+        run = reconcile.run(torch=model, inputs=inputs)
+        assert run.verdict.figures == ()
+        off |= {(statement.from_, doubt) for statement in run.result.statements if statement.residual}
+    assert off == net.KNOWN
+
+
 def test_gradients_along_a_chain() -> None:
     """An input needs none; what stands after a weight needs one; nothing comes to what stands before a block without."""
     first, second = (Block(name, None, (1,), weighed(macs), True) for name, macs in (("a", 10), ("b", 100)))
