@@ -60,7 +60,7 @@ def check(net: Net) -> list[str]:
 
 TWICE, WRAPPER = "one tensor given twice", "a wrapper subclass"
 KNOWN = {("fvcore", TWICE), ("fvcore", WRAPPER), ("flop_counter", WRAPPER)}
-"""Counters that count another execution than the one that ran, of which the tool says residual and no more, and publishes nothing.
+"""Counters that count another execution than the one that ran, of which the tool reports a residual and publishes nothing.
 
 * torch.jit.trace, whose graph fvcore counts, gives the model a view in the place of a tensor that it was given before
   (torch/csrc/jit/frontend/tracer.cpp, addInput): a model that asks whether two are one tensor does other work.
