@@ -159,7 +159,8 @@ formulas: $(VENV)/.installed
 sweep: $(VENV)/.dask
 	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/sweep
 
-# Mutated model files and other inputs, for MINUTES in all: no traceback, no code run, no file written, no count that is none.
+# Mutated model files and other inputs, and random networks, for MINUTES in all: no traceback, no code run, no file written, no
+# count that is none, no total that is not what ran.
 # A finding says its seed and the command that replays it; `make fuzz SEED=1` begins there again.
 MINUTES ?= 10
 SEED ?=

@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 
+import execution
 import large
 import scale
 import scorecard
@@ -26,6 +27,7 @@ SECTIONS = {
     "decoder": large.decoder,
     "recurrent": large.recurrent,
     "capture": large.capture,
+    "execution": execution.execution,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,
     "three": three.three,

@@ -25,12 +25,18 @@ class Ended:
 
 
 def run(
-    target: str, seed: int, seconds: float, work: Path, found: Path, command: Sequence[str] = ("-m", "tests.fuzz")
+    target: str,
+    seed: int,
+    seconds: float,
+    work: Path,
+    found: Path,
+    command: Sequence[str] = ("-m", "tests.fuzz"),
+    python: str = sys.executable,
 ) -> Ended:
-    """Fuzz a target for so long; an input that ends the process is a finding, too."""
+    """Fuzz a target for so long, in the environment of an interpreter; an input that ends the process is a finding, too."""
     arguments = [target, "--seed", str(seed), "--seconds", str(seconds), "--work", str(work), "--found", str(found)]
     done = subprocess.run(
-        [sys.executable, *command, *arguments], cwd=ROOT, capture_output=True, text=True, errors="replace", check=False,
+        [python, *command, *arguments], cwd=ROOT, capture_output=True, text=True, errors="replace", check=False,
         timeout=seconds + GRACE,
     )  # fmt: skip
     said = [line.partition(" ") for line in done.stdout.splitlines()]

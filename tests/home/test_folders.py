@@ -5,7 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WHOLE = {"browser", "foreign", "fuzz", "home", "layers", "matrix", "own", "pairs", "plugin", "run", "training"}
+WHOLE = {
+    "browser",
+    "foreign",
+    "fuzz",
+    "home",
+    "layers",
+    "matrix",
+    "networks",
+    "own",
+    "pairs",
+    "plugin",
+    "run",
+    "training",
+}
 
 
 def folders(path: Path) -> set[str]:

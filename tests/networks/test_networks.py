@@ -1,0 +1,126 @@
+"""Random networks against the closed forms of their own blocks, and proof that the check can fail.
+
+A few networks of fixed seeds in each framework; `make fuzz` draws others for minutes, `python -m tests.networks` replays one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import net
+from .block import NOTHING, Block, Cost, along, product, weighed
+
+pytestmark = pytest.mark.frameworks
+
+ROOT = Path(__file__).parents[2]
+SEEDS = {"torch": (5001, 9), "tf": (5000, 3)}
+"""The first seed of each framework, and how many networks."""
+
+
+@pytest.mark.parametrize("framework", SEEDS)
+def test_networks(framework: str) -> None:
+    """In a process of its own: what a framework says of itself on stderr is nobody's warning here."""
+    first, count = SEEDS[framework]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.networks", framework, "--seed", str(first), "--count", str(count)],
+        cwd=ROOT, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert f"{count:,} networks in {framework}" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def counted() -> tuple[net.Net, Any]:
+    """A network of two linear layers, of known sizes, and its run."""
+    import torch
+
+    import reconcile
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Linear(5, 3))
+    made = net.Net("torch", 0, model, (torch.ones(2, 4),), product(2 * 4 * 5) + product(2 * 5 * 3), False, "two")
+    return made, reconcile.run(torch=model, inputs=made.inputs)
+
+
+def test_the_check_passes(counted: tuple[net.Net, Any]) -> None:
+    net.judge(*counted)
+
+
+def test_a_broken_form_is_found(counted: tuple[net.Net, Any]) -> None:
+    made, run = counted
+    with pytest.raises(net.Wrong, match=r"^the trace is wrong\n\(replay: python -m tests.networks torch --seed 0\)"):
+        net.judge(replace(made, cost=made.cost + Cost(1)), run)
+
+
+def _result(run: Any, **changed: Any) -> Any:
+    return replace(run, result=replace(run.result, **changed))
+
+
+def test_a_published_number_that_is_another_is_found(
+    counted: tuple[net.Net, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, run = counted
+    said = run.verdict
+    lie = replace(said, figures=tuple(replace(figure, flops=figure.flops + 2) for figure in said.figures))
+    monkeypatch.setattr(type(run), "verdict", lie)
+    with pytest.raises(net.Wrong, match=r"^a number is published that did not run"):
+        net.judge(made, run)
+
+
+def test_a_residual_is_found(counted: tuple[net.Net, Any]) -> None:
+    made, run = counted
+    first, *rest = run.result.statements
+    with pytest.raises(net.Wrong, match=r"^thop has a residual"):
+        net.judge(made, _result(run, statements=(replace(first, residual=1), *rest)))
+
+
+def test_an_incomplete_trace_is_found(counted: tuple[net.Net, Any]) -> None:
+    made, run = counted
+    (trace,) = run.result.traces
+    with pytest.raises(net.Wrong, match=r"^the trace is not complete"):
+        net.judge(made, _result(run, traces=(replace(trace, totals={}),)))
+
+
+def test_a_counter_without_a_reason_is_found(counted: tuple[net.Net, Any]) -> None:
+    made, run = counted
+    first, *rest = run.result.ledgers
+    with pytest.raises(net.Wrong, match=r"^thop gives no number and no reason"):
+        net.judge(made, _result(run, ledgers=(replace(first, total=None, reason=""), *rest)))
+
+
+def test_what_is_known_still_happens() -> None:
+    """An entry of KNOWN that is mended goes."""
+    import torch
+
+    import reconcile
+
+    from .torch_nets import Chain
+    from .torch_ways import Apply, Rank
+
+    given = torch.ones(2, 4)
+    wrapper = Apply(lambda m, x: torch.mm(x, m.matrix))
+    wrapper.matrix = Rank(torch.ones(4, 1), torch.ones(1, 3))
+    plain = Chain([Block("linear", torch.nn.Linear(4, 3), (2, 3), weighed(24))])
+    cases = {net.WRAPPER: (wrapper, (given,)), net.TWICE: (plain, (given, given))}
+    off = set()
+    for doubt, (model, inputs) in cases.items():
+        run = reconcile.run(torch=model, inputs=inputs)
+        assert run.verdict.figures == ()
+        off |= {(statement.from_, doubt) for statement in run.result.statements if statement.residual}
+    assert off == net.KNOWN
+
+
+def test_gradients_along_a_chain() -> None:
+    """An input needs none; what stands after a weight needs one; nothing comes to what stands before a block without."""
+    first, second = (Block(name, None, (1,), weighed(macs), True) for name, macs in (("a", 10), ("b", 100)))
+    wall = Block("wall", None, (1,), lambda n, t: NOTHING, passes=False)
+    assert along([first, second], False) == (Cost(110, 100, 110), True)
+    assert along([first, wall, second], False) == (Cost(110, 0, 100), True)
+    assert along([first, second, wall], False) == (Cost(110), False)
+    assert along([first, second], True, weights=False) == (Cost(110, 110), True)
