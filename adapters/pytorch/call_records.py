@@ -33,6 +33,8 @@ def dispatched(func, args, kwargs, out, id, layer):
             kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
+    if func.namespace == "aten" and args and isinstance(args[0], (list, tuple)) and not func._schema.returns:
+        out = args[0]  # of _foreach_add_ and the like: the list that it changes
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
