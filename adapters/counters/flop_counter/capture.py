@@ -26,7 +26,7 @@ COUNTER = "flop_counter"
 
 LIMITS = (
     Limit(
-        ("we are currently running autograd.grad()", "/_functorch/"),
+        ("we are currently running autograd.grad()", "/_functorch/eager_transforms.py"),
         "it follows modules by their gradients' functions, which fails in a model that takes gradients itself: leave "
         "flop_counter out, or give the forward pass alone",
     ),

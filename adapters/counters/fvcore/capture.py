@@ -16,63 +16,14 @@ from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..limits import Limit, counting
+from ..limits import counting
+from .limits import limits
 from .nodes import dropped, is_seen, made, node_record
 
 HIDDEN = (
     "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
     "stands by layer"
 )
-
-
-TRACED = "it counts a graph that torch.jit.trace makes, "
-LIMITS = (
-    Limit(
-        ("not supported on ScriptModules", "not part of the active trace"),
-        TRACED + "which cannot follow a ScriptModule: give the module that it was made of",
-    ),
-    Limit(
-        ("stateless API can't be used with Jitted modules",),
-        TRACED + "under which torch.func.functional_call runs nothing: load the weights into the module and call it",
-    ),
-    Limit(
-        ("/_higher_order_ops/", "/flex_attention.py"),
-        TRACED
-        + "which cannot follow operators that run functions of their own, such as torch.cond and flex_attention: "
-        "leave %s out",
-    ),
-    Limit(
-        ("/_functorch/", "/torch/autograd/__init__.py", "that requires grad as a constant"),
-        TRACED
-        + "which cannot follow a model that takes gradients itself: leave %s out, or give the forward pass alone",
-    ),
-    Limit(
-        ("dynamo-optimized function",),
-        TRACED + "which cannot follow a function that was compiled before the run: give the function as it is written",
-    ),
-    Limit(
-        ("/torch/nested/", "Unsupported value kind: Tensor"),
-        TRACED + "which has no value for a nested tensor: leave %s out, or give padded tensors",
-    ),
-    Limit(
-        ("cond must be a bool",),
-        TRACED
-        + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: %s needs the "
-        "weights in memory, as on a machine with more of it, or PyTorch 2.5",
-    ),
-    Limit(
-        ("/torch/utils/checkpoint.py",),
-        TRACED
-        + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
-    ),
-)
-"""What a counter of such a graph cannot count; ``%s`` stands for its name."""
-
-
-def limits(counter):
-    # type: (str) -> Tuple[Limit, ...]
-    """What this counter cannot count."""
-    return tuple(Limit(limit.marks, limit.reason.replace("%s", counter)) for limit in LIMITS)
 
 
 OURS = "layer:"
