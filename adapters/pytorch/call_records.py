@@ -4,11 +4,13 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import POINTWISE, REGISTERED, STORED, Op, Tensor
-from .records import plain, registered_flops, stored, tensor_record, tensors_in
+from ...core.records import MEETING, POINTWISE, REGISTERED, STORED, Op, Tensor
+from .records import meeting, plain, registered_flops, stored, tensor_record, tensors_in
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+OF_TWO_SPARSE = ("aten::_sparse_sparse_matmul", "aten::mm", "aten::addmm", "aten::_sparse_addmm")
+"""Products whose factors may both be sparse."""
 
 
 def op_name(func):
@@ -38,6 +40,9 @@ def dispatched(func, args, kwargs, out, id, layer):
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
+        pairs = meeting(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
+        if pairs is not None:
+            attrs[MEETING] = pairs
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops
