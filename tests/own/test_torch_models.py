@@ -178,6 +178,39 @@ class Loops(nn.Module):  # type: ignore[name-defined, misc]
         return while_loop(lambda i, y: i < self.trips, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
 
 
+class Steps(nn.Module):  # type: ignore[name-defined, misc]
+    """One of the operators that take a step for every row."""
+
+    def __init__(self, take: Any) -> None:
+        super().__init__()
+        self.take, self.step = take, nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return self.take(self.step, x)
+
+
+def scanned(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.scan import scan
+
+    def combined(carry: Any, row: Any) -> Any:
+        reached = step(carry) + row
+        return reached, reached.clone()
+
+    return scan(combined, torch.zeros(8, device=x.device), x)[1]
+
+
+def mapped(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.map import map as map_over
+
+    return map_over(lambda row: step(row), x)
+
+
+def associated(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    return associative_scan(lambda left, right: step(left) + right, x, 0, combine_mode="generic")
+
+
 def products(trace: Trace) -> int:
     """Multiply-adds of a trace, by our formulas; UnknownWork where one is not known."""
     return sum(work_of(op).mac * op.calls for op in trace.ops)
@@ -191,6 +224,14 @@ def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> 
 @pytest.mark.parametrize("trips", [0, 1, 3])
 def test_of_a_loop_every_trip_is_traced(trips: int) -> None:
     assert products(traced(lambda: Loops(trips), (2, 8))) == trips * (2 * 8 * 8)
+
+
+@pytest.mark.parametrize(("take", "rows"), [(scanned, 5), (mapped, 5), (associated, 5)])
+def test_of_an_operator_that_steps_every_step_is_traced(take: Any, rows: int) -> None:
+    """An associative scan of 5 rows combines 2 pairs, the one pair of these, and then the 2 rows in between."""
+    trace = traced(lambda: Steps(take), (5, 8))
+    assert products(trace) == rows * 8 * 8
+    assert {op.layer for op in trace.ops if work_of(op).mac} == {"step"}
 
 
 def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
