@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, INPUT_GRADIENT, UNNEEDED, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ...core.records import DEAD, INPUT_GRADIENT, ON_THREAD, UNNEEDED, WEIGHT_GRADIENT, Op, Sighting, Trace
 from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
@@ -23,6 +23,9 @@ from .rulebook import RuleBook, WhyNot, apply
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
 AT_ONCE = (
     "on meta autograd made the gradients that are needed, one by one; the kernel of a CPU computes this one with them"
+)
+ANOTHER_THREAD = (
+    "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
 )
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
@@ -36,7 +39,10 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
-        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
+        if sighting.op.attrs.get(ON_THREAD):
+            item = _beside(sighting.op)
+        else:
+            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
     holders = _holders(view, missing, wide)
@@ -162,6 +168,17 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
         gap="" if work is not None else f"the work of {op.op} is unknown",
         unknown=unknown_of([op]),
     )
+
+
+def _beside(op: Op) -> Item:
+    """An op that ran on a thread where the counter is not."""
+    ran, gap = known_work(op), ""
+    if ran is None:
+        gap = f"the work of {op.op} is unknown"
+    return make_item(
+        op, None, layer=op.layer, op=op.op, ran=ran or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
+        reason=ANOTHER_THREAD, gap=gap, unknown=unknown_of([op]),
+    )  # fmt: skip
 
 
 def _dropped(op: Op, wide: Mapping[str, Op], counter: OpCounter) -> Item:

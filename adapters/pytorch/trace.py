@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.message import text_of
-from ...core.records import Op, Problem, Trace
+from ...core.records import ON_THREAD, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
@@ -55,6 +55,7 @@ class Recorder(TorchDispatchMode):
         self.path = path
         self.ops = {}  # type: Dict[Any, Op]
         self.paused = False
+        self.on_thread = False
         self.lock = Lock()
         self.crossings = Crossings()
         self.elsewhere = []  # type: List[Problem]
@@ -104,6 +105,8 @@ class Recorder(TorchDispatchMode):
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
+        if self.on_thread:
+            op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)
@@ -114,7 +117,7 @@ class Recorder(TorchDispatchMode):
         # type: (str) -> Iterator[None]
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
-        twin.ops, twin.lock, twin.crossings = self.ops, self.lock, self.crossings
+        twin.ops, twin.lock, twin.crossings, twin.on_thread = self.ops, self.lock, self.crossings, True
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
 

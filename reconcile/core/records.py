@@ -63,6 +63,9 @@ POINTWISE = "tag:pointwise"
 UNNEEDED = "tag:unneeded"
 """Attribute of an op: a kernel computes this gradient with others, and nothing needs it."""
 
+ON_THREAD = "tag:thread"
+"""Attribute of an op that ran on a thread that the model started in the call: modes of the caller's thread do not see it."""
+
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
 

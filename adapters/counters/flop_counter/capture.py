@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
 from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.threads import followed
 from ...pytorch.trace import Recorder
 from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
@@ -85,7 +86,8 @@ def _called(model, frozen=False):
     path = ModulePath(module)
     recorder = Recorder(path)
     watched = Watched(lambda: path.current)
-    with torch.no_grad(), path, recorder, watched:
+    threads = followed(lambda: recorder.beside(path.current))  # where the counter sees nothing
+    with torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
     return recorder, watched
 
