@@ -81,6 +81,7 @@ LEGACY := \
 	adapters/counters/torchinfo/capture.py \
 	adapters/counters/torch_profiler/__init__.py \
 	adapters/counters/fvcore/__init__.py \
+	adapters/counters/fvcore/asked.py \
 	adapters/counters/fvcore/capture.py \
 	adapters/counters/fvcore/limits.py \
 	adapters/counters/fvcore/nodes.py \

@@ -14,7 +14,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, INPUT_GRADIENT, ON_THREAD, UNNEEDED, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ...core.records import (
+    DEAD,
+    INPUT_GRADIENT,
+    LIVE,
+    ON_THREAD,
+    TRACED_ONLY,
+    UNNEEDED,
+    UNTRACED,
+    WEIGHT_GRADIENT,
+    Op,
+    Sighting,
+    Trace,
+)
 from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
@@ -27,24 +39,27 @@ AT_ONCE = (
 ANOTHER_THREAD = (
     "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
 )
+IS_TRACING = "the model's code asks torch.jit.is_tracing(), and runs this where the answer is %s"
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
 def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
     """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
     counter = OpCounter(view.counter, book, view.versions, why_not)
-    met = by_layer(s.op for s in view.sightings)
+    met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
     ran = by_layer(op for op in trace.ops if op not in at_once)
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
         if sighting.op.attrs.get(ON_THREAD):
-            item = _beside(sighting.op)
+            item = _unseen(sighting.op, ANOTHER_THREAD)
+        elif sighting.role == UNTRACED:
+            item = _unseen(sighting.op, IS_TRACING % "no")
         else:
             item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
         items.setdefault(sighting.op.layer, []).append(item)
-    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
+    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
@@ -90,7 +105,7 @@ def _wide(view: View, trace: Trace, counter: OpCounter) -> dict[str, Op]:
     wide: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
-        if sighting.role != DEAD and counter.rule(op) is None:
+        if sighting.role == LIVE and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
                 wide[op.layer] = op
@@ -153,6 +168,9 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
     cause = missed.cause if missed else None
     if counted and is_integer_op(op):
         cause = Cause.INTEGER_OP
+    unknown = unknown_of([op])
+    if sighting.role == TRACED_ONLY:
+        cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
     return make_item(
         op,
         rule,
@@ -164,20 +182,20 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
         times=op.calls,
         cause=cause,
         entry=sighting.entry,
-        reason=missed.reason if missed else "",
+        reason=IS_TRACING % "yes" if sighting.role == TRACED_ONLY else missed.reason if missed else "",
         gap="" if work is not None else f"the work of {op.op} is unknown",
-        unknown=unknown_of([op]),
+        unknown=unknown,
     )
 
 
-def _beside(op: Op) -> Item:
-    """An op that ran on a thread where the counter is not."""
+def _unseen(op: Op, reason: str) -> Item:
+    """An op that ran where the counter is not."""
     ran, gap = known_work(op), ""
     if ran is None:
         gap = f"the work of {op.op} is unknown"
     return make_item(
         op, None, layer=op.layer, op=op.op, ran=ran or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
-        reason=ANOTHER_THREAD, gap=gap, unknown=unknown_of([op]),
+        reason=reason, gap=gap, unknown=unknown_of([op]),
     )  # fmt: skip
 
 
