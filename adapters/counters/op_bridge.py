@@ -10,6 +10,7 @@ trace, and nothing can be booked: the difference stays in the residual.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from ...core.records import (
     INPUT_GRADIENT,
     LIVE,
     ON_THREAD,
+    TANGENT,
     TRACED_ONLY,
     UNNEEDED,
     UNTRACED,
@@ -40,15 +42,20 @@ ANOTHER_THREAD = (
     "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
 )
 IS_TRACING = "the model's code asks torch.jit.is_tracing(), and runs this where the answer is %s"
+TANGENTS = "a tangent of forward-mode differentiation, which a trace of a graph does not follow"
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
-def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
-    """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
+def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_graph: bool = False) -> Bridge:
+    """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted, ``of_graph``
+    whether the counter goes by a TorchScript graph, which has no tangents of forward-mode differentiation."""
     counter = OpCounter(view.counter, book, view.versions, why_not)
+    tangents = _tangents(view, trace) if of_graph else []
+    view = _without(view, tangents)
     met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
-    ran = by_layer(op for op in trace.ops if op not in at_once)
+    apart = {op.id for op in (*at_once, *tangents)}
+    ran = by_layer(op for op in trace.ops if op.id not in apart)
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
@@ -63,6 +70,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
+    all_items += [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENTS) for op in tangents]
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks.masked:  # the counter saw the products of causal attention, not that they are causal
@@ -75,6 +83,27 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
             )
         all_items += module_items
     return Bridge(tuple(all_items))
+
+
+def _tangents(view: View, trace: Trace) -> list[Op]:
+    """The ops that compute tangents of what the counter met."""
+    layers = {sighting.op.layer for sighting in view.sightings}
+    return [op for op in trace.ops if op.attrs.get(TANGENT) and op.layer in layers]
+
+
+def _without(view: View, tangents: list[Op]) -> View:
+    """The view without the nodes that were made for tangents, too, and of which the graph keeps none: each has one's work."""
+    left = Counter[tuple[str, Work | None]]()
+    for op in tangents:
+        left[op.layer, known_work(op)] += op.calls
+    kept: list[Sighting] = []
+    for sighting in view.sightings:
+        of = (sighting.op.layer, known_work(sighting.op))
+        if sighting.role == DEAD and left[of] >= sighting.op.calls:
+            left[of] -= sighting.op.calls
+        else:
+            kept.append(sighting)
+    return replace(view, sightings=tuple(kept))
 
 
 def _of_kernel(op: Op) -> bool:

@@ -15,12 +15,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.message import text_of
-from ...core.records import ON_THREAD, Op, Problem, Trace
+from ...core.records import ON_THREAD, TANGENT, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
-from .followed_calls import is_followed
+from .followed_calls import Tangents, is_followed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
@@ -58,6 +58,7 @@ class Recorder(TorchDispatchMode):
         self.on_thread = False
         self.lock = Lock()
         self.crossings = Crossings()
+        self.tangents = Tangents()
         self.elsewhere = []  # type: List[Problem]
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -78,6 +79,8 @@ class Recorder(TorchDispatchMode):
         # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str) -> Op
         """A dispatched call as a record, with the next id."""
         op = dispatched(func, args, kwargs, out, self.next_id(), layer)
+        if self.tangents.has(tensors_in([*args, *kwargs.values()])):
+            op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
         if op.op == LIFTED:
             self.crossings.lifted(out)
         return op
@@ -135,6 +138,7 @@ class FusedCalls(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        self.recorder.tangents.begin()
         hashable = type(func).__hash__ is not None
         name = self.recurrent.get(func) if hashable else None
         crossings = self.recorder.crossings

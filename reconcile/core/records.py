@@ -70,6 +70,9 @@ UNNEEDED = "tag:unneeded"
 ON_THREAD = "tag:thread"
 """Attribute of an op that ran on a thread that the model started in the call: modes of the caller's thread do not see it."""
 
+TANGENT = "tag:tangent"
+"""Attribute of an op that computes a tangent of forward-mode differentiation, inside of the call that gives the value."""
+
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
 
