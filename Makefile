@@ -53,6 +53,7 @@ LEGACY := \
 	adapters/pytorch/decoding.py \
 	adapters/pytorch/exported.py \
 	adapters/pytorch/inputs.py \
+	adapters/pytorch/nested_paths.py \
 	adapters/pytorch/offloaded.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \

@@ -11,6 +11,8 @@ RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
 OF_TWO_SPARSE = ("aten::_sparse_sparse_matmul", "aten::mm", "aten::addmm", "aten::_sparse_addmm")
 """Products whose factors may both be sparse."""
+OF_SEQUENCES = ("aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd")
+"""Fused calls whose work on a nested tensor depends on how long each of its sequences is."""
 
 
 def op_name(func):
@@ -43,6 +45,8 @@ def dispatched(func, args, kwargs, out, id, layer):
         pairs = meeting(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
         if pairs is not None:
             attrs[MEETING] = pairs
+    if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
+        attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.message import text_of
 from ...core.records import ON_THREAD, TANGENT, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
-from . import higher_order
+from . import higher_order, nested_paths
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
 from .followed_calls import Tangents, is_followed
@@ -298,6 +298,7 @@ def _record(model, device):
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
     elsewhere = noticed(path, recorder.elsewhere)
-    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
+    ways = nested_paths.taken()
+    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads, ways:
         module(*inputs)
     return recorder
