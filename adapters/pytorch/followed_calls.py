@@ -40,7 +40,7 @@ def is_dual(tensor):
     with here._PreserveDispatchKeyGuard():
         for key in ABOVE:
             here._dispatch_tls_set_dispatch_key_excluded(key, False)
-        return torch._VF._unpack_dual(tensor, level=0)[1] is not None  # type: ignore[attr-defined]
+        return torch._VF._unpack_dual(tensor, level=0)[1] is not None
 
 
 ABOVE = ("AutogradFunctionality", "ADInplaceOrView")

@@ -8,6 +8,7 @@ that it is incomplete.
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import torch
@@ -58,14 +59,15 @@ def opened(func, args):
     # type: (Any, Tuple[Any, ...]) -> Optional[Callable[[], Any]]
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
-    run = {
+    runs = {
         "cond": _cond,
         "while_loop": _while_loop,
         "scan": _scan,
         "associative_scan": _associative_scan,
         "map_impl": _map,
-    }.get(func.name())  # type: Optional[Callable[..., Any]]
-    return None if run is None else lambda: run(*args)
+    }  # type: Dict[str, Callable[..., Any]]
+    run = runs.get(func.name())
+    return None if run is None else partial(run, *args)
 
 
 def _cond(predicate, if_true, if_false, operands):
