@@ -57,6 +57,8 @@ LEGACY := \
 	adapters/pytorch/decoding.py \
 	adapters/pytorch/exported.py \
 	adapters/pytorch/inputs.py \
+	adapters/pytorch/nested_paths.py \
+	adapters/pytorch/offloaded.py \
 	adapters/pytorch/model.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
@@ -84,7 +86,9 @@ LEGACY := \
 	adapters/counters/torchinfo/capture.py \
 	adapters/counters/torch_profiler/__init__.py \
 	adapters/counters/fvcore/__init__.py \
+	adapters/counters/fvcore/asked.py \
 	adapters/counters/fvcore/capture.py \
+	adapters/counters/fvcore/limits.py \
 	adapters/counters/fvcore/nodes.py \
 	adapters/counters/ptflops/__init__.py \
 	adapters/counters/flop_counter/__init__.py \

@@ -12,6 +12,7 @@ HELD = {
     "aten_complex": ("complex", "loops over pairs of numbers"),
     "aten_distances": ("sampling", "loops"),
     "aten_elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
+    "aten_foreach": ("foreach", "what PyTorch runs for one tensor, and for an optimiser that is not fused"),
     "aten_fused_gradients": ("gradient_recurrent, gradient_attention", "loops, and autograd's own ops"),
     "aten_gradients": ("gradient_elements, gradient_formulas, gradient_windows", "loops, whose values are PyTorch's"),
     "aten_layers": ("layers, composites, decompositions, fused_of_the_zoo", "loops, and PyTorch's decompositions"),
@@ -25,6 +26,7 @@ HELD = {
     "aten_reductions": ("elements, composites", "loops"),
     "aten_sampling": ("sampling", "loops, and for other gradients their parts"),
     "aten_sparse": ("sparse", "loops over the stored values"),
+    "collectives": ("registry", "nothing: only the absence of matrix products is said"),
     "lax_elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
     "lax_linalg": (
         "lax",
@@ -45,7 +47,10 @@ HELD = {
 """Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
 
 FRAMEWORKS = {
-    "PyTorch": ("aten.", "higher_order.", "prim.", "quantized.", "torchvision."),
+    "PyTorch": (
+        *("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
+        *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
+    ),
     "ONNX": ("onnx.",),
     "JAX": ("lax.",),
     "TensorFlow": ("",),

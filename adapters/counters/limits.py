@@ -14,7 +14,8 @@ from ...core.message import text_of
 from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
 
 Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
-"""A limit of a counter: what its error's text or the files that the error passed through contain, and the reason."""
+"""A limit of a counter: what its error's text or the places that the error passed through (``file.py:function``) contain, and the
+reason."""
 
 NO_VALUES = Limit(
     (
@@ -74,14 +75,15 @@ def counting(limits, works):
 def reason_of(error, limits):
     # type: (BaseException, Tuple[Limit, ...]) -> str
     """The reason of the first limit, of the counter's or of all, that has left its mark on this error; '' if none has."""
-    marked = "\n".join([text_of(error)] + _files(error))
+    marked = "\n".join([text_of(error)] + _places(error))
     every = limits + (NO_VALUES,)
     return next((limit.reason for limit in every if any(mark in marked for mark in limit.marks)), "")
 
 
-def _files(error):
+def _places(error):
     # type: (BaseException) -> Any
-    return [frame.f_code.co_filename.replace("\\", "/") for frame, _ in walk_tb(error.__traceback__)]
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return ["%s:%s" % (code.co_filename.replace("\\", "/"), code.co_name) for code in codes]
 
 
 def _is_of_library(error):

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
-from ...core.records import ALIAS, Op, Sighting, Trace
+from ...core.records import ALIAS, TANGENT, Op, Sighting, Trace
 from ...work import ZERO, Work
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .module_work import of_sightings
 from .rulebook import NotCounted, Rule, RuleBook, apply
 
+TANGENTS = "a tangent of forward-mode differentiation: it is computed inside of the call of the module that hooks see"
 CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.container.ModuleList")
 
 
@@ -62,7 +63,9 @@ class _Modules:
         items: list[Item] = []
         for op in trace.ops:
             owner = self._owner(op.layer, hooked)
-            if owner is None or op.layer != owner:
+            if op.attrs.get(TANGENT) and op.layer in classes:
+                items.append(unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENTS))
+            elif owner is None or op.layer != owner:
                 items += self._without_hook(op, classes, owner)
             else:
                 inside.setdefault(owner, []).append(op)

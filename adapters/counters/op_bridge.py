@@ -10,11 +10,25 @@ trace, and nothing can be booked: the difference stays in the residual.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, INPUT_GRADIENT, UNNEEDED, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ...core.records import (
+    DEAD,
+    INPUT_GRADIENT,
+    LIVE,
+    ON_THREAD,
+    TANGENT,
+    TRACED_ONLY,
+    UNNEEDED,
+    UNTRACED,
+    WEIGHT_GRADIENT,
+    Op,
+    Sighting,
+    Trace,
+)
 from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
@@ -24,24 +38,39 @@ GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
 AT_ONCE = (
     "on meta autograd made the gradients that are needed, one by one; the kernel of a CPU computes this one with them"
 )
+ANOTHER_THREAD = (
+    "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
+)
+IS_TRACING = "the model's code asks torch.jit.is_tracing(), and runs this where the answer is %s"
+TANGENTS = "a tangent of forward-mode differentiation, which a trace of a graph does not follow"
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
-def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bridge:
-    """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted."""
+def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_graph: bool = False) -> Bridge:
+    """Items of a counter with one rule per ATen op; ``why_not`` says why an op without a rule is not counted, ``of_graph``
+    whether the counter goes by a TorchScript graph, which has no tangents of forward-mode differentiation."""
     counter = OpCounter(view.counter, book, view.versions, why_not)
-    met = by_layer(s.op for s in view.sightings)
+    tangents = _tangents(view, trace) if of_graph else []
+    view = _without(view, tangents)
+    met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
-    ran = by_layer(op for op in trace.ops if op not in at_once)
+    apart = {op.id for op in (*at_once, *tangents)}
+    ran = by_layer(op for op in trace.ops if op.id not in apart)
     items: dict[str, list[Item]] = {}
     wide = _wide(view, trace, counter)
     for sighting in view.sightings:
-        item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter, view)
+        if sighting.op.attrs.get(ON_THREAD):
+            item = _unseen(sighting.op, ANOTHER_THREAD)
+        elif sighting.role == UNTRACED:
+            item = _unseen(sighting.op, IS_TRACING % "no")
+        else:
+            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter, view)
         items.setdefault(sighting.op.layer, []).append(item)
-    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met})}
+    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
+    all_items += [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENTS) for op in tangents]
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks.masked:  # the counter saw the products of causal attention, not that they are causal
@@ -54,6 +83,27 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot) -> Bri
             )
         all_items += module_items
     return Bridge(tuple(all_items))
+
+
+def _tangents(view: View, trace: Trace) -> list[Op]:
+    """The ops that compute tangents of what the counter met."""
+    layers = {sighting.op.layer for sighting in view.sightings}
+    return [op for op in trace.ops if op.attrs.get(TANGENT) and op.layer in layers]
+
+
+def _without(view: View, tangents: list[Op]) -> View:
+    """The view without the nodes that were made for tangents, too, and of which the graph keeps none: each has one's work."""
+    left = Counter[tuple[str, Work | None]]()
+    for op in tangents:
+        left[op.layer, known_work(op)] += op.calls
+    kept: list[Sighting] = []
+    for sighting in view.sightings:
+        of = (sighting.op.layer, known_work(sighting.op))
+        if sighting.role == DEAD and left[of] >= sighting.op.calls:
+            left[of] -= sighting.op.calls
+        else:
+            kept.append(sighting)
+    return replace(view, sightings=tuple(kept))
 
 
 def _of_kernel(op: Op) -> bool:
@@ -84,7 +134,7 @@ def _wide(view: View, trace: Trace, counter: OpCounter) -> dict[str, Op]:
     wide: dict[str, Op] = {}
     for sighting in view.sightings:
         op = sighting.op
-        if sighting.role != DEAD and counter.rule(op) is None:
+        if sighting.role == LIVE and counter.rule(op) is None:
             work = known_work(op)
             if work is None or (work.mac and op.op not in ran):
                 wide[op.layer] = op
@@ -147,6 +197,9 @@ def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
     cause = missed.cause if missed else None
     if counted and is_integer_op(op):
         cause = Cause.INTEGER_OP
+    unknown = unknown_of([op])
+    if sighting.role == TRACED_ONLY:
+        cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
     gap = "" if work is not None else f"the work of {op.op} is unknown"
     if rule is None and sighting.entry in view.entries:  # it counts the op, so that nobody may say that it does not
         cause, gap = None, f"no rule says what {counter.name} counts of {op.op}"
@@ -161,10 +214,21 @@ def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
         times=op.calls,
         cause=cause,
         entry=sighting.entry,
-        reason=missed.reason if missed else "",
+        reason=IS_TRACING % "yes" if sighting.role == TRACED_ONLY else missed.reason if missed else "",
         gap=gap,
-        unknown=unknown_of([op]),
+        unknown=unknown,
     )
+
+
+def _unseen(op: Op, reason: str) -> Item:
+    """An op that ran where the counter is not."""
+    ran, gap = known_work(op), ""
+    if ran is None:
+        gap = f"the work of {op.op} is unknown"
+    return make_item(
+        op, None, layer=op.layer, op=op.op, ran=ran or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
+        reason=reason, gap=gap, unknown=unknown_of([op]),
+    )  # fmt: skip
 
 
 def _dropped(op: Op, wide: Mapping[str, Op], counter: OpCounter) -> Item:

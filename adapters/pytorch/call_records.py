@@ -4,11 +4,15 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import POINTWISE, REGISTERED, STORED, Op, Tensor
-from .records import plain, registered_flops, stored, tensor_record, tensors_in
+from ...core.records import MEETING, POINTWISE, REGISTERED, STORED, Op, Tensor
+from .records import meeting, plain, registered_flops, stored, tensor_record, tensors_in
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+OF_TWO_SPARSE = ("aten::_sparse_sparse_matmul", "aten::mm", "aten::addmm", "aten::_sparse_addmm")
+"""Products whose factors may both be sparse."""
+OF_SEQUENCES = ("aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd")
+"""Fused calls whose work on a nested tensor depends on how long each of its sequences is."""
 
 
 def op_name(func):
@@ -33,9 +37,16 @@ def dispatched(func, args, kwargs, out, id, layer):
             kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
+    if func.namespace == "aten" and args and isinstance(args[0], (list, tuple)) and not func._schema.returns:
+        out = args[0]  # of _foreach_add_ and the like: the list that it changes
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
+        pairs = meeting(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
+        if pairs is not None:
+            attrs[MEETING] = pairs
+    if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
+        attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops

@@ -13,7 +13,7 @@ def is_followed(tensors):
     # type: (List[torch.Tensor]) -> bool
     """Whether a call on these tensors is followed: by autograd, by forward-mode differentiation or by torch.func."""
     by_autograd = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    return by_autograd or is_transformed() or _with_tangents()
+    return by_autograd or is_transformed() or with_tangents()
 
 
 def is_transformed():
@@ -24,8 +24,47 @@ def is_transformed():
     return stack is not None and stack() is not None
 
 
-def _with_tangents():
+def with_tangents():
     # type: () -> bool
     """Whether a level of forward-mode differentiation is entered (torch.autograd.forward_ad.dual_level)."""
     forward = getattr(torch.autograd, "forward_ad", None)  # type: Any
     return getattr(forward, "_current_level", -1) >= 0
+
+
+def is_dual(tensor):
+    # type: (torch.Tensor) -> bool
+    """Whether a tensor has a tangent at the level that is entered, asked beneath autograd, where a mode of operators stands."""
+    here = torch._C  # type: Any
+    if not hasattr(here, "_PreserveDispatchKeyGuard"):  # before PyTorch 2.1
+        return False
+    with here._PreserveDispatchKeyGuard():
+        for key in ABOVE:
+            here._dispatch_tls_set_dispatch_key_excluded(key, False)
+        return torch._VF._unpack_dual(tensor, level=0)[1] is not None
+
+
+ABOVE = ("AutogradFunctionality", "ADInplaceOrView")
+"""What autograd has passed before a mode of operators is asked."""
+
+
+class Tangents(object):
+    """Tells the operators that compute tangents: autograd calls them after that of the values, in one call of the program."""
+
+    def __init__(self):
+        # type: () -> None
+        self._follow = False
+
+    def begin(self):
+        # type: () -> None
+        """The program calls a function."""
+        self._follow = False
+
+    def has(self, tensors):
+        # type: (List[torch.Tensor]) -> bool
+        """Whether an operator on these computes a tangent."""
+        if not with_tangents():
+            return False
+        if any(map(is_dual, tensors)):
+            self._follow = True
+            return False
+        return self._follow

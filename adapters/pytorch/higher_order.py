@@ -1,11 +1,13 @@
 """Operators that run functions of the program themselves (torch.ops.higher_order), as a recorder sees them.
 
-``cond`` and ``while_loop`` run as they would: the branch that is taken and every trip of the loop are recorded op by op.
+``cond``, ``while_loop``, ``scan``, ``associative_scan`` and ``map`` run as they would: the branch that is taken and every trip of
+the loop are recorded op by op.
 ``flex_attention`` is one op, and so are its gradients.  Any other runs unseen and is an op without a formula: the trace says
 that it is incomplete.
 """
 
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import torch
@@ -60,7 +62,15 @@ def opened(func, args):
     # type: (Any, Tuple[Any, ...]) -> Optional[Callable[[], Any]]
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
-    return {"cond": lambda: _cond(*args), "while_loop": lambda: _while_loop(*args)}.get(func.name())
+    runs = {
+        "cond": _cond,
+        "while_loop": _while_loop,
+        "scan": _scan,
+        "associative_scan": _associative_scan,
+        "map_impl": _map,
+    }  # type: Dict[str, Callable[..., Any]]
+    run = runs.get(func.name())
+    return None if run is None else partial(run, *args)
 
 
 def _cond(predicate, if_true, if_false, operands):
@@ -76,6 +86,26 @@ def _while_loop(condition, body, carried, additional, *_):
         carried = body(*carried, *additional)
         if not condition(*carried, *additional):
             return carried
+
+
+def _scan(combine, init, xs, additional=()):
+    # type: (Any, Any, Any, Any) -> Any
+    from torch._higher_order_ops.scan import generic_scan
+
+    return generic_scan(combine, init, xs, additional_inputs=additional)
+
+
+def _associative_scan(combine, xs, additional=()):
+    # type: (Any, Any, Any) -> Any
+    from torch._higher_order_ops.associative_scan import generic_associative_scan
+
+    return generic_associative_scan(combine, xs, additional_inputs=additional)
+
+
+def _map(function, xs, others):
+    # type: (Any, Any, Any) -> Any
+    maps = sys.modules["torch._higher_order_ops.map"]  # type: Any  # of that package, ``map`` is the function
+    return maps._stack_pytree([function(*(tuple(row) + tuple(others))) for row in maps._unstack_pytree(xs)])
 
 
 def record(func, args, out, id, layer):

@@ -14,6 +14,7 @@ from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, hooked_after, hooked_before, is_leaf
 from .inputs import Inputs, dtype_of
+from .offloaded import lacks_values
 from .wrappers import FAKE, is_fake
 
 
@@ -166,6 +167,7 @@ class TorchModel(object):
         self.params = params
         self.device = device
         self.weightless = False
+        self.trial = False  # whether it is made to find out whether it runs on the CPU with weights on meta
         self.compiled = False  # whether torch.compile has compiled it or a part of it
         self.training = ""  # the optimiser's name, where a training step is asked for
         self.context = None  # type: Optional[int]  # tokens in the cache before the call, where a cache is asked for
@@ -183,11 +185,11 @@ class TorchModel(object):
         exported.follow_mode(module)
         if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
             raise FactoryError(FAKE)
-        self.weightless = device != "meta" and any(parameter.is_meta for parameter in module.parameters())
+        self.weightless = device != "meta" and not self.trial and lacks_values(module, self._tried)
         if self.weightless:  # it runs where it is
             self.device = "meta"
             keras_model.set_device("meta")
-        elif device != "cpu" or any(parameter.device.type != device for parameter in module.parameters()):
+        elif device != "cpu" or any(parameter.device.type not in (device, "meta") for parameter in module.parameters()):
             module = module.to(device)
         module.eval()
         self.arguments = self.pair.arguments(self.params)
@@ -200,6 +202,14 @@ class TorchModel(object):
         if unbuilt(module):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
+
+    def _tried(self):
+        # type: () -> Any
+        """What such a module returns on the CPU, if it is made once more; the random numbers go on as if it had not been."""
+        trial = TorchModel(self.pair, self.params)
+        trial.trial, trial.context = True, self.context
+        with torch.random.fork_rng(devices=()):
+            return run(trial)
 
     def _made(self, device):
         # type: (str) -> torch.nn.Module

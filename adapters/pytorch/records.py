@@ -45,6 +45,33 @@ def stored(tensor):
     return int(values.numel())
 
 
+def meeting(tensors, out):
+    # type: (List[torch.Tensor], Any) -> Optional[List[int]]
+    """Of a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
+    the row of the second in common, and how many results their products add up to.  None of other tensors."""
+    factors = tensors[-2:]
+    if len(factors) < 2 or any(t.layout not in SPARSE or t.dim() != 2 or t.is_meta for t in factors):
+        return None
+    with _unseen():
+        pairs = int((_per_line(factors[0], 1) * _per_line(factors[1], 0)).sum())
+        results = stored(out)
+    return [pairs, pairs if results is None else min(pairs, results)]
+
+
+def _per_line(tensor, axis):
+    # type: (torch.Tensor, int) -> torch.Tensor
+    """How many values each column (axis 1) or row of a sparse matrix has; several at one place are added before a product."""
+    indices = tensor.detach().to_sparse_coo().coalesce().indices()
+    return torch.bincount(indices[axis], minlength=tensor.shape[axis])
+
+
+def _unseen():
+    # type: () -> Any
+    """A context in which no mode sees a call."""
+    modes = sys.modules.get("torch.utils._python_dispatch")  # type: Any
+    return modes._disable_current_modes()
+
+
 def registered_flops(func, args, kwargs, out):
     # type: (Any, Any, Any, Any) -> Optional[int]
     """FLOPs of this call by the formula that its library registered (torch.utils.flop_counter.register_flop_formula), or None.

@@ -15,12 +15,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.message import text_of
-from ...core.records import Op, Problem, Trace
+from ...core.records import ON_THREAD, TANGENT, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
-from . import higher_order
+from . import higher_order, nested_paths
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
-from .followed_calls import is_followed
+from .followed_calls import Tangents, is_followed
 from .model import ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
@@ -55,8 +55,10 @@ class Recorder(TorchDispatchMode):
         self.path = path
         self.ops = {}  # type: Dict[Any, Op]
         self.paused = False
+        self.on_thread = False
         self.lock = Lock()
         self.crossings = Crossings()
+        self.tangents = Tangents()
         self.elsewhere = []  # type: List[Problem]
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -77,6 +79,8 @@ class Recorder(TorchDispatchMode):
         # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str) -> Op
         """A dispatched call as a record, with the next id."""
         op = dispatched(func, args, kwargs, out, self.next_id(), layer)
+        if self.tangents.has(tensors_in([*args, *kwargs.values()])):
+            op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
         if op.op == LIFTED:
             self.crossings.lifted(out)
         return op
@@ -104,6 +108,8 @@ class Recorder(TorchDispatchMode):
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
+        if self.on_thread:
+            op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)
@@ -114,7 +120,7 @@ class Recorder(TorchDispatchMode):
         # type: (str) -> Iterator[None]
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
-        twin.ops, twin.lock, twin.crossings = self.ops, self.lock, self.crossings
+        twin.ops, twin.lock, twin.crossings, twin.on_thread = self.ops, self.lock, self.crossings, True
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
 
@@ -132,6 +138,7 @@ class FusedCalls(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         # type: (Any, Any, Any, Any) -> Any
         kwargs = kwargs or {}
+        self.recorder.tangents.begin()
         hashable = type(func).__hash__ is not None
         name = self.recurrent.get(func) if hashable else None
         crossings = self.recorder.crossings
@@ -291,6 +298,7 @@ def _record(model, device):
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
     elsewhere = noticed(path, recorder.elsewhere)
-    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads:
+    ways = nested_paths.taken()
+    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads, ways:
         module(*inputs)
     return recorder

@@ -19,9 +19,9 @@ FAST_PATH = (
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
     "being masked whole"
 )
-PADDING = (
-    "nn.TransformerEncoder is traced with the positions that its padding mask leaves out, as a trace of a graph has them; in "
-    "inference mode PyTorch may drop them (nested tensors), and then its layers do less work than is shown here"
+DROPPED = (
+    "nn.TransformerEncoder drops the positions that its padding mask leaves out (nested tensors), as PyTorch does in inference: "
+    "the mask decides how many these are"
 )
 
 
@@ -30,8 +30,8 @@ def of_ways(modules, ops):
     """Notes of ways that PyTorch may take instead, or that a value decides."""
     if any(takes_fast_path(module) for module in modules):
         yield FAST_PATH
-    if any(op.op == "aten._nested_tensor_from_mask_left_aligned" for op in ops):
-        yield PADDING
+    if any(op.op == "aten._nested_tensor_from_mask" for op in ops):
+        yield DROPPED
     if any(op.attrs.get("block_mask") for op in ops if op.op == higher_order.FLEX):
         yield higher_order.BLOCKS
 

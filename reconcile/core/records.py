@@ -20,6 +20,10 @@ INITIALIZER = "initializer"
 """Role of an op that makes a weight's first value, or the model's random input."""
 DUPLICATE = "duplicate"
 """Role of an op of a second copy of the model in the graph."""
+TRACED_ONLY = "traced-only"
+"""Role of an op that the model runs only where its code is told that it is traced."""
+UNTRACED = "untraced"
+"""Role of an op that the model runs only where its code is told that nothing is traced: the counter did not meet it."""
 ALIAS = "alias"
 """Role of a module at a second path: the counter adds it again there."""
 
@@ -63,8 +67,17 @@ POINTWISE = "tag:pointwise"
 UNNEEDED = "tag:unneeded"
 """Attribute of an op: a kernel computes this gradient with others, and nothing needs it."""
 
+ON_THREAD = "tag:thread"
+"""Attribute of an op that ran on a thread that the model started in the call: modes of the caller's thread do not see it."""
+
+TANGENT = "tag:tangent"
+"""Attribute of an op that computes a tangent of forward-mode differentiation, inside of the call that gives the value."""
+
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
+
+MEETING = "tag:meeting"
+"""Attribute of a product of two sparse matrices: how many pairs of their values are multiplied, and onto how many results."""
 
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""

@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     aten_complex,
     aten_distances,
     aten_elementwise,
+    aten_foreach,
     aten_fused_gradients,
     aten_gradients,
     aten_layers,
@@ -26,5 +27,6 @@ from . import (  # noqa: F401
     aten_reductions,
     aten_sampling,
     aten_sparse,
+    collectives,
     torchvision,
 )

@@ -235,9 +235,18 @@ def _without_score_mod(op: Op, work: Work) -> Work:
     return work
 
 
+def _of_sequences(op: Op, heads: int) -> Work:
+    if op.attrs.get("need_weights") and op.op == "aten._native_multi_head_attention":
+        raise UnknownWork(f"{op.op} of nested tensors with its weights")
+    return attention.multi_head_of_sequences(op.attrs["rows"], int(attr(op, "embed_dim")), heads)
+
+
 @formula("aten._native_multi_head_attention", source="attention.multi_head: ATen native/transformers/attention.cpp")
 def _multi_head(op: Op) -> Work:
     # query, key, value, qkv_weight, qkv_bias, proj_weight, proj_bias[, mask]
+    if op.attrs.get("rows") is not None:  # a nested tensor: how long each sequence is
+        shape(op)
+        return _of_sequences(op, int(attr(op, "num_head")))
     return attention.multi_head(
         shape(op, 0),
         shape(op, 1),
@@ -256,11 +265,15 @@ def _multi_head(op: Op) -> Work:
 def _encoder_layer(op: Op) -> Work:
     # src (B, T, E), qkv_weight, qkv_bias, proj_weight, proj_bias, norm_weight_1, norm_bias_1, norm_weight_2,
     # norm_bias_2, ffn_weight_1 (F, E), ffn_bias_1, ffn_weight_2, ffn_bias_2[, mask]
-    src, hidden, embed = shape(op), shape(op, 9)[0], int(attr(op, "embed_dim"))
+    src, hidden, embed, heads = shape(op), shape(op, 9)[0], int(attr(op, "embed_dim")), int(attr(op, "num_heads"))
     rows = prod(src[:-1])
     activation = SHARED["gelu" if attr(op, "use_gelu") else "compare"][0]
+    if op.attrs.get("rows") is None:
+        attending = attention.multi_head(src, src, src, heads, embed, need_weights=False, average=False)
+    else:
+        attending = _of_sequences(op, heads)
     return (
-        attention.multi_head(src, src, src, int(attr(op, "num_heads")), embed, need_weights=False, average=False)
+        attending
         + 2 * normalization.layer_norm(rows, embed, weight=True, bias=True)
         + Work(add=2 * rows * embed)  # the two residual connections
         + dense(rows, embed, hidden, bias=True)

@@ -5,7 +5,7 @@ It depends on the values, so it is counted as it ran. Two stored values at one p
 
 from __future__ import annotations
 
-from ..core.records import STORED, Op, Tensor
+from ..core.records import MEETING, STORED, Op, Tensor
 from ..core.work import SINGLE, UnknownWork, Work, find, sparse_formula
 from .contraction import scaled
 from .shapes import attr, n_out, out_shape, shape
@@ -25,9 +25,13 @@ def _stored(op: Op) -> list[int | None]:
 
 def _product(op: Op, first: int) -> Work:
     """Each stored value of one factor times a row or a column of the other, onto the result: as many accumulators as there are
-    results, or products if they are fewer."""
+    results, or products if they are fewer.  Of two sparse factors the record says how many values meet."""
     counts, result = _stored(op), out_shape(op)
     left, right = counts[first], counts[first + 1]
+    if left is not None and right is not None and MEETING in op.attrs:
+        shape(op, first), shape(op, first + 1)
+        pairs, results = attr(op, MEETING)
+        return Work(mac=pairs, accumulators=results)
     if (left is None) == (right is None) or any(count is not None for count in counts[:first]):
         raise UnknownWork(f"{op.op} of sparse tensors alone, or onto one: which of their values meet is not recorded")
     vector = len(shape(op, first + 1)) == 1
@@ -37,8 +41,8 @@ def _product(op: Op, first: int) -> Work:
 
 
 @sparse_formula(
-    *("aten.mm", "aten.mv", "aten.bmm", "aten.matmul", "aten._sparse_mm"),
-    source=f"a multiply-add per stored value and column: {_KERNEL}",
+    *("aten.mm", "aten.mv", "aten.bmm", "aten.matmul", "aten._sparse_mm", "aten._sparse_sparse_matmul"),
+    source=f"a multiply-add per stored value and column, or per pair of values: {_KERNEL}, native/sparse/SparseMatMul.cpp",
 )
 def _mm(op: Op) -> Work:
     return _product(op, 0)
@@ -49,7 +53,45 @@ def _mm(op: Op) -> Work:
     source=f"a multiply-add per stored value and column; contraction.scaled for self, beta and alpha: {_KERNEL}",
 )
 def _addmm(op: Op) -> Work:
-    return _product(op, 1) + scaled(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
+    work, beta, alpha = _product(op, 1), op.attrs.get("beta", 1), op.attrs.get("alpha", 1)
+    if _stored(op)[0] is None:
+        return work + scaled(n_out(op), beta, alpha)
+    if beta != 0 and _stored(op)[0] != 0:
+        raise UnknownWork(f"{op.op} onto a sparse tensor: which places hold values decides what is added", SINGLE, work)
+    return work + scaled(work.accumulators, 0, alpha)
+
+
+@sparse_formula("aten.hspmm", source="a multiply-add per stored value and column: s_addmm on the rows that hold values")
+def _hspmm(op: Op) -> Work:
+    # (M, K) sparse, (K, N) -> (M, N), of which it keeps the rows with values
+    return _product(op, 0)
+
+
+@sparse_formula(
+    "aten._sparse_mm_reduce_impl",
+    source="a product per stored value and column, which is reduced: ATen native/cpu/SpmmReduceKernel.cpp",
+)
+def _mm_reduce(op: Op) -> Work:
+    products, kind = _product(op, 0), str(attr(op, "reduce"))
+    if kind == "sum":
+        return products
+    if kind == "mean":
+        raise UnknownWork(f"{op.op} divides where there are values", SINGLE, products)
+    raise UnknownWork(f"{op.op} compares where there are values", SINGLE)
+
+
+@sparse_formula(
+    "aten.sspaddmm", source="a multiply-add per stored value and column: native/sparse/SparseTensorMath.cpp"
+)
+def _sspaddmm(op: Op) -> Work:
+    # self (M, N) sparse, (M, K) sparse, (K, N)
+    stored, columns = _stored(op)[1], shape(op, 2)[-1]
+    if stored is None:
+        raise UnknownWork(f"{op.op} of a dense tensor")
+    known = Work(mac=stored * columns)
+    raise UnknownWork(
+        f"{op.op} keeps every product, and what it adds is not recorded", (*SINGLE, "accumulators"), known
+    )
 
 
 @sparse_formula(

@@ -7,6 +7,8 @@ does not depend on the backend. A test compares it with the ops that the math ba
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..core.work import UnknownWork, Work, prod
 from . import gradients, normalization
 from .contraction import dense, dots
@@ -161,3 +163,18 @@ def multi_head(
     if need_weights and average:
         work += Work(add=rows * s * (heads - 1), div=rows * s)
     return work
+
+
+def multi_head_of_sequences(lengths: Sequence[int], embed: int, heads: int) -> Work:
+    """The same of a nested tensor of sequences, with itself and without weights: the projections are of its rows, the softmax is
+    of each sequence alone, and in all between each sequence is padded to the longest.
+
+    Source: ATen native/transformers/attention.cpp (transform_bias_rescale_qkv_cpu, transform0213_gemm_nt_bias),
+    native/nested/NestedTensorMath.cpp (NestedTensor_softmax_dropout).
+    """
+    padded = (len(lengths), max(lengths), embed)
+    left_out = len(lengths) * max(lengths) - sum(lengths)
+    whole = multi_head(padded, padded, padded, heads, embed, need_weights=False, average=False)
+    whole = whole - dots(3 * left_out * embed, embed) - dense(left_out, embed, embed, bias=True)
+    whole = whole - normalization.softmax(padded[0] * heads * padded[1], padded[1])
+    return sum((normalization.softmax(heads * length, length) for length in lengths), whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,18 +68,6 @@ def test_a_step_is_what_ran(name: str) -> None:
     case = TRAINED[name]()
     assert case[2] is not None
     assert published(case, pass_="training") in ([], [2 * case[2]])
-
-
-@pytest.fixture
-def world() -> Iterator[None]:
-    """The first of four processes, the others of which do not exist."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
-    try:
-        yield
-    finally:
-        torch.distributed.destroy_process_group()
 
 
 def test_a_sharded_weight_is_counted_as_the_process_multiplies_it(world: None) -> None:

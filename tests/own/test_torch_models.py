@@ -65,7 +65,7 @@ class Padded(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
-    from reconcile.adapters.pytorch.trace_notes import PADDING
+    from reconcile.adapters.pytorch.trace_notes import DROPPED
 
     ledger = counted("thop", Padded, (2, 4, 8))
     linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}
@@ -75,7 +75,26 @@ def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
     met = [s.op for s in counted("flop_counter", Padded, (2, 4, 8)).sightings]
     fused = [op for op in met if op.op == "aten._transformer_encoder_layer_fwd"]
     assert [op.inputs[0].shape for op in fused] == [(6, 8), (6, 8)]
-    assert traced(Padded, (2, 4, 8)).notes[-1] == PADDING
+    trace = traced(Padded, (2, 4, 8))
+    assert trace.notes[-1] == DROPPED
+    attention = 6 * 8 * 24 + 2 * (2 * 4 * 4 * 8) + 6 * 8 * 8  # of 6 rows, padded to 4 in between
+    assert products(trace) == 2 * (attention + 2 * (6 * 8 * 16))
+
+
+def test_a_mask_without_values_drops_no_position() -> None:
+    """On meta an encoder that is not told to look at its mask takes it as it comes."""
+    from reconcile.adapters.pytorch.trace import UNCHECKED, trace
+
+    def make() -> Any:
+        padded = Padded()
+        padded.encoder.mask_check = False
+        return padded
+
+    model = model_of(make, (2, 4, 8))
+    model.device = "meta"
+    recorded = trace(model)
+    assert (recorded.device, UNCHECKED in recorded.notes) == ("meta", True)
+    assert products(recorded) == 2 * (8 * 8 * 24 + 2 * (2 * 4 * 4 * 8) + 8 * 8 * 8 + 2 * (8 * 8 * 16))
 
 
 def test_nested_tensors_without_common_rows_have_no_shape() -> None:
@@ -178,6 +197,39 @@ class Loops(nn.Module):  # type: ignore[name-defined, misc]
         return while_loop(lambda i, y: i < self.trips, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
 
 
+class Steps(nn.Module):  # type: ignore[name-defined, misc]
+    """One of the operators that take a step for every row."""
+
+    def __init__(self, take: Any) -> None:
+        super().__init__()
+        self.take, self.step = take, nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return self.take(self.step, x)
+
+
+def scanned(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.scan import scan
+
+    def combined(carry: Any, row: Any) -> Any:
+        reached = step(carry) + row
+        return reached, reached.clone()
+
+    return scan(combined, torch.zeros(8, device=x.device), x)[1]
+
+
+def mapped(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.map import map as map_over
+
+    return map_over(lambda row: step(row), x)
+
+
+def associated(step: Any, x: Any) -> Any:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    return associative_scan(lambda left, right: step(left) + right, x, 0, combine_mode="generic")
+
+
 def products(trace: Trace) -> int:
     """Multiply-adds of a trace, by our formulas; UnknownWork where one is not known."""
     return sum(work_of(op).mac * op.calls for op in trace.ops)
@@ -191,6 +243,14 @@ def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> 
 @pytest.mark.parametrize("trips", [0, 1, 3])
 def test_of_a_loop_every_trip_is_traced(trips: int) -> None:
     assert products(traced(lambda: Loops(trips), (2, 8))) == trips * (2 * 8 * 8)
+
+
+@pytest.mark.parametrize(("take", "rows"), [(scanned, 5), (mapped, 5), (associated, 5)])
+def test_of_an_operator_that_steps_every_step_is_traced(take: Any, rows: int) -> None:
+    """An associative scan of 5 rows combines 2 pairs, the one pair of these, and then the 2 rows in between."""
+    trace = traced(lambda: Steps(take), (5, 8))
+    assert products(trace) == rows * 8 * 8
+    assert {op.layer for op in trace.ops if work_of(op).mac} == {"step"}
 
 
 def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
@@ -246,14 +306,12 @@ def test_of_attention_with_a_score_mod_the_products_are_known() -> None:
 
 
 def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> None:
-    class Scans(nn.Module):  # type: ignore[name-defined, misc]
+    class Wraps(nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, x: Any) -> Any:
-            from torch._higher_order_ops.map import map as over
+            return torch.ops.higher_order.strict_mode(lambda row: (row * 2,), (x,))[0]
 
-            return over(lambda row: row * 2, x)
-
-    with pytest.raises(UnknownWork, match=r"no work formula for higher_order.map_impl"):
-        products(traced(Scans, (2, 8)))
+    with pytest.raises(UnknownWork, match=r"no work formula for higher_order.strict_mode"):
+        products(traced(Wraps, (2, 8)))
 
 
 class Experts(nn.Module):  # type: ignore[name-defined, misc]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import reconcile
+from reconcile.core.causes import Cause
 from reconcile.work import work_of
 from tests.own.test_torch_models import products, traced
 
@@ -54,22 +56,26 @@ def test_what_a_thread_runs_outside_modules_belongs_to_the_layer_that_started_it
     assert [(op.op, op.layer) for op in trace.ops] == [("aten.mm", "0")]
 
 
-@pytest.mark.parametrize("follows", [False, True])
-def test_a_recurrent_layer_on_a_thread_is_one_op_unless_autograd_follows(follows: bool) -> None:
-    """A thread begins with gradients on, whatever the one that starts it has: PyTorch keeps the switch for each."""
+@pytest.mark.parametrize("followed", [False, True])
+def test_a_recurrent_layer_on_a_thread_is_one_op_where_no_gradient_is_followed(followed: bool) -> None:
+    """A new thread follows gradients, whatever the caller's does."""
 
     class Aside(nn.Module):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             super().__init__()
             self.gru = nn.GRU(4, 3)
 
+        def called(self, x: Any) -> Any:
+            with torch.set_grad_enabled(followed):
+                return self.gru(x)[0]
+
         def forward(self, x: Any) -> Any:
             with ThreadPoolExecutor(1) as pool:
-                return pool.submit(torch.set_grad_enabled(follows)(self.gru), x).result()[0]
+                return pool.submit(self.called, x).result()
 
     trace = traced(Aside, (5, 2, 4))
-    assert [op.layer for op in trace.ops if work_of(op).mac and op.layer != "gru"] == []
-    assert ("aten.gru" in [op.op for op in trace.ops]) is not follows
+    multiplying = {(op.op, op.layer) for op in trace.ops if work_of(op).mac}
+    assert multiplying == {("aten.addmm" if followed else "aten.gru", "gru")}
     assert products(trace) == 5 * 2 * 3 * (4 * 3 + 3 * 3)
 
 
@@ -101,4 +107,30 @@ def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:
     assert sorted(problem.layer for problem in trace.problems) == ["parts.0", "parts.1", "parts.2"]
     assert {problem.reason for problem in trace.problems} == {
         "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+    }
+
+
+class Both(nn.Module):  # type: ignore[name-defined, misc]
+    """One layer on the caller's thread and on one beside it, and a recurrent one there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.gru = nn.Linear(4, 4, bias=False), nn.GRU(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self.layer, x).result()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self.gru, self.layer(first)).result()[0]
+
+
+def test_flop_counter_is_a_mode_of_the_callers_thread() -> None:
+    """It counts the 6 * 4 * 4 multiply-adds of the one call that it sees; as many ran beside it, and a GRU's 6 * 9 * (4 + 3)."""
+    run = reconcile.run(torch=lambda: (Both(), (torch.ones(6, 4),)), counters=["flop_counter"])
+    (statement,) = [s for s in run.result.statements if s.from_ == "flop_counter"]
+    assert (statement.from_total, statement.to_total) == (2 * 96, 2 * (2 * 96 + 6 * 3 * 3 * 7))
+    assert statement.residual == 0
+    assert {(a.cause, a.layer) for a in statement.adjustments} == {
+        (Cause.CALL_NOT_SEEN, "layer"),
+        (Cause.CALL_NOT_SEEN, "gru"),
     }

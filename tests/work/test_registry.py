@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from reconcile.core import work
@@ -11,7 +13,11 @@ from tests.work.records_by_hand import make
 
 load()
 FORMULAS = registered()
-TORCH = ("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.")
+PROCESSES = ("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor.")
+"""What the operators of torch.distributed are called."""
+TORCH = ("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.", *PROCESSES)
+NO_TENSORS = ("_dtensor.mesh_get_process_group",)
+"""The operator of torch.distributed that has no tensor, and no formula."""
 
 
 def test_every_formula_has_a_source_and_an_exact_name():
@@ -35,6 +41,11 @@ def test_torch_and_tensorflow_know_the_names():
     unknown += [n for n in FORMULAS if n.startswith("quantized.") and not hasattr(torch.ops.quantized, n[10:])]
     unknown += [n for n in FORMULAS if n.startswith("prims.") and not hasattr(torch.ops.prims, n[6:])]
     unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
+    pytest.importorskip("torch.distributed.tensor")
+    importlib.import_module("torch.distributed.fsdp")
+    names = {s.name.replace("::", ".").rstrip("_") for s in torch._C._jit_get_all_schemas()}
+    unknown += [n for n in FORMULAS if n.startswith(PROCESSES) and n not in names]
+    unknown += [n for n in names if n.startswith(PROCESSES) and n not in FORMULAS and n not in NO_TENSORS]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
     missing = {n for n in FORMULAS if not n.startswith(TORCH + ("lax.", "onnx.")) and n not in defs}

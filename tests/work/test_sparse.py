@@ -101,3 +101,62 @@ def test_what_the_record_does_not_say_is_unknown():
         )
     assert STORED not in make("aten.mm", shapes, [(3, 2)]).attrs
     assert [name for name in registered_variants("sparse") if not hasattr(torch.ops.aten, name[5:])] == []
+
+
+def pairs_of(first, second):
+    """The products of two grids of numbers and zeros, one by one, and the places that get any."""
+    rows, between, columns = len(first), len(second), len(second[0])
+    met = [(r, c) for r in range(rows) for b in range(between) for c in range(columns) if first[r][b] and second[b][c]]
+    return Work(mac=len(met), accumulators=len(set(met)))
+
+
+GRIDS = st.tuples(
+    st.lists(st.lists(st.integers(0, 2), min_size=4, max_size=4), min_size=3, max_size=3),
+    st.lists(st.lists(st.integers(0, 2), min_size=5, max_size=5), min_size=4, max_size=4),
+)
+
+
+@RELAXED
+@given(GRIDS)
+def test_of_two_sparse_matrices_the_values_that_meet_are_multiplied(grids):
+    first, second = (torch.tensor(grid, dtype=torch.float64) for grid in grids)
+    expected = pairs_of(*grids)
+    for product in (torch.sparse.mm, torch.mm, torch.matmul):
+        op = record(product, first.to_sparse(), second.to_sparse())[-1]
+        assert (op.op in ("aten._sparse_sparse_matmul", "aten.mm"), work_of(op)) == (True, expected)
+    op = record(torch.sparse.mm, first.to_sparse_csr(), second.to_sparse_csr())[-1]
+    assert (op.op, work_of(op)) == ("aten._sparse_addmm", expected)
+
+
+def test_two_values_at_one_place_are_added_before_a_product_of_sparse_matrices():
+    a = matrix([(0, 1), (0, 1), (2, 3)])
+    op = record(torch.sparse.mm, a, matrix([(0, 2), (1, 0)]).t())[-1]
+    assert work_of(op) == Work(mac=0)
+    op = record(torch.sparse.mm, a, matrix([(0, 1), (1, 3)]).t())[-1]
+    assert work_of(op) == Work(mac=2, accumulators=2)
+
+
+def test_a_product_onto_a_sparse_matrix_has_its_products():
+    a, b = matrix([(0, 1), (2, 3)]).to_sparse_csr(), torch.eye(4).double().to_sparse_csr()
+    op = record(torch.sparse.addmm, matrix([(1, 1)]).to_sparse_csr(), a, b)[-1]
+    part = known_part(op)
+    assert (op.op, part.work, part.unknown) == ("aten._sparse_addmm", Work(mac=2, accumulators=2), frozenset(SINGLE))
+
+
+def test_rows_that_hold_values_and_products_that_are_kept():
+    a, x = matrix([(0, 1), (2, 3)]), torch.ones(4, 5).double()
+    op = record(torch.hspmm, a, x)[-1]
+    assert (op.op, work_of(op)) == ("aten.hspmm", Work(mac=10, accumulators=10))
+    op = record(torch.sspaddmm, matrix([(1, 1)]), a, torch.ones(4, 4).double())[-1]
+    assert (op.op, known_part(op).work) == ("aten.sspaddmm", Work(mac=8))
+
+
+def test_a_reduced_product():
+    a, x = matrix([(0, 1), (2, 3)]).to_sparse_csr(), torch.ones(4, 5).double()
+    ops = {kind: record(torch.sparse.mm, a, x, kind)[-1] for kind in ("sum", "mean", "amax")}
+    products = Work(mac=10, accumulators=10)
+    assert work_of(ops["sum"]) == products
+    assert {kind: known_part(op)[:2] for kind, op in ops.items() if kind != "sum"} == {
+        "mean": (products, frozenset(SINGLE)),
+        "amax": (ZERO, frozenset(SINGLE)),
+    }

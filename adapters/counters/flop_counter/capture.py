@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
 from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.threads import followed
 from ...pytorch.trace import Recorder
 from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
@@ -26,7 +27,7 @@ COUNTER = "flop_counter"
 
 LIMITS = (
     Limit(
-        ("we are currently running autograd.grad()", "/_functorch/"),
+        ("we are currently running autograd.grad()", "/_functorch/eager_transforms.py"),
         "it follows modules by their gradients' functions, which fails in a model that takes gradients itself: leave "
         "flop_counter out, or give the forward pass alone",
     ),
@@ -85,7 +86,8 @@ def _called(model, frozen=False):
     path = ModulePath(module)
     recorder = Recorder(path)
     watched = Watched(lambda: path.current)
-    with torch.no_grad(), path, recorder, watched:
+    threads = followed(lambda: recorder.beside(path.current))  # where the counter sees nothing
+    with torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
     return recorder, watched
 

@@ -15,4 +15,4 @@ def _why_not(op: Op) -> str:
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items for every op the counter saw, module by module."""
-    return bridge_ops(view, trace, BOOK, _why_not)
+    return bridge_ops(view, trace, BOOK, _why_not, of_graph=True)

@@ -8,71 +8,23 @@ to fvcore.  Python 3.6, torch 1.x and later.
 
 from contextlib import contextmanager
 from numbers import Number
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from ....core.records import DEAD, MAC, Entry, Ledger, Op, Sighting
+from ....core.records import DEAD, MAC, TRACED_ONLY, UNTRACED, Entry, Ledger, Op, Sighting
 from ...pytorch.model import ModulePath, TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..limits import Limit, counting
+from ..limits import counting
+from .asked import Asked, differing
+from .limits import limits
 from .nodes import dropped, is_seen, made, node_record
 
 HIDDEN = (
     "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
     "stands by layer"
 )
-
-
-TRACED = "it counts a graph that torch.jit.trace makes, "
-LIMITS = (
-    Limit(
-        ("not supported on ScriptModules", "not part of the active trace"),
-        TRACED + "which cannot follow a ScriptModule: give the module that it was made of",
-    ),
-    Limit(
-        ("stateless API can't be used with Jitted modules",),
-        TRACED + "under which torch.func.functional_call runs nothing: load the weights into the module and call it",
-    ),
-    Limit(
-        ("/_higher_order_ops/", "/flex_attention.py"),
-        TRACED
-        + "which cannot follow operators that run functions of their own, such as torch.cond and flex_attention: "
-        "leave %s out",
-    ),
-    Limit(
-        ("/_functorch/", "/torch/autograd/__init__.py", "that requires grad as a constant"),
-        TRACED
-        + "which cannot follow a model that takes gradients itself: leave %s out, or give the forward pass alone",
-    ),
-    Limit(
-        ("dynamo-optimized function",),
-        TRACED + "which cannot follow a function that was compiled before the run: give the function as it is written",
-    ),
-    Limit(
-        ("/torch/nested/", "Unsupported value kind: Tensor"),
-        TRACED + "which has no value for a nested tensor: leave %s out, or give padded tensors",
-    ),
-    Limit(
-        ("cond must be a bool",),
-        TRACED
-        + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: %s needs the "
-        "weights in memory, as on a machine with more of it, or PyTorch 2.5",
-    ),
-    Limit(
-        ("/torch/utils/checkpoint.py",),
-        TRACED
-        + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
-    ),
-)
-"""What a counter of such a graph cannot count; ``%s`` stands for its name."""
-
-
-def limits(counter):
-    # type: (str) -> Tuple[Limit, ...]
-    """What this counter cannot count."""
-    return tuple(Limit(limit.marks, limit.reason.replace("%s", counter)) for limit in LIMITS)
 
 
 OURS = "layer:"
@@ -88,6 +40,13 @@ class Scopes(ModulePath):
         self.known = {name: self._names[module] for name, module in root.named_modules()}
         self.hidden = set(self._names) - set(root.modules())
         self.made = []  # type: List[Tuple[str, Op]]  # every node of the trace with its scopes, also what PyTorch drops later
+
+    def layer_of(self, scope, analysis):
+        # type: (str, Any) -> str
+        """The layer of a node, of which fvcore's analysis knows the names of scopes."""
+        innermost = scope.split("/")[-1]
+        ours = innermost.startswith(OURS)
+        return innermost[len(OURS) :] if ours else self.known[analysis.canonical_module_name(innermost)]
 
     def _push(self, module, inputs):
         # type: (torch.nn.Module, Any) -> None
@@ -186,12 +145,7 @@ def graph_ledger(counter, model, analyze, jit_analysis):
 
     def layer_of(scope):
         # type: (str) -> str
-        innermost = scope.split("/")[-1]
-        return (
-            innermost[len(OURS) :]
-            if innermost.startswith(OURS)
-            else scopes.known[analysis.canonical_module_name(innermost)]
-        )
+        return scopes.layer_of(scope, analysis)
 
     values = {}  # type: Dict[Tuple[str, str], int]
 
@@ -210,7 +164,7 @@ def graph_ledger(counter, model, analyze, jit_analysis):
     jit_analysis._get_scoped_trace_graph = kept
     smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad(), counting(limits(counter), smallest.total), _traceable(model.device):
+        with torch.no_grad(), counting(limits(counter), smallest.total), _traceable(model.device), Asked() as asked:
             analysis = analyze(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
@@ -227,8 +181,10 @@ def graph_ledger(counter, model, analyze, jit_analysis):
         key = (layer, entry_op(node.kind()))
         calls[key] = calls.get(key, 0) + 1
         sightings.append(Sighting(op, "%s|%s" % key))
+    if asked.times:
+        sightings = _compared(sightings, _untold(model, analyze, jit_analysis))
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
-    for op in dropped(all_made, [s.op for s in sightings]):
+    for op in dropped(all_made, [s.op for s in sightings if s.role != UNTRACED]):
         op = op._replace(id="node%d" % len(sightings))
         sightings.append(Sighting(op, "%s|%s|%s" % (op.layer, op.op, DEAD), DEAD))
     entries = [
@@ -253,6 +209,44 @@ def graph_ledger(counter, model, analyze, jit_analysis):
         unsupported,
         notes,
     )
+
+
+def _compared(sightings, untold):
+    # type: (List[Sighting], Optional[List[Op]]) -> List[Sighting]
+    """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed."""
+    if untold is None:
+        return sightings
+    others, missed = differing([s.op for s in sightings], untold)
+    for at in others:
+        sightings[at] = sightings[at]._replace(role=TRACED_ONLY)
+    return sightings + [Sighting(op._replace(id="untold%d" % at), "", UNTRACED) for at, op in enumerate(missed)]
+
+
+def _untold(model, analyze, jit_analysis):
+    # type: (TorchModel, Any, Any) -> Optional[List[Op]]
+    """The nodes of the graph of a fresh module whose code is told that nothing is traced; None where there is none then."""
+    module = model.build(model.device)
+    scopes, graphs = Scopes(module), []  # type: Tuple[Scopes, List[Any]]
+    original = jit_analysis._get_scoped_trace_graph
+
+    def kept(*args):
+        # type: (*Any) -> Any
+        with scopes:
+            graphs.append(original(*args))
+        return graphs[-1]
+
+    jit_analysis._get_scoped_trace_graph = kept
+    try:
+        with torch.no_grad(), _traceable(model.device), Asked(False):
+            analysis = analyze(module, tuple(model.example(model.device)))
+            analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+            analysis.total()
+    except Exception:  # their code may know why it asks
+        return None
+    finally:
+        jit_analysis._get_scoped_trace_graph = original
+    nodes = [node for node in graphs[0].nodes() if is_seen(node)]
+    return [node_record(node, "", scopes.layer_of(node.scopeName(), analysis)) for node in nodes]
 
 
 def entry_op(kind):

@@ -63,4 +63,4 @@ def _why_not(op: Op) -> str:
     return f"mmengine {'ignores' if ignored else 'does not support'} {op.op}"
 
 
-bridge = partial(bridge_ops, book=BOOK, why_not=_why_not)
+bridge = partial(bridge_ops, book=BOOK, why_not=_why_not, of_graph=True)

@@ -1,0 +1,101 @@
+"""Models whose code asks torch.jit.is_tracing(): what fvcore counts because the answer is yes, and what it misses, have a cause.
+
+The input is (5, 8): a layer of 8 features does 5 * 8 * 8 = 320 multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import reconcile  # noqa: E402
+from reconcile.core.causes import Cause, State  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+LAYER = 5 * 8 * 8
+
+
+class Asks(nn.Module):
+    """Two layers; ``answered(model, x, is_traced)`` takes them."""
+
+    def __init__(self, answered: Callable[[Any, torch.Tensor, bool], torch.Tensor]) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
+        self.answered = answered
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.answered(self, x, torch.jit.is_tracing())
+
+
+def fewer(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+    x = model.first(x)
+    return x if traced else model.second(x)
+
+
+def more(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+    x = model.first(x)
+    return model.second(x @ model.second.weight) if traced else x * 2
+
+
+def others(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+    return model.first(model.first(x)) if traced else model.second(model.first(x))
+
+
+WAYS = {
+    # what fvcore counts, what runs, and the multiply-adds of each cause by layer
+    "fewer": (fewer, 1, 2, {(Cause.CALL_NOT_SEEN, "second"): LAYER}),
+    "more": (more, 3, 1, {(Cause.UNTAKEN_BRANCH, "(model)"): -LAYER, (Cause.UNTAKEN_BRANCH, "second"): -LAYER}),
+    "others": (others, 2, 2, {(Cause.UNTAKEN_BRANCH, "first"): -LAYER, (Cause.CALL_NOT_SEEN, "second"): LAYER}),
+}
+
+
+def run(model: nn.Module) -> Any:
+    return reconcile.run(torch=lambda: (model, (torch.ones(5, 8),)), counters=["fvcore"])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_the_answer_decides_has_a_cause(name: str) -> None:
+    answered, counted, ran, amounts = WAYS[name]
+    real = torch.jit.is_tracing
+    result = run(Asks(answered)).result
+    assert torch.jit.is_tracing is real
+    (statement,) = result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * counted * LAYER, 2 * ran * LAYER, 0)
+    assert {(a.cause, a.layer): a.amount for a in statement.adjustments} == {k: 2 * v for k, v in amounts.items()}
+
+
+def test_a_question_that_decides_nothing_changes_nothing() -> None:
+    (statement,) = run(Asks(lambda model, x, traced: model.second(model.first(x)))).result.statements
+    assert (statement.state, statement.adjustments) == (State.EQUAL, ())
+
+
+def test_a_difference_that_is_not_of_the_answer_stays_a_residual() -> None:
+    """It asks, and runs the same whatever the answer is: another call than the first runs less."""
+    calls: list[int] = []
+
+    def answered(model: Asks, x: torch.Tensor, _: bool) -> torch.Tensor:
+        calls.append(1)
+        return model.first(x) if len(calls) > 1 else model.second(model.first(x))
+
+    (statement,) = run(Asks(answered)).result.statements
+    assert (statement.state, abs(statement.residual)) == (State.UNEXPLAINED, 2 * LAYER)
+    assert statement.adjustments == ()
+
+
+def test_a_model_that_cannot_be_traced_as_it_runs_stays_a_residual() -> None:
+    def answered(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+        x = model.first(x)
+        if traced:
+            return x
+        if torch._C._get_tracing_state():
+            raise ValueError("not in a trace")
+        return model.second(x)
+
+    (statement,) = run(Asks(answered)).result.statements
+    assert (statement.state, statement.residual) == (State.UNEXPLAINED, 2 * LAYER)

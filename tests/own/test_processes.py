@@ -1,0 +1,124 @@
+"""Models whose work several processes share: the process at hand multiplies what it multiplies, and what the processes send
+each other has no products.
+
+The model takes 5 rows of 8 to 16 and 4 features: 5 * 8 * 16 = 640 and 5 * 16 * 4 = 320 multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import reconcile
+
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.filterwarnings("ignore::FutureWarning:torch.distributed.*"),  # FSDP calls functions of its own past
+]
+
+FORWARD = 640 + 320
+STEP = 2 * FORWARD + 320  # the gradients of both weights, and that of the second layer's input
+
+
+def layers() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def data_parallel() -> nn.Module:
+    model = nn.parallel.DistributedDataParallel(layers())
+    model.register_comm_hook(
+        None, lambda _, bucket: added(bucket.buffer())
+    )  # what it takes by itself waits for the others
+    return model
+
+
+def added(gradients: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
+    torch.distributed.all_reduce(gradients)
+    done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    done.set_result(gradients)
+    return done
+
+
+def fully_sharded() -> nn.Module:
+    from torch.distributed.fsdp import fully_shard
+
+    model = layers()
+    for layer in (model[0], model[2], model):
+        fully_shard(layer)
+    return model
+
+
+def sharded_before() -> nn.Module:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    return FullyShardedDataParallel(layers(), device_id=torch.device("cpu"))
+
+
+WAYS: dict[str, Callable[[], nn.Module]] = {
+    "DistributedDataParallel": data_parallel,
+    "fully_shard": fully_sharded,
+    "FullyShardedDataParallel": sharded_before,
+}
+
+
+def run(make: Callable[[], nn.Module], **more: Any) -> Any:
+    return reconcile.run(torch=lambda: (make(), (torch.ones(5, 8),)), counters=["flop_counter"], **more)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_forward_pass_and_a_step_are_counted_as_they_run(world: None, way: str) -> None:
+    assert [figure.flops for figure in run(WAYS[way]).verdict.figures] == [2 * FORWARD]
+    step = run(WAYS[way], pass_="training")
+    assert [figure.flops for figure in step.verdict.figures] == [2 * STEP]
+    assert [trace.unknown for trace in step.result.traces] == [()]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_reduced_has_a_name_under_all(world: None, way: str) -> None:
+    """Adding the processes' gradients is work, and who does how much of it is not known here."""
+    step = run(WAYS[way], pass_="training", convention="all")
+    assert step.verdict.figures == ()
+    found = {gap.op for trace in step.result.traces for gap in trace.unknown}
+    assert found in ({"c10d.allreduce"}, {"c10d._reduce_scatter_base"})
+
+
+def test_parts_of_layers_are_multiplied_here_and_added_elsewhere(world: None) -> None:
+    """A quarter of the columns of the first layer, and of the rows of the second."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    def make() -> nn.Module:
+        return parallelize_module(
+            layers(), init_device_mesh("cpu", (4,)), {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        )
+
+    traces = run(make).result.traces
+    assert [trace.totals.get("matmul") for trace in traces] == [2 * FORWARD // 4]
+    assert [u.op for trace in traces for u in trace.unweighed] == ["_c10d_functional.all_reduce"]
+
+
+class Trains(nn.Module):
+    """Takes a step of its own in each call."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 16, bias=False)
+        self.memory = nn.Parameter(torch.ones(7))
+        self.optimizer = torch.optim.Adam([self.memory], lr=0.1, **how)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.memory.grad = torch.ones(7)
+        torch.nn.utils.clip_grad_norm_([self.memory], 1.0)
+        self.optimizer.step()
+        return self.layer(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("how", [{"foreach": True}, {"fused": True}, {"foreach": False}], ids=str)
+def test_an_optimizer_has_no_products(how: dict[str, bool]) -> None:
+    found = run(lambda: Trains(**how))
+    assert [figure.flops for figure in found.verdict.figures] == [2 * 640]
+    assert [trace.unweighed for trace in found.result.traces] == [()]
