@@ -215,6 +215,30 @@ def index_out_of_range() -> Case:
     return nn.Embedding(3, WIDTH), (torch.full((ROWS,), 7),), None
 
 
+@case
+def assertion_on_values() -> Case:
+    def times(_: nn.Module, a: torch.Tensor) -> int:
+        torch._assert_async((a < 0).all())
+        return 1
+
+    return Asks(times), (x(),), None
+
+
+@case
+def unbatched_recurrence() -> Case:
+    """PyTorch has no rule that maps a recurrent layer over a batch."""
+
+    class Mapped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.recurrent = linear(), nn.GRU(OUT, OUT)
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            return torch.vmap(lambda row: self.recurrent(row)[0])(self.layer(given)[:, None, None])
+
+    return Mapped(), (x(),), None
+
+
 # Tensors whose class takes operators apart.
 
 
