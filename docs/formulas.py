@@ -43,7 +43,7 @@ HELD = {
 """Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
 
 FRAMEWORKS = {
-    "PyTorch": ("aten.", "higher_order.", "prim.", "quantized.", "torchvision."),
+    "PyTorch": ("aten.", "bitsandbytes.", "higher_order.", "prim.", "quantized.", "torchvision."),
     "ONNX": ("onnx.",),
     "JAX": ("lax.",),
     "TensorFlow": ("",),
@@ -67,8 +67,8 @@ def formulas() -> Iterator[str]:
     yield ""
     yield (
         "An operation without a formula is unknown, never 0. Two rules hold for all of them: an operation on integers and "
-        "booleans alone does no floating-point work, and one that PyTorch tags as pointwise has no multiply-adds. A formula may "
-        "know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
+        "booleans alone does no work but the multiply-adds of a product, and one that PyTorch tags as pointwise has no "
+        "multiply-adds. A formula may know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
     )
     for title in FRAMEWORKS:
         yield from _tables(title, _of(title, registered()))

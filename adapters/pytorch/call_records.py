@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import POINTWISE, REGISTERED, STORED, Op, Tensor
+from ...core.records import PACKED, POINTWISE, REGISTERED, STORED, Op, Tensor
 from .records import plain, registered_flops, stored, tensor_record, tensors_in
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
@@ -24,6 +24,7 @@ def dispatched(func, args, kwargs, out, id, layer):
     inputs = []  # type: List[Tensor]
     attrs = {}  # type: Dict[str, Any]
     kept = []  # type: List[Optional[int]]
+    packed = []  # type: List[Tensor]
     for position, argument in enumerate(func._schema.arguments):
         given = position < len(args) or argument.name in kwargs
         value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
@@ -33,15 +34,33 @@ def dispatched(func, args, kwargs, out, id, layer):
             kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
+        weight = unpacked(value)
+        if weight is not None:
+            packed.append(weight)
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
+    if packed:
+        inputs.extend(packed)
+        attrs[PACKED] = True
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+
+
+def unpacked(value):
+    # type: (Any) -> Optional[Tensor]
+    """The weight in what a quantised layer or convolution keeps packed; None of anything else."""
+    if not isinstance(value, torch.ScriptObject) or not value._has_method("unpack"):
+        return None
+    try:
+        weight = value.unpack()[0]
+    except Exception:  # a library's own class
+        return None
+    return tensor_record(weight) if isinstance(weight, torch.Tensor) else None
 
 
 def tagged_pointwise(func):

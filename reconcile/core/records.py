@@ -66,6 +66,9 @@ UNNEEDED = "tag:unneeded"
 STORED = "tag:stored"
 """Attribute of an op on sparse tensors: for each input the number of its stored values, None for a dense one."""
 
+PACKED = "tag:packed"
+"""Attribute of an op that got its weight packed: the weight is the last tensor of the record."""
+
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 

@@ -11,7 +11,7 @@ from tests.work.records_by_hand import make
 
 load()
 FORMULAS = registered()
-TORCH = ("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.")
+TORCH = ("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.")
 
 
 def test_every_formula_has_a_source_and_an_exact_name():
@@ -95,7 +95,8 @@ def test_a_second_formula_for_an_op_is_refused():
 
 def test_integers_and_complex_numbers():
     ints = [Tensor((2, 3), "int64"), Tensor((3, 2), "int64")]
-    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == work.ZERO
+    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == work.Work(mac=2 * 3 * 2, accumulators=2 * 2)
+    assert work_of(make("aten.cumsum", ints[:1], ints[:1], dim=0)) == work.ZERO
     waves = [Tensor((2, 3), "complex64"), Tensor((3, 2), "complex64")]
     with pytest.raises(UnknownWork, match="complex"):
         work_of(make("aten.linalg_cross", waves, [Tensor((2, 2), "complex64")]))
