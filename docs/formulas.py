@@ -68,7 +68,8 @@ def formulas() -> Iterator[str]:
     yield (
         "An operation without a formula is unknown, never 0. Two rules hold for all of them: an operation on integers and "
         "booleans alone does no work but the multiply-adds of a product, and one that PyTorch tags as pointwise has no "
-        "multiply-adds. A formula may know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
+        "multiply-adds. A formula may know some components only: such an operation is known under `matmul`, and under "
+        "`all` the trace names it."
     )
     for title in FRAMEWORKS:
         yield from _tables(title, _of(title, registered()))

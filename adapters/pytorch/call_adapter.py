@@ -1,5 +1,7 @@
 """Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.6."""
 
+import random
+import sys
 from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
@@ -12,6 +14,16 @@ def is_leaf(value):
     # type: (Any) -> bool
     """Whether an argument is a tensor: one at hand (PyTorch's or numpy's), or the shape and dtype of one to make."""
     return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+def same_numbers():
+    # type: () -> None
+    """Let a call draw the random numbers that every other call draws: where they decide sizes, all count the same work."""
+    torch.manual_seed(0)
+    random.seed(0)
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed(0)
 
 
 class CallAdapter(object):
@@ -42,6 +54,7 @@ class CallAdapter(object):
     def _filled(self, tensors):
         # type: (Tuple[Any, ...]) -> nested.Arguments
         """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
+        same_numbers()
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         return positional, {name: decoding.unshared(value) for name, value in named.items()}
 
@@ -76,6 +89,7 @@ class KerasCallAdapter(CallAdapter):
             # type: (Any, *Any, **Any) -> Any
             if self.inside:
                 return made.__call__(model, *given, **named)
+            same_numbers()
             positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
             if model.training:  # PyTorch's word for it, which Keras does not listen to
                 named = dict(named, training=True)
