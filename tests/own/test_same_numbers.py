@@ -57,15 +57,16 @@ def test_a_step_draws_the_same(name: str) -> None:
     assert [figure.flops for figure in run.verdict.figures] == [run.result.traces[0].totals["matmul"]]
 
 
-def test_the_callers_own_numbers_go_on() -> None:
-    def drawn() -> tuple[int, ...]:
-        torch.manual_seed(3)
-        random.seed(3)
-        np.random.seed(3)
-        reconcile.run(torch=Draws(lambda: 1), inputs=(torch.ones(1, 4),), counters=["flop_counter"])
-        return tuple(draw() for draw in DRAWS.values())
-
+def seed() -> None:
     torch.manual_seed(3)
     random.seed(3)
     np.random.seed(3)
-    assert tuple(draw() for draw in DRAWS.values()) == drawn()
+
+
+def test_the_callers_own_numbers_go_on() -> None:
+    model = Draws(lambda: 1)
+    seed()
+    expected = [draw() for draw in DRAWS.values()]
+    seed()
+    reconcile.run(torch=model, inputs=(torch.ones(1, 4),), counters=["flop_counter"])
+    assert [draw() for draw in DRAWS.values()] == expected
