@@ -4,8 +4,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import PACKED, POINTWISE, REGISTERED, STORED, Op, Tensor
-from .records import plain, registered_flops, stored, tensor_record, tensors_in
+from ...core.records import IN_PLACE, PACKED, POINTWISE, REGISTERED, STORED, Op, Tensor
+from .records import is_in_place, plain, registered_flops, stored, tensor_record, tensors_in
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
@@ -46,6 +46,8 @@ def dispatched(func, args, kwargs, out, id, layer):
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops
+    if is_in_place(func._schema.name.split("::")[1]):
+        attrs[IN_PLACE] = True
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)

@@ -69,6 +69,9 @@ STORED = "tag:stored"
 PACKED = "tag:packed"
 """Attribute of an op that got its weight packed: the weight is the last tensor of the record."""
 
+IN_PLACE = "tag:in_place"
+"""Attribute of a product that is written into the tensor that it is added to (``addmm_``): counters know the other one alone."""
+
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 
