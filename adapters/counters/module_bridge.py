@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
-from ...core.records import ALIAS, Op, Sighting, Trace
+from ...core.records import ALIAS, IN_HOOK, Op, Sighting, Trace
 from ...work import ZERO, Work
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .module_work import of_sightings
@@ -164,10 +164,14 @@ def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:
 
 
 def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
-    """A module's own ops, and those of the hooks that the model itself put on it: the ops that the module does not need.
+    """A module's own ops, and those of the hooks that the model itself put on it.
 
-    All ops belong to the module if it has no hook, or if they cannot be told apart.
+    Where the trace does not say which those are (before PyTorch 2.0), they are the ops that the module does not need; all belong
+    to the module if it has no hook, or if they cannot be told apart.
     """
+    in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
+    if in_hook:
+        return [op for op in ops if not op.attrs.get(IN_HOOK)], in_hook
     wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
     if not sightings[0].op.attrs.get("hooks") or wanted is None or unknown:
         return ops, []

@@ -15,13 +15,13 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.message import text_of
-from ...core.records import Op, Problem, Trace
+from ...core.records import IN_HOOK, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from . import higher_order, proof
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
 from .followed_calls import is_followed
-from .model import ModulePath, TorchModel, versions
+from .model import AfterForward, ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
 from .threads import followed
@@ -104,6 +104,8 @@ class Recorder(TorchDispatchMode):
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
+        if isinstance(op.layer, AfterForward):
+            op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **{IN_HOOK: True}))
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)

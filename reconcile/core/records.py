@@ -72,6 +72,9 @@ PACKED = "tag:packed"
 IN_PLACE = "tag:in_place"
 """Attribute of a product that is written into the tensor that it is added to (``addmm_``): counters know the other one alone."""
 
+IN_HOOK = "tag:in_hook"
+"""Attribute of an op of a hook that the model itself put on a module, to run after the module's forward."""
+
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 
