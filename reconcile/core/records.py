@@ -75,6 +75,9 @@ IN_PLACE = "tag:in_place"
 IN_HOOK = "tag:in_hook"
 """Attribute of an op of a hook that the model itself put on a module, to run after the module's forward."""
 
+WRAPPED = "tag:wrapped"
+"""Attribute of a module's record: the class of a weight that takes operators apart itself (a quantised or sharded one)."""
+
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 

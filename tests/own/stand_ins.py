@@ -294,6 +294,40 @@ def low_rank_weight() -> Case:
     return model, (x(),), ROWS * (WIDTH + OUT)
 
 
+class Quantised(torch.Tensor):
+    """Whole numbers and a scale per row, as torchao keeps a weight; every operator runs on what they stand for."""
+
+    @staticmethod
+    def __new__(cls, whole: torch.Tensor, scale: torch.Tensor) -> Quantised:
+        return torch.Tensor._make_wrapper_subclass(cls, whole.shape, dtype=scale.dtype, device=whole.device)  # type: ignore[attr-defined,no-any-return]
+
+    def __init__(self, whole: torch.Tensor, scale: torch.Tensor) -> None:
+        self.whole, self.scale = whole, scale
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Quantised:
+        return type(self)(self.whole.clone(), self.scale.clone())
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return "Quantised()"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            return cls(args[0].whole, args[0].scale)
+        if func is torch.ops.aten.t.default:
+            return cls(args[0].whole.t(), args[0].scale.t())
+        plain = [a.whole.to(a.scale.dtype) * a.scale if isinstance(a, Quantised) else a for a in args]
+        return func(*plain, **(kwargs or {}))
+
+
+@case
+def quantised_weight() -> Case:
+    model = nn.Sequential(linear())
+    whole = torch.ones(OUT, WIDTH, dtype=torch.int8)
+    model[0].weight = nn.Parameter(Quantised(whole, torch.ones(OUT, 1)), requires_grad=False)
+    return model, (x(),), ONE
+
+
 class Twice(LowRank):
     """A matrix whose class multiplies twice as often as it is asked to."""
 

@@ -104,6 +104,17 @@ def test_without_the_counter_the_trace_is_of_what_ran(name: str) -> None:
     assert [trace.totals["matmul"] for trace in run.result.traces] == [2 * products]
 
 
+@pytest.mark.parametrize("convention", ["matmul", "all"])
+def test_what_the_class_of_a_weight_runs_is_told_from_the_layer(convention: str) -> None:
+    """thop counts the layer, and hooks nothing of the products with the scales."""
+    model, inputs, products = CASES["quantised_weight"]()
+    run = reconcile.run(torch=model, inputs=inputs, counters=["thop"], convention=convention)
+    (statement,) = [s for s in run.result.statements if s.from_ == "thop"]
+    scales = {"call-not-seen": model[0].weight.numel()} if convention == "all" else {}  # type: ignore[index,union-attr]
+    assert (statement.residual, {a.cause.value: a.amount for a in statement.adjustments}) == (0, scales)
+    assert [figure.macs for figure in run.verdict.figures] == [products if convention == "matmul" else None]
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_step_is_what_ran(name: str) -> None:
     case = TRAINED[name]()
