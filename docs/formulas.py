@@ -48,7 +48,7 @@ HELD = {
 
 FRAMEWORKS = {
     "PyTorch": (
-        *("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
+        *("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
     "ONNX": ("onnx.",),
@@ -74,8 +74,9 @@ def formulas() -> Iterator[str]:
     yield ""
     yield (
         "An operation without a formula is unknown, never 0. Two rules hold for all of them: an operation on integers and "
-        "booleans alone does no floating-point work, and one that PyTorch tags as pointwise has no multiply-adds. A formula may "
-        "know some components only: such an operation is known under `matmul`, and under `all` the trace names it."
+        "booleans alone does no work but the multiply-adds of a product, and one that PyTorch tags as pointwise has no "
+        "multiply-adds. A formula may know some components only: such an operation is known under `matmul`, and under "
+        "`all` the trace names it."
     )
     for title in FRAMEWORKS:
         yield from _tables(title, _of(title, registered()))

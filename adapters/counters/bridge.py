@@ -108,7 +108,8 @@ def other_ops(counter: str, layer: str, difference: str) -> str:
     where = f"at {layer}" if layer else "at the root"
     return (
         f"the model ran other ops here under {counter} than when it was traced: {where}, {difference}. If the model keeps state "
-        f"between calls (a cache), run this counter alone with --counter {counter}; if it is random, seed it"
+        f"between calls (a cache), run this counter alone with --counter {counter}; if it has a random generator of its own, seed"
+        " that; if it does neither, the two are matched wrongly here: report it with the JSON file"
     )
 
 

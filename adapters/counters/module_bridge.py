@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
-from ...core.records import ALIAS, TANGENT, Op, Sighting, Trace
+from ...core.records import ALIAS, IN_HOOK, TANGENT, WRAPPED, Op, Sighting, Trace
 from ...work import ZERO, Work
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .module_work import of_sightings
@@ -159,20 +159,27 @@ class _Modules:
 
 
 def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:
-    """The op of a hook that the model itself put on a module."""
+    """The op of a hook that the model itself put on a module, or of the class of its weight."""
     if of.role == ALIAS:
         return []
-    reason = f"a functional call in a hook of {of.op.op}: {name} hooks modules only"
+    wrapped = "" if op.attrs.get(IN_HOOK) else of.op.attrs.get(WRAPPED)
+    whose = f"{wrapped}, the class of its weight" if wrapped else f"a hook of {of.op.op}"
+    reason = f"a functional call in {whose}: {name} hooks modules only"
     return [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, reason)]
 
 
 def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
-    """A module's own ops, and those of the hooks that the model itself put on it: the ops that the module does not need.
+    """A module's own ops, and those of the hooks that the model itself put on it, or of the class of its weight.
 
-    All ops belong to the module if it has no hook, or if they cannot be told apart.
+    Where the trace does not say which those are (before PyTorch 2.0), they are the ops that the module does not need; all belong
+    to the module if it has neither, or if they cannot be told apart.
     """
+    in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
+    if in_hook:
+        return [op for op in ops if not op.attrs.get(IN_HOOK)], in_hook
     wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
-    if not sightings[0].op.attrs.get("hooks") or wanted is None or unknown:
+    attrs = sightings[0].op.attrs
+    if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown:
         return ops, []
     own: list[Op] = list(ops)
     others: list[Op] = []

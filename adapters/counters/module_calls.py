@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import LIVE, Entry, Ledger, Op, Sighting, Tensor
+from ...core.records import LIVE, WRAPPED, Entry, Ledger, Op, Sighting, Tensor
 from ..pytorch.model import TorchModel, module_paths, versions
 from ..pytorch.records import plain, tensor_record, tensors_in
+from ..pytorch.wrappers import is_wrapper
 from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
 from . import ROOT, SUM
@@ -61,6 +62,8 @@ def settings(module):
         if name in module._parameters or computed:
             parameter = vars(module)[name] if computed else module._parameters[name]
             attributes[name] = None if parameter is None else list(parameter.shape)
+            if parameter is not None and is_wrapper(type(parameter)):
+                attributes[WRAPPED] = full_name(type(parameter))
     return attributes
 
 

@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from ...core.causes import Cause
 from ...core.errors import ReconcileError, UsageError, described
-from ...core.records import Op, Shape
+from ...core.records import IN_PLACE, Op, Shape
 from ...work import ZERO, UnknownWork, Work, checked, known, prod
 
 Compute = Callable[[Op], Work]
@@ -154,7 +154,12 @@ class RuleBook:
             ) from error
 
     def of(self, op: Op, versions: Mapping[str, str]) -> Rule | None:
-        """The rule for this record: that of its op or, if the counter goes by bases, of the first of its bases that has one."""
+        """The rule for this record: that of its op or, if the counter goes by bases, of the first of its bases that has one.
+
+        A product in place has a name of its own (``addmm_``), which no counter's list has.
+        """
+        if op.attrs.get(IN_PLACE):
+            return None
         bases = op.attrs.get("bases", ()) if self.inherited else ()
         records = (op, *(op._replace(op=name) for name in bases))
         return next((rule for record in records if (rule := self._of_one(record, versions)) is not None), None)
@@ -172,6 +177,11 @@ class RuleBook:
     def rules(self) -> tuple[Rule, ...]:
         """All rules, for listings and tests: those for one op, then those for a pattern."""
         return (*(rule for of_op in self._rules.values() for rule in of_op), *(rule for _, rule in self._patterns))
+
+
+def printed(op: Op) -> str:
+    """The op's name as its counter meets it."""
+    return op.op + ("_" if op.attrs.get(IN_PLACE) else "")
 
 
 def size(shape: Shape) -> int:

@@ -1,5 +1,7 @@
 """Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.6."""
 
+import random
+import sys
 from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
@@ -22,17 +24,27 @@ def hooked_before(module, hook, **how):
     return torch.nn.Module.register_forward_pre_hook(module, hook, **how)
 
 
-def hooked_after(module, hook):
-    # type: (torch.nn.Module, Any) -> Any
+def hooked_after(module, hook, **how):
+    # type: (torch.nn.Module, Any, **Any) -> Any
     """The same behind it."""
     _pass_by(module._forward_hooks)
-    return torch.nn.Module.register_forward_hook(module, hook)
+    return torch.nn.Module.register_forward_hook(module, hook, **how)
 
 
 def _pass_by(hooks):
     # type: (Mapping[int, Any]) -> None
     """A ScriptModule's hooks have the numbers from 0 on, which the next handles of this process would take from them."""
     RemovableHandle.next_id = max(RemovableHandle.next_id, 1 + max(hooks, default=-1))
+
+
+def same_numbers():
+    # type: () -> None
+    """Let a call draw the random numbers that every other call draws: where they decide sizes, all count the same work."""
+    torch.manual_seed(0)
+    random.seed(0)
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed(0)
 
 
 class CallAdapter(object):
@@ -63,6 +75,7 @@ class CallAdapter(object):
     def _filled(self, tensors):
         # type: (Tuple[Any, ...]) -> nested.Arguments
         """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
+        same_numbers()
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         return positional, {name: decoding.unshared(value) for name, value in named.items()}
 
@@ -97,6 +110,7 @@ class KerasCallAdapter(CallAdapter):
             # type: (Any, *Any, **Any) -> Any
             if self.inside:
                 return made.__call__(model, *given, **named)
+            same_numbers()
             positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
             if model.training:  # PyTorch's word for it, which Keras does not listen to
                 named = dict(named, training=True)

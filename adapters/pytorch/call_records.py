@@ -4,8 +4,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ...core.records import MEETING, POINTWISE, REGISTERED, STORED, Op, Tensor
-from .records import meeting, plain, registered_flops, stored, tensor_record, tensors_in
+from ...core.records import IN_PLACE, MEETING, PACKED, POINTWISE, REGISTERED, STORED, Op, Tensor
+from .records import is_in_place, meeting, plain, registered_flops, stored, tensor_record, tensors_in
 
 RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
 """Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
@@ -28,6 +28,7 @@ def dispatched(func, args, kwargs, out, id, layer):
     inputs = []  # type: List[Tensor]
     attrs = {}  # type: Dict[str, Any]
     kept = []  # type: List[Optional[int]]
+    packed = []  # type: List[Tensor]
     for position, argument in enumerate(func._schema.arguments):
         given = position < len(args) or argument.name in kwargs
         value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
@@ -37,6 +38,9 @@ def dispatched(func, args, kwargs, out, id, layer):
             kept.extend(stored(t) for t in found)
         elif given or value is not None or "Tensor" in str(argument.type):
             attrs[argument.name] = plain(value)
+        weight = unpacked(value)
+        if weight is not None:
+            packed.append(weight)
     if func.namespace == "aten" and args and isinstance(args[0], (list, tuple)) and not func._schema.returns:
         out = args[0]  # of _foreach_add_ and the like: the list that it changes
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
@@ -47,12 +51,29 @@ def dispatched(func, args, kwargs, out, id, layer):
             attrs[MEETING] = pairs
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
         attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
+    if packed:
+        inputs.extend(packed)
+        attrs[PACKED] = True
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops
+    if is_in_place(func._schema.name.split("::")[1]):
+        attrs[IN_PLACE] = True
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+
+
+def unpacked(value):
+    # type: (Any) -> Optional[Tensor]
+    """The weight in what a quantised layer or convolution keeps packed; None of anything else."""
+    if not isinstance(value, torch.ScriptObject) or not value._has_method("unpack"):
+        return None
+    try:
+        weight = value.unpack()[0]
+    except Exception:  # a library's own class
+        return None
+    return tensor_record(weight) if isinstance(weight, torch.Tensor) else None
 
 
 def tagged_pointwise(func):

@@ -6,6 +6,7 @@ the loop are recorded op by op.
 that it is incomplete.
 """
 
+import sys
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple

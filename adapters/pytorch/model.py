@@ -61,6 +61,10 @@ HAS_META = hasattr(getattr(torch, "device", None), "__enter__")
 """Whether a model can be made on meta from the start (PyTorch 2.0)."""
 
 
+class AfterForward(str):
+    """The path of a module whose forward is done: the model's own hooks on it are running."""
+
+
 class ModulePath(object):
     """Path of the module whose forward is running: of a shared module the first name, '' for the root.
 
@@ -122,6 +126,8 @@ class ModulePath(object):
         self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
         for module in self._hooked:
             self._handles.append(hooked_before(module, self._push))
+            if HAS_META:  # as old as the argument
+                self._handles.append(hooked_after(module, self._done, prepend=True))
             self._handles.append(hooked_after(module, self._pop))
         return self
 
@@ -141,6 +147,11 @@ class ModulePath(object):
         if get_ident() not in self._followed:
             self.unseen.append(path)
         self._stacks.setdefault(get_ident(), [""]).append(path)
+
+    def _done(self, _module, _inputs, _outputs):
+        # type: (Any, Any, Any) -> None
+        running = self._stacks[get_ident()]
+        running[-1] = AfterForward(running[-1])
 
     def _pop(self, _module, _inputs, _outputs):
         # type: (Any, Any, Any) -> None

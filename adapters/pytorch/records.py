@@ -31,6 +31,16 @@ def _shape(tensor):
     return (sum(part[0] for part in parts),) + parts[0][1:]
 
 
+ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
+"""Products that are added to a tensor, and that may be written into it: ``addmm_``."""
+
+
+def is_in_place(name):
+    # type: (str) -> bool
+    """Whether an operator of this name is such a product in place."""
+    return name.endswith("_") and name[:-1] in ADDED_TO
+
+
 SPARSE = frozenset(
     getattr(torch, "sparse_" + name) for name in ("coo", "csr", "csc", "bsr", "bsc") if hasattr(torch, "sparse_" + name)
 )

@@ -15,13 +15,13 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.message import text_of
-from ...core.records import ON_THREAD, TANGENT, Op, Problem, Trace
+from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
-from . import higher_order, nested_paths
+from . import higher_order, nested_paths, proof
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
 from .followed_calls import Tangents, is_followed
-from .model import ModulePath, TorchModel, versions
+from .model import AfterForward, ModulePath, TorchModel, versions
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
 from .threads import followed
@@ -110,6 +110,8 @@ class Recorder(TorchDispatchMode):
         """
         if self.on_thread:
             op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
+        if isinstance(op.layer, AfterForward):
+            op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **{IN_HOOK: True}))
         key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
         with self.lock:
             held = self.ops.get(key)
@@ -249,23 +251,38 @@ def recorded(record, model, died):
                 raise
             why = str(error)
     try:
-        return record(model, "meta"), "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
+        recorder = record(model, "meta")
+        proof.check_dtypes(recorder.ops.values())
+        return recorder, "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
     except Exception as error:
         raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
 
 
 def _of_meta(record, model, died):
     # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
-    """The same of a model that is asked to run on meta: on the CPU where it ``died`` or fails there."""
+    """The same of a model that is asked to run on meta: on the CPU where it ``died`` or fails there.
+
+    A run on the CPU beside it shows whether meta hid something, where it costs little.
+    """
+    on_meta = None
     if not died:
         try:
-            return record(model, "meta"), "meta", (UNCHECKED,)
+            on_meta = record(model, "meta")
         except Exception as error:  # whatever a model does that needs values: run it for real
             died = _sentence(error)
+    if on_meta is not None and not proof.is_cheap(on_meta.path.root, on_meta.ops.values()):
+        proof.check_dtypes(on_meta.ops.values())
+        return on_meta, "meta", (UNCHECKED,)
     try:
         with model.guarded():
-            return record(model, "cpu"), "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+            real = record(model, "cpu")
+        if on_meta is None:
+            return real, "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+        other = proof.apart(on_meta.ops.values(), real.ops.values())
+        return (real, "cpu", (proof.OTHERWISE % other,)) if other else (on_meta, "meta", (proof.PROVEN,))
     except OutOfMemory as error:
+        if on_meta is not None:
+            return on_meta, "meta", (UNCHECKED,)
         raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, died)) from error
 
 

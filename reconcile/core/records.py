@@ -79,6 +79,18 @@ STORED = "tag:stored"
 MEETING = "tag:meeting"
 """Attribute of a product of two sparse matrices: how many pairs of their values are multiplied, and onto how many results."""
 
+PACKED = "tag:packed"
+"""Attribute of an op that got its weight packed: the weight is the last tensor of the record."""
+
+IN_PLACE = "tag:in_place"
+"""Attribute of a product that is written into the tensor that it is added to (``addmm_``): counters know the other one alone."""
+
+IN_HOOK = "tag:in_hook"
+"""Attribute of an op of a hook that the model itself put on a module, to run after the module's forward."""
+
+WRAPPED = "tag:wrapped"
+"""Attribute of a module's record: the class of a weight that takes operators apart itself (a quantised or sharded one)."""
+
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 

@@ -46,6 +46,7 @@ class TraceResult:
 
     ``totals`` has the FLOPs under each convention under which it is complete. ``unknown`` are the ops that make it incomplete
     under this one; ``unweighed`` are those with unknown components to which only other conventions give a weight.
+    ``stated`` are FLOPs by op that nobody here computed: their library's own formula gives them.
     """
 
     name: str
@@ -62,6 +63,7 @@ class TraceResult:
     totals: Mapping[str, int]
     notes: tuple[str, ...]
     unweighed: tuple[Unknown, ...] = ()
+    stated: Mapping[str, int] = field(default_factory=dict)
 
     def gaps(self, convention: Convention) -> tuple[Unknown, ...]:
         """The ops that make the trace incomplete under this convention, which may be another one than the run's."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
 from ..core.conventions import Convention
-from ..core.records import Op, Trace
+from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
 from ..work import COMPONENTS, ZERO, Work, find, is_integer_op, known_part
@@ -36,6 +36,7 @@ def trace_result(
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
     idle: Counter[str] = Counter()
     integers: Counter[str] = Counter()
+    stated: Counter[str] = Counter()
     total = ZERO
     masks = any(c.masked for c in conventions.values())
     for op in ran(trace):
@@ -44,6 +45,8 @@ def trace_result(
         work = part.work * op.calls
         if part.unknown:
             unknown.append(Unknown(layer, op.op, op.id, part.reason, part.unknown))
+        if part.unknown and REGISTERED in op.attrs:
+            stated[op.op] += convention.flops(work)
         if masks and (reason := unknown_mask(op)):
             unknown.append(Unknown(layer, op.op, op.id, reason, frozenset((MASKED,))))
         if work:
@@ -70,6 +73,7 @@ def trace_result(
         totals={name: c.flops(total) for name, c in conventions.items() if not c.weighs(gaps)},
         notes=(*trace.notes, *_elsewhere(unweighed, conventions), *_whole(trace, align, convention)),
         unweighed=tuple(unweighed),
+        stated={name: flops for name, flops in sorted(stated.items()) if flops},
     )
 
 

@@ -103,12 +103,22 @@ def counted_by(
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
     stand_in = f" on {META}" if any(trace.device == "meta" for trace in traces) else ""
     if exact:
-        return f"counted by {together([_cited(ledger) for ledger in exact])}, confirmed op by op by {tool}{stand_in}"
+        believed = _stated(traces)
+        confirmed = f"{'recorded' if believed else 'confirmed'} op by op by {tool}{stand_in}{believed}"
+        return f"counted by {together([_cited(ledger) for ledger in exact])}, {confirmed}"
     versions = {name: version for trace in traces for name, version in trace.versions.items()}
     on = (f" on {_versions(versions)}" if versions else "") + stand_in.replace(" on ", ", on ", 1)
+    on += _stated(traces)
     if len(compared) > 1:
         return f"recorded op by op by {tool}{on}; none of {together(compared)} is exact"
     return f"recorded op by op by {tool}{on}" + (f"; {compared[0]} is not exact" if compared else "")
+
+
+def _stated(traces: Sequence[TraceResult]) -> str:
+    """What of the number is the statement of a library on its own ops, which is confirmed by nothing."""
+    stated = {name: flops for trace in traces for name, flops in trace.stated.items()}
+    parts = [f"{number(flops)} {_unit(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
+    return f"; nothing confirms {together(parts)}: a formula of its own library states them" if parts else ""
 
 
 def _cited(ledger: LedgerResult) -> str:

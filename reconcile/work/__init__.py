@@ -1,8 +1,8 @@
 """Work formulas: ``work_of(op)`` gives the integer components of one call of one op record.
 
 One registry, exact op names; an op without a formula is unknown, never 0. Two rules hold for ops without a formula: an op
-that has tensors of integers and booleans only does no floating-point work, and a pointwise op has no multiply-adds, while its
-other components are unknown.
+that has tensors of integers and booleans only does no work but its multiply-adds, and a pointwise op has no multiply-adds, while
+its other components are unknown.
 """
 
 from __future__ import annotations
@@ -77,9 +77,13 @@ def is_complex(dtype: str) -> bool:
 
 
 def is_integer_op(op: Op) -> bool:
-    """Whether op computes on integers or booleans only: its inputs decide, since a comparison of ints gives bool.
+    """Whether op is bookkeeping on integers or booleans: it has no others, and multiplies no matrices of them."""
+    return _is_of_integers(op) and not known_part(op).work
 
-    For an op without tensor inputs its outputs decide.
+
+def _is_of_integers(op: Op) -> bool:
+    """Whether op computes on integers, booleans or quantised numbers only: its inputs decide, since a comparison of ints gives
+    bool. For an op without tensor inputs its outputs decide.
     """
     tensors = [t for t in op.inputs if t.dtype not in ("resource", "variant")] or list(op.outputs)
     return bool(tensors) and not any(is_floating(t.dtype) for t in tensors)
@@ -108,7 +112,7 @@ def known_part(op: Op) -> Known:
 
 
 def work_of(op: Op) -> Work:
-    """Work of ONE call of ``op``. Integer bookkeeping is not floating-point work.
+    """Work of ONE call of ``op``. Of an op on integers these are its multiply-adds: the rest is bookkeeping.
 
     Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
@@ -120,10 +124,16 @@ def work_of(op: Op) -> Work:
         entry = find_variant(kind, op.op)
     if entry is None:
         if is_whole(op) and not is_opaque(op.op):
+            if _is_foreign(op):
+                raise UnknownWork(
+                    f"no work formula for {op.op}, which may multiply its integers", ("mac", "accumulators")
+                )
             return ZERO
         raise _without_formula(op, f"no work formula for {op.op}" + (_ON[kind] if known_otherwise else ""))
-    if entry.zero_reason or is_integer_op(op):
+    if entry.zero_reason:
         return ZERO
+    if _is_of_integers(op):
+        return _products_of_integers(op, entry)
     try:
         return checked(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -132,6 +142,43 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+
+
+def _products_of_integers(op: Op, entry: Formula) -> Work:
+    """The multiply-adds of an op on integers; an op that cannot multiply matrices has none, whatever its shapes are."""
+    if is_pointwise(op.op):
+        return ZERO
+    try:
+        work = checked(entry.compute(op))
+    except UnknownWork as error:
+        work = error.known
+        if _is_quantised(op) or ("mac" in error.components and _may_multiply(op)):
+            raise
+    except Exception as error:
+        if _may_multiply(op):
+            raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+        return ZERO
+    return Work(mac=work.mac, accumulators=work.accumulators, masked=work.masked)
+
+
+def _may_multiply(op: Op) -> bool:
+    """Whether two of its inputs may be matrices."""
+    return sum(t.shape is None or len(t.shape) > 1 for t in op.inputs) > 1
+
+
+def _is_quantised(op: Op) -> bool:
+    """Whether its integers stand for real numbers, which their scales give."""
+    return any(t.dtype.startswith(("qint", "quint")) for t in op.inputs)
+
+
+_OURS = {"aten", "higher_order", "lax", "onnx", "prim", "prims", "quantized", "quantized_decomposed", "torchvision"}
+"""Names before a dot of ops whose products all have formulas here."""
+
+
+def _is_foreign(op: Op) -> bool:
+    """Whether another library's op may be a product of integers for all that is known."""
+    space, dot, _ = op.op.partition(".")
+    return bool(dot) and space not in _OURS and not op.attrs.get(POINTWISE) and _may_multiply(op)
 
 
 _ON = {"": "", "complex": " on complex numbers", "sparse": " on sparse tensors"}

@@ -7,6 +7,7 @@ whose reflections depend on the data, has no count, but has no products of matri
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ..core.records import Op
 from ..core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
@@ -124,3 +125,49 @@ _linalg_solve_ex linalg_lu_solve linalg_solve_triangular triangular_solve choles
 def _of_complex(op: Op) -> Work:
     shape(op)
     raise UnknownWork(f"{op.op} has no formula on complex numbers", SINGLE)
+
+
+@formula(
+    "aten.linalg_matrix_power",
+    "aten.matrix_power",
+    source="squarings and products of binary powering; |n| of the inverse if n < 0: ATen native/LinearAlgebra.cpp",
+)
+def _matrix_power(op: Op) -> Work:
+    # a (*, N, N): a square per binary digit of n but the first, and a product per further 1
+    *batch, rows, _ = shape(op)
+    n = abs(int(attr(op, "n")))
+    products = max(n.bit_length() - 1, 0) + max(bin(n).count("1") - 1, 0)
+    work = dots(prod(batch) * rows * rows, rows) * products
+    if int(attr(op, "n")) < 0:
+        raise UnknownWork(f"the work of the inverse in {op.op} is not fixed", SINGLE, work)
+    return work
+
+
+@formula(
+    *("aten.linalg_multi_dot", "aten.chain_matmul"),
+    source="products of the pairs in the cheapest order: ATen native/LinearAlgebra.cpp (matrix_chain_order)",
+)
+def _multi_dot(op: Op) -> Work:
+    # (a, b), (b, c), ... (y, z); the first may be (b,), the last (y,)
+    shapes = [shape(op, at) for at in range(len(op.inputs))]
+    sizes = [1 if len(shapes[0]) == 1 else shapes[0][0], *(each[0] for each in shapes[1:])]
+    sizes.append(1 if len(shapes[-1]) == 1 else shapes[-1][-1])
+    return _chain(tuple(sizes), 0, len(sizes) - 2)[1]
+
+
+@cache
+def _chain(sizes: tuple[int, ...], first: int, last: int) -> tuple[int, Work]:
+    """The multiply-adds and the work of the product of these matrices, of the first of the cheapest orders.
+
+    Of three matrices PyTorch multiplies the first two first if both orders cost the same, of more the last ones.
+    """
+    if first == last:
+        return 0, Work()
+    found = []
+    for split in range(first, last):
+        left, right = _chain(sizes, first, split), _chain(sizes, split + 1, last)
+        here = dots(sizes[first] * sizes[last + 1], sizes[split + 1])
+        found.append((left[0] + right[0] + here.mac, left[1] + right[1] + here))
+    if len(sizes) == 4 and first == 0 and last == 2:
+        found.reverse()
+    return min(found, key=lambda one: one[0])

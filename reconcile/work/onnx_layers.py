@@ -21,6 +21,20 @@ def _matmul(op: Op) -> Work:
     return dots(n_out(op), shape(op)[-1])
 
 
+@formula(
+    "onnx.MatMulInteger", source=f"as MatMul, of integers less their zero points: {_SPEC}/onnx__MatMulInteger.html"
+)
+def _matmul_integer(op: Op) -> Work:
+    # (..., M, K) @ (..., K, N)
+    return dots(n_out(op), shape(op)[-1])
+
+
+@formula("onnx.ConvInteger", source=f"as Conv, of integers less their zero points: {_SPEC}/onnx__ConvInteger.html")
+def _conv_integer(op: Op) -> Work:
+    # x (B, C, *in), w (M, C/group, *kernel)
+    return convolution(n_out(op), taps_torch(shape(op, 1)), bias=False)
+
+
 @formula("onnx.Gemm", source=f"alpha * A' @ B' + beta * C: {_SPEC}/onnx__Gemm.html")
 def _gemm(op: Op) -> Work:
     # A (M, K), or (K, M) if transA; C may be left out

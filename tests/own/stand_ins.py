@@ -215,6 +215,30 @@ def index_out_of_range() -> Case:
     return nn.Embedding(3, WIDTH), (torch.full((ROWS,), 7),), None
 
 
+@case
+def assertion_on_values() -> Case:
+    def times(_: nn.Module, a: torch.Tensor) -> int:
+        torch._assert_async((a < 0).all())
+        return 1
+
+    return Asks(times), (x(),), None
+
+
+@case
+def unbatched_recurrence() -> Case:
+    """PyTorch has no rule that maps a recurrent layer over a batch."""
+
+    class Mapped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.recurrent = linear(), nn.GRU(OUT, OUT)
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            return torch.vmap(lambda row: self.recurrent(row)[0])(self.layer(given)[:, None, None])
+
+    return Mapped(), (x(),), None
+
+
 # Tensors whose class takes operators apart.
 
 
@@ -268,6 +292,40 @@ def low_rank_weight() -> Case:
     model = linear()
     model.weight = nn.Parameter(LowRank(torch.ones(OUT, 1), torch.ones(1, WIDTH)), requires_grad=False)
     return model, (x(),), ROWS * (WIDTH + OUT)
+
+
+class Quantised(torch.Tensor):
+    """Whole numbers and a scale per row, as torchao keeps a weight; every operator runs on what they stand for."""
+
+    @staticmethod
+    def __new__(cls, whole: torch.Tensor, scale: torch.Tensor) -> Quantised:
+        return torch.Tensor._make_wrapper_subclass(cls, whole.shape, dtype=scale.dtype, device=whole.device)  # type: ignore[attr-defined,no-any-return]
+
+    def __init__(self, whole: torch.Tensor, scale: torch.Tensor) -> None:
+        self.whole, self.scale = whole, scale
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Quantised:
+        return type(self)(self.whole.clone(), self.scale.clone())
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return "Quantised()"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            return cls(args[0].whole, args[0].scale)
+        if func is torch.ops.aten.t.default:
+            return cls(args[0].whole.t(), args[0].scale.t())
+        plain = [a.whole.to(a.scale.dtype) * a.scale if isinstance(a, Quantised) else a for a in args]
+        return func(*plain, **(kwargs or {}))
+
+
+@case
+def quantised_weight() -> Case:
+    model = nn.Sequential(linear())
+    whole = torch.ones(OUT, WIDTH, dtype=torch.int8)
+    model[0].weight = nn.Parameter(Quantised(whole, torch.ones(OUT, 1)), requires_grad=False)
+    return model, (x(),), ONE
 
 
 class Twice(LowRank):

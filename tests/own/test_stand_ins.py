@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 import reconcile
+from reconcile.adapters.pytorch import proof
+from reconcile.adapters.pytorch.trace import UNCHECKED
 from reconcile.core.errors import UsageError
 
-from .stand_ins import CASES, ONE, TRAINED, Case, column_parallel, linear, x
+from .stand_ins import CASES, ONE, ROWS, TRAINED, Case, column_parallel, linear, x
 
 pytestmark = pytest.mark.frameworks
 
@@ -41,7 +43,46 @@ def test_a_number_is_what_ran(name: str) -> None:
     assert found in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
 
 
-COUNTED = sorted(set(CASES) - {"another_dtype", "no_factorization", "index_out_of_range"})
+@pytest.mark.parametrize("name", CASES)
+def test_on_meta_too(name: str) -> None:
+    """Whoever asks for meta asks for less time, not for the work of another model."""
+    case = CASES[name]()
+    assert published(case, device="meta") in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
+
+
+REFUSED = sorted(name for name, make in CASES.items() if make()[2] is None)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_stops_a_plain_call_on_the_cpu_is_said_of_a_run_on_meta(name: str) -> None:
+    model, inputs, _ = CASES[name]()
+    with pytest.raises((RuntimeError, IndexError)) as plain:
+        model(*inputs)
+    with pytest.raises(UsageError) as refused:
+        reconcile.run(torch=model, inputs=inputs, counters=["flop_counter"], device="meta")
+    assert str(plain.value).strip().split("\n")[0][:40] in str(refused.value)
+
+
+def test_a_large_run_on_meta_says_what_it_did_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run is made beside it; two dtypes that PyTorch does not multiply are met all the same."""
+    monkeypatch.setattr(proof, "BYTES", 0)
+    run = reconcile.run(torch=linear(), inputs=(x(),), counters=["flop_counter"], device="meta")
+    (figure,) = run.verdict.figures
+    assert [note for note in figure.notes if UNCHECKED in note] != []
+    assert "on meta, where tensors have no values" in figure.sentence
+    with pytest.raises(UsageError, match="same dtype"):
+        reconcile.run(
+            torch=linear(), inputs=(torch.ones(ROWS, 4, dtype=torch.int64),), counters=["flop_counter"], device="meta"
+        )
+
+
+def test_a_small_run_on_meta_is_held_against_one_on_the_cpu() -> None:
+    run = reconcile.run(torch=linear(), inputs=(x(),), counters=["flop_counter"], device="meta")
+    (figure,) = run.verdict.figures
+    assert ([note for note in figure.notes if proof.PROVEN in note] != [], figure.flops) == (True, 2 * ONE)
+
+
+COUNTED = sorted(set(CASES) - set(REFUSED))
 WITHHELD = {
     "attention_of_a_wrapper": "flop_counter counts the attention of the wrapper's outer shape",
     "low_rank_attribute": "flop_counter counts the wrapper's outer shape",
@@ -61,6 +102,17 @@ def test_without_the_counter_the_trace_is_of_what_ran(name: str) -> None:
     assert products is not None
     run = reconcile.run(torch=model, inputs=inputs, counters=["thop"])
     assert [trace.totals["matmul"] for trace in run.result.traces] == [2 * products]
+
+
+@pytest.mark.parametrize("convention", ["matmul", "all"])
+def test_what_the_class_of_a_weight_runs_is_told_from_the_layer(convention: str) -> None:
+    """thop counts the layer, and hooks nothing of the products with the scales."""
+    model, inputs, products = CASES["quantised_weight"]()
+    run = reconcile.run(torch=model, inputs=inputs, counters=["thop"], convention=convention)
+    (statement,) = [s for s in run.result.statements if s.from_ == "thop"]
+    scales = {"call-not-seen": model[0].weight.numel()} if convention == "all" else {}  # type: ignore[index,union-attr]
+    assert (statement.residual, {a.cause.value: a.amount for a in statement.adjustments}) == (0, scales)
+    assert [figure.macs for figure in run.verdict.figures] == [products if convention == "matmul" else None]
 
 
 @pytest.mark.parametrize("name", TRAINED)

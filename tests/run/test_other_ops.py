@@ -36,7 +36,7 @@ def said(counter):
     return (
         f"the model ran other ops here under {counter} than when it was traced",
         f"If the model keeps state between calls (a cache), run this counter alone with --counter {counter}; "
-        "if it is random, seed it",
+        "if it has a random generator of its own, seed that; if it does neither, the two are matched wrongly here: report it",
     )
 
 

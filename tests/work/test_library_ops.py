@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
 
+import reconcile  # noqa: E402
 from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
 from reconcile.adapters.pytorch.trace_notes import BY_VALUES, OF_LIBRARY, SPARSE, depends_on  # noqa: E402
 from reconcile.core.records import REGISTERED, STORED  # noqa: E402
@@ -97,3 +98,27 @@ def test_without_a_formula_the_op_is_unknown(library):
 def test_an_op_with_a_formula_here_needs_none_of_the_library():
     op = make("aten.mm", [(2, 3), (3, 5)], [(2, 5)], **{REGISTERED: 4})
     assert known_part(op).work == Work(mac=30, accumulators=10)
+
+
+class Takes(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.ops.reconciletests.twice(a, b) @ b.t()
+
+
+def test_a_sentence_does_not_confirm_what_a_library_states(registered):
+    """flop_counter uses the same formula, so its agreement proves nothing: this one is wrong."""
+    registered(lambda *args, **kwargs: 16)
+    run = reconcile.run(torch=Takes(), inputs=(torch.ones(2, 3), torch.ones(3, 5)), counters=["flop_counter"])
+    (figure,) = run.verdict.figures
+    assert figure.flops == 16 + 2 * 2 * 5 * 3
+    assert "confirmed" not in figure.sentence
+    assert figure.sentence.endswith(
+        "; nothing confirms 16 FLOPs of reconciletests.twice: a formula of its own library states them."
+    )
+
+
+def test_without_an_exact_counter_the_sentence_says_the_same(registered):
+    registered(lambda *args, **kwargs: 16)
+    run = reconcile.run(torch=Takes(), inputs=(torch.ones(2, 3), torch.ones(3, 5)), counters=["thop"])
+    (figure,) = run.verdict.figures
+    assert "nothing confirms 16 FLOPs of reconciletests.twice" in figure.sentence

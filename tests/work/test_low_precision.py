@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+import reconcile  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
-from reconcile.work import ZERO, Work, known_part, work_of  # noqa: E402
+from reconcile.core.work import SINGLE, UnknownWork  # noqa: E402
+from reconcile.work import Work, known_part, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
@@ -32,7 +33,13 @@ def test_scaled_products(m, k, n):
     op = make("aten._weight_int8pack_mm", inputs, [Tensor((m, n), "bfloat16")])
     assert work_of(op) == product(m, k, n) + Work(mul=m * n)
     whole = [Tensor((m, k), "int8"), Tensor((k, n), "int8")]
-    assert work_of(make("aten._int_mm", whole, [Tensor((m, n), "int32")])) == ZERO
+    assert work_of(make("aten._int_mm", whole, [Tensor((m, n), "int32")])) == product(m, k, n)
+    assert work_of(make("onnx.MatMulInteger", whole, [Tensor((m, n), "int32")])) == product(m, k, n)
+    turned = [Tensor((m, k), "int8"), Tensor((n, k), "int8")]
+    assert work_of(make("bitsandbytes.int8_linear_matmul", turned, [Tensor((m, n), "int32")])) == product(m, k, n)
+    assert work_of(make("bitsandbytes.int8_linear_matmul", [*turned, Tensor((m, n), "int32")], [])) == product(m, k, n)
+    with pytest.raises(UnknownWork, match="may multiply"):
+        work_of(make("lib.int8_product", whole, [Tensor((m, n), "int32")]))
 
 
 @RELAXED
@@ -53,3 +60,92 @@ def test_a_dynamically_quantised_layer():
     assert op.op == "quantized.linear_dynamic"
     part = known_part(op)
     assert (part.work, part.unknown) == (product(3, 8, 4), frozenset(SINGLE))
+
+
+needs_an_engine = pytest.mark.skipif(
+    "qnnpack" not in torch.backends.quantized.supported_engines,
+    reason="no engine of quantised products on this machine",
+)
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "qnnpack"
+    yield
+    torch.backends.quantized.engine = before
+
+
+class Sums(torch.nn.Module):
+    """What a recurrent layer returns first."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        found = self.layer(x)
+        return found[0] if isinstance(found, tuple) else found
+
+
+def macs(module, x):
+    """Multiply-adds of one call, none of them unknown."""
+    parts = [known_part(op) for op in record(module, x)]
+    assert [part.reason for part in parts if not part.unknown.isdisjoint(("mac", "accumulators"))] == []
+    return sum(part.work.mac for part in parts)
+
+
+@needs_an_engine
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "LSTMCell", "GRUCell"])
+def test_dynamically_quantised_recurrence(engine, kind):
+    gates = 4 if "LSTM" in kind else 3
+    whole = {} if kind.endswith("Cell") else {"num_layers": 2, "bidirectional": True}
+    layer = getattr(torch.nn, kind)(8, 5, **whole)
+    model = torch.ao.quantization.quantize_dynamic(Sums(layer), {type(layer)})
+    if kind.endswith("Cell"):
+        assert macs(model, torch.ones(2, 8)) == 2 * gates * 5 * (8 + 5)
+    else:
+        assert macs(model, torch.ones(3, 2, 8)) == 3 * 2 * gates * 5 * 2 * ((8 + 5) + (2 * 5 + 5))
+
+
+class Small(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.quant, self.dequant = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
+        self.conv, self.linear = torch.nn.Conv2d(4, 8, 3, groups=2), torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.dequant(self.linear(self.conv(self.quant(x)).mean((2, 3))))
+
+
+@needs_an_engine
+@pytest.mark.filterwarnings("ignore")
+def test_statically_quantised_layers(engine):
+    model = Small().eval()
+    model.qconfig = torch.ao.quantization.get_default_qconfig("qnnpack")
+    torch.ao.quantization.prepare(model, inplace=True)
+    model(torch.randn(2, 4, 6, 6))
+    torch.ao.quantization.convert(model, inplace=True)
+    assert macs(model, torch.randn(2, 4, 6, 6)) == 2 * 8 * 4 * 4 * (4 // 2 * 9) + 2 * 8 * 3
+
+
+class Both(torch.nn.Module):
+    """A product of int8, and a dynamically quantised layer on what it gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.ao.nn.quantized.dynamic.Linear(16, 8)
+        self.weight = torch.nn.Parameter(torch.ones(32, 16, dtype=torch.int8), requires_grad=False)
+
+    def forward(self, x):
+        return self.layer(torch._int_mm(x.to(torch.int8), self.weight).float())
+
+
+@needs_an_engine
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_publishes_the_products_of_integers(engine):
+    run = reconcile.run(torch=Both(), inputs=(torch.ones(24, 32),), counters=["flop_counter"])
+    assert [figure.flops for figure in run.verdict.figures] == [2 * 24 * 32 * 16 + 2 * 24 * 16 * 8]
+    (statement,) = [s for s in run.result.statements if s.from_ == "flop_counter"]
+    assert (statement.residual, {a.cause.value for a in statement.adjustments}) == (0, {"op-not-counted"})

@@ -15,7 +15,7 @@ load()
 FORMULAS = registered()
 PROCESSES = ("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor.")
 """What the operators of torch.distributed are called."""
-TORCH = ("aten.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.", *PROCESSES)
+TORCH = ("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.", *PROCESSES)
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""
 
@@ -106,7 +106,8 @@ def test_a_second_formula_for_an_op_is_refused():
 
 def test_integers_and_complex_numbers():
     ints = [Tensor((2, 3), "int64"), Tensor((3, 2), "int64")]
-    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == work.ZERO
+    assert work_of(make("aten.mm", ints, [Tensor((2, 2), "int64")])) == work.Work(mac=2 * 3 * 2, accumulators=2 * 2)
+    assert work_of(make("aten.cumsum", ints[:1], ints[:1], dim=0)) == work.ZERO
     waves = [Tensor((2, 3), "complex64"), Tensor((3, 2), "complex64")]
     with pytest.raises(UnknownWork, match="complex"):
         work_of(make("aten.linalg_cross", waves, [Tensor((2, 2), "complex64")]))

@@ -8,8 +8,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import torch
 
-from ....core.records import Op, Tensor
-from ...pytorch.records import plain
+from ....core.records import IN_PLACE, Op, Tensor
+from ...pytorch.records import is_in_place, plain
 
 RECURRENT = {"aten::gru": 1, "aten::lstm": 2, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
 
@@ -98,6 +98,8 @@ def node_record(node, id, layer):
             name = names[position] if position < len(names) else "arg%d" % position
             attrs[name] = constant(value)
     outputs = tuple(value_record(v) for v in node.outputs() if is_tensor(v))
+    if is_in_place(kind.split("::")[-1]):
+        attrs[IN_PLACE] = True
     return Op(id, op_name(kind), layer, tuple(inputs), outputs, attrs)
 
 

@@ -53,7 +53,7 @@ def bridge_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple
             twin = _twin(call)
             if twin is None:
                 whole.append((call, work))
-            elif is_integer_op(call):
+            elif is_integer_op(twin):
                 items.append(_of_integers(call, work))
             else:
                 groups.setdefault(_products(known_work(twin) or ZERO), []).append((call, work))

@@ -52,7 +52,7 @@ EXPLAINED = {
         MACS,
         (op("torch.matmul", (B, IN), (IN, OUT), dtype="int64"),),
         (op("aten.mm", (B, IN), (IN, OUT), dtype="int64"),),
-        {Cause.INTEGER_OP: -2 * MACS},
+        {},
     ),
 }  # fmt: skip
 
