@@ -41,12 +41,12 @@ def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
     """Whether a run of this module that consists of these ops costs about a second at most."""
     products = elements = steps = 0
     for op in ops:
-        sizes = [prod(tensor.shape or ()) for tensor in op.inputs + op.outputs]
+        sizes = [prod(size or 0 for size in tensor.shape or ()) for tensor in op.inputs + op.outputs]
         elements += sum(sizes) * op.calls
         largest = sorted(sizes)[-3:]
         products += isqrt(prod(largest)) * op.calls  # of (m, k) and (k, n) that is m k n
         if op.op.rpartition(".")[2] in RECURRENT:
-            steps += max(op.inputs[0].shape or (0,)) * op.calls
+            steps += max((size or 0 for size in op.inputs[0].shape or ()), default=0) * op.calls
     within = products <= PRODUCTS and elements <= ELEMENTS and steps <= STEPS
     return within and weight_of(module) <= BYTES
 
