@@ -177,19 +177,37 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
     in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
     if in_hook:
         return [op for op in ops if not op.attrs.get(IN_HOOK)], in_hook
-    wanted, (ran, unknown) = of_sightings([s.op for s in sightings]), _sum(ops)
+    wanted, unknown = of_sightings([s.op for s in sightings]), _sum(ops)[1]
     attrs = sightings[0].op.attrs
     if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown:
         return ops, []
-    own: list[Op] = list(ops)
-    others: list[Op] = []
-    for op in reversed(ops):
-        left = ran - (known_work(op) or ZERO) * op.calls
-        if ran != left and all(count >= 0 for _, count in (left - wanted).items()):
-            own.remove(op)
-            others.insert(0, op)
-            ran = left
-    return (own, others) if ran == wanted else (ops, [])
+    parts = [op for op in ops if _less(wanted, op) is not None]
+    own = _making(wanted, parts) if len(parts) <= MANY else None
+    if own is None:
+        return ops, []
+    return own, [op for op in ops if op not in own]
+
+
+MANY = 16
+"""Ops of a module that may be its own, beyond which nobody looks for those that are."""
+
+
+def _less(wanted: Work, op: Op) -> Work | None:
+    """This work less that of the op; None if the op does more of anything."""
+    left = wanted - (known_work(op) or ZERO) * op.calls
+    return left if all(count >= 0 for _, count in left.items()) else None
+
+
+def _making(wanted: Work, ops: list[Op]) -> list[Op] | None:
+    """Those of the ops, all calls of each, whose work adds up to this; None if none do."""
+    if not wanted:
+        return []
+    for at, op in enumerate(ops):
+        left = _less(wanted, op)
+        rest = _making(left, ops[at + 1 :]) if left is not None and known_work(op) else None
+        if rest is not None:
+            return [op, *rest]
+    return None
 
 
 def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], counter: str) -> str:
