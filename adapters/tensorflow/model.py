@@ -73,7 +73,7 @@ class TfModel(object):
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
     inlined = True
-    """Whether calls are inlined in the graph that runs if the function cannot be frozen."""
+    """Whether calls are inlined in the graph that a counter runs if the function cannot be frozen."""
     unfrozen_note = "the graph is not frozen, as it writes variables"
 
     def __init__(self, pair, params, recipe=""):
@@ -225,7 +225,8 @@ class TfModel(object):
         v1 = tf.compat.v1
         run_meta = v1.RunMetadata()
         if not self.freezes:
-            own = self._own(True)
+            definition = freezing.inlined(self.concrete, True) if self.inlined else None
+            own = own_graph.own_graph(self.concrete, definition)
             results = own_graph.results_of(own, self.concrete)
             own_graph.run(own, results, self.feeds(), run_meta, every_node)
             return own.graph, results, run_meta
@@ -267,8 +268,13 @@ class TfModel(object):
         from tensorflow.python.framework import convert_to_constants as convert
 
         if not self.freezes:
-            own = self._own(False)
-            return dict(own_graph.run(own, present(own.graph, wanted), self.feeds()))
+            values = {}  # type: Dict[Fetch, Any]
+            for definition in (lambda: None, lambda: freezing.inlined(self.concrete, False)):
+                left = [fetch for fetch in wanted if fetch not in values]
+                if left:
+                    own = own_graph.own_graph(self.concrete, definition())
+                    values.update(own_graph.run(own, present(own.graph, left), self.feeds()))
+            return values
         function, graph_def = convert.convert_variables_to_constants_v2_as_graph(
             self.concrete, lower_control_flow=False
         )
@@ -283,8 +289,3 @@ class TfModel(object):
         # type: () -> Dict[str, Any]
         """The example input by the names of the concrete function's inputs; the rest of those are captured."""
         return {t.name: v for t, v in zip(self.concrete.inputs, self.example())}
-
-    def _own(self, lowered):
-        # type: (bool) -> own_graph.OwnGraph
-        definition = freezing.inlined(self.concrete, lowered) if self.inlined else None
-        return own_graph.own_graph(self.concrete, definition)

@@ -10,7 +10,11 @@ from reconcile.adapters.counters.tf_profiler.capture import capture
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.adapters.tensorflow.trace import trace_function
+from reconcile.adapters.tensorflow.training import trace as training_trace
+from reconcile.core.records import FORWARD, WEIGHT_GRADIENT
 from reconcile.model_zoo import pair as pairs
+from reconcile.work import work_of
+from tests.adapters.tensorflow.training_steps import model_of
 
 quiet()
 
@@ -129,3 +133,35 @@ def test_a_run_that_cannot_be_is_no_trace_without_a_reason(writes, words):
     assert [note for note in trace.notes if words in note]
     with pytest.raises(BeyondCounter, match=re.escape(words)):
         capture("tf.profiler@runmeta", model)
+
+
+class Decides(tf.keras.layers.Layer):
+    """One product or two, as its input says, inside a function of its own."""
+
+    def build(self, _shape):
+        self.weight = self.add_weight(shape=(IN, OUT), name="weight")
+
+    def call(self, x):
+        chosen = tf.function(
+            lambda x: tf.cond(
+                tf.reduce_sum(x * x) < 0, lambda: x @ self.weight, lambda: x @ self.weight + x @ self.weight
+            )
+        )
+        return chosen(x)
+
+
+def test_what_decides_inside_a_call_of_a_training_step():
+    """A step writes its variables: forward two products, and for each the gradient of the weight. The function's own gradient
+    gives those of its inputs as well."""
+
+    def make():
+        start = tf.keras.Input(batch_shape=(ROWS, IN))
+        return tf.keras.Model(start, Decides()(start))
+
+    trace = training_trace(model_of(make, ROWS, IN))
+    assert trace.problems == ()
+    found = dict.fromkeys((FORWARD, WEIGHT_GRADIENT), 0)
+    for op in trace.ops:
+        if op.phase in found:
+            found[op.phase] += work_of(op).mac * op.calls
+    assert found == {FORWARD: 2 * ONE, WEIGHT_GRADIENT: 2 * ONE}
