@@ -125,7 +125,7 @@ def _size(where: str, root: Any) -> int:
         group = pending.pop()
         for name in group:
             seen += 1
-            inside = shown(f"{group.name}/{name}")
+            inside = shown(f"{group.name.rstrip('/')}/{name}")
             link = group.get(name, getlink=True)
             if not isinstance(link, h5py.HardLink):
                 raise FileError(f"{where} holds a link, {inside}, in place of a tensor or a group.")
