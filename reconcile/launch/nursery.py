@@ -28,6 +28,7 @@ from ..core.protocol import WorkerRequest, from_text
 from ..worker import import_path
 from ..worker import main as worker
 from . import reaper
+from .scratch import HELD
 
 LONGEST = 1 << 16
 """The most bytes of a path."""
@@ -63,7 +64,9 @@ def _leave(folder: str) -> None:
     """End, and remove the nursery's folder: home may have been killed."""
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # another framework's is beside it
-        os.rmdir(os.path.dirname(folder))
+        run = os.path.dirname(folder)
+        if set(os.listdir(run)) <= {HELD}:
+            shutil.rmtree(run)
     os._exit(0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -270,7 +271,11 @@ def test_for_real(tmp_path: Path) -> None:
     file = tmp_path / "gru_demo" / "current.json"
     text = file.read_text()
     assert text.count(f'"value": {GRU},') == 1
-    file.write_text(text.replace(f'"value": {GRU},', f'"value": {GRU + 1},'))
+    total = int(re.findall(r'"total": (\d+)', text)[0])
+    edited = text.replace(f'"value": {GRU},', f'"value": {GRU + 1},')
+    file.write_text(edited)
+    assert f"ledgers[0].total is {total}, and its entries add up to {total + 1}." in call(cli, args).stderr
+    file.write_text(edited.replace(f'"total": {total}', f'"total": {total + 1}'))
     moved = call(cli, args)
     assert moved.exit_code == 1
     assert "thop moved, at gru" in moved.stdout
