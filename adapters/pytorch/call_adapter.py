@@ -5,7 +5,6 @@ import sys
 from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
-from torch.utils.hooks import RemovableHandle
 
 from ..shared import keras_model, nested
 from . import decoding
@@ -34,6 +33,8 @@ def hooked_after(module, hook, **how):
 def _pass_by(hooks):
     # type: (Mapping[int, Any]) -> None
     """A ScriptModule's hooks have the numbers from 0 on, which the next handles of this process would take from them."""
+    from torch.utils.hooks import RemovableHandle
+
     RemovableHandle.next_id = max(RemovableHandle.next_id, 1 + max(hooks, default=-1))
 
 
