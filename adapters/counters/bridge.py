@@ -13,7 +13,7 @@ from .rulebook import Rule
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A ledger without its values: everything that a bridge may know about it. ``entries`` are the ids of its entries."""
+    """A ledger without its values: everything that a bridge may know about it."""
 
     counter: str
     framework: str
@@ -21,13 +21,11 @@ class View:
     versions: Mapping[str, str]
     sightings: tuple[Sighting, ...]
     notes: tuple[str, ...]
-    entries: frozenset[str] = frozenset()
 
 
 def view(ledger: Ledger) -> View:
     """A ledger without its reported values."""
-    entries = frozenset(entry.id for entry in ledger.entries)
-    return View(ledger.counter, ledger.framework, ledger.unit, ledger.versions, ledger.sightings, ledger.notes, entries)
+    return View(ledger.counter, ledger.framework, ledger.unit, ledger.versions, ledger.sightings, ledger.notes)
 
 
 @dataclass(frozen=True, slots=True)

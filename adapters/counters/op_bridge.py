@@ -64,7 +64,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
         elif sighting.role == UNTRACED:
             item = _unseen(sighting.op, IS_TRACING % "no")
         else:
-            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter, view)
+            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
         items.setdefault(sighting.op.layer, []).append(item)
     missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
     holders = _holders(view, missing, wide)
@@ -189,7 +189,7 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: Op
     return split
 
 
-def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
+def _item(sighting: Sighting, counter: OpCounter) -> Item:
     op = sighting.op
     rule = counter.rule(op)
     work = known_work(op)
@@ -200,9 +200,6 @@ def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
     unknown = unknown_of([op])
     if sighting.role == TRACED_ONLY:
         cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
-    gap = "" if work is not None else f"the work of {op.op} is unknown"
-    if rule is None and sighting.entry in view.entries:  # it counts the op, so that nobody may say that it does not
-        cause, gap = None, f"no rule says what {counter.name} counts of {op.op}"
     return make_item(
         op,
         rule,
@@ -215,7 +212,7 @@ def _item(sighting: Sighting, counter: OpCounter, view: View) -> Item:
         cause=cause,
         entry=sighting.entry,
         reason=IS_TRACING % "yes" if sighting.role == TRACED_ONLY else missed.reason if missed else "",
-        gap=gap,
+        gap="" if work is not None else f"the work of {op.op} is unknown",
         unknown=unknown,
     )
 

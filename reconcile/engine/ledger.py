@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..adapters.counters.bridge import Bridge, Item, View, view
 from ..align.alignment import Alignment
@@ -41,12 +41,13 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
     """Check every entry against the rules and book every item."""
     seen = view(ledger)  # the adjustments are computed without access to any reported value
     bridge = build(seen, trace)
+    uncovered = _uncovered(bridge, ledger)
+    bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
     adjustments = adjust(bridge, seen, align, convention)
     mismatches, checked, unchecked = _check(bridge, ledger, align)
     residuals = [
         Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
     ]
-    uncovered = _uncovered(bridge, ledger)
     residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
     residuals += _unchecked(bridge, ledger, align, convention, uncovered)
     cells: dict[str, int] = {}
@@ -160,6 +161,13 @@ def _uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
     """The entries that hold something and that no rule covers, by id."""
     covered = {item.entry for item in bridge.items if item.rule}
     return {entry.id: entry for entry in ledger.entries if entry.id not in covered and entry.value}
+
+
+def _unsaid(item: Item, uncovered: Mapping[str, Entry]) -> Item:
+    """The item without the cause that the counter leaves it out, where the counter has an entry that no rule covers."""
+    if item.cause is not Cause.OP_NOT_COUNTED or item.entry not in uncovered:
+        return item
+    return replace(item, cause=None, gap=f"no rule says what is counted of {item.op}")
 
 
 def _unchecked(

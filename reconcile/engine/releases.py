@@ -16,8 +16,10 @@ SHOWN = 3
 
 
 def notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Mapping[str, Entry]) -> tuple[str, ...]:
-    """``flop_counter 2.16.0 is newer than the releases that its rules were checked on (2.1 to 2.15.0); 13 of 14 ops agree; ...``,
-    or nothing if the release is none that nobody has looked at."""
+    """``NAME 2.16.0 is newer than the releases that its rules were checked on (2.1 to 2.15.0); 13 of 14 ops agree; ...``.
+
+    Nothing for a release between those.
+    """
     counter = known_counters()[ledger.counter]
     version = ledger.versions.get(counter.versions_key, "")
     where = beyond(counter, version)

@@ -91,7 +91,7 @@ def flop_counter() -> Said:
     from torch.utils.flop_counter import flop_registry
 
     by_name = {str(packet).replace("::", "."): function for packet, function in flop_registry.items()}
-    for number, op in of(torch_cases.FLOP_COUNTER, torch_cases.TORCH_RELEASES[-1]):
+    for number, op in of(torch_cases.FLOP_COUNTER, torch.__version__.partition("+")[0]):
         inputs = [torch.empty(tensor.shape or (), device="meta") for tensor in op.inputs]
         out = torch.empty(op.outputs[0].shape or (), device="meta")
         transposed = op.attrs.get("transposed", False)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ def test_cases_are_what_the_counters_functions_say(framework: str, families: set
     assert set(said) == families
     for family, counted in said.items():
         releases, cases = FAMILIES[family]
-        numbers = [number for number, case in enumerate(cases) if releases[-1] in case.releases]
+        # PyTorch's is the installed one: rules have read later releases than the lock has.
+        release = version("torch").partition("+")[0] if family == "flop_counter" else releases[-1]
+        numbers = [number for number, case in enumerate(cases) if release in case.releases]
         assert [number for number, _ in counted] == numbers
         off = [
             (cases[number].op.op, cases[number].op.attrs, cases[number].total, value)

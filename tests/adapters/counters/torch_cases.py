@@ -13,7 +13,9 @@ MAY21, JUN21, SEP21, DEC22 = FVCORE_RELEASES = (
     "0.1.5.post20210915",  # mm
     "0.1.5.post20221221",  # transposed convolutions
 )
-TORCH_RELEASES = ("2.13.0",)
+TORCH_RELEASES = ("2.13.0", "2.14.1", "2.15.0")
+BEFORE, SINCE = TORCH_RELEASES[:2], TORCH_RELEASES[2:]
+"""Attention on the CPU has a formula from 2.15 on."""
 
 X = (2, 6, 5, 4)
 N = 240
@@ -62,8 +64,8 @@ def fvcore() -> Iterator[Case]:
 
 
 def flop_counter() -> Iterator[Case]:
-    def case(macs: int, name: str, inputs, outputs, **attrs) -> Case:
-        return Case(op(f"aten.{name}", inputs, outputs, **attrs), TORCH_RELEASES, 2 * macs, Work(mac=macs))
+    def case(macs: int, name: str, inputs, outputs, releases=TORCH_RELEASES, **attrs) -> Case:
+        return Case(op(f"aten.{name}", inputs, outputs, **attrs), releases, 2 * macs, Work(mac=macs))
 
     for name in ("mm", "_scaled_mm"):
         yield case(2 * 3 * 5, name, [(2, 3), (3, 5)], [(2, 5)])
@@ -102,6 +104,14 @@ def flop_counter() -> Iterator[Case]:
         yield case(scores * (8 + 6), name, [q, k, v], [out])
         # Scores again, then the gradients of weights, values, queries and keys.
         yield case(scores * (8 + 6 + 6 + 8 + 8), f"{name}_backward", [out, q, k, v], [q, k, v])
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    yield case(scores * (8 + 6), name, [q, k, v], [out], SINCE)
+    yield case(scores * (8 + 6 + 6 + 8 + 8), f"{name}_backward", [out, q, k, v], [q, k, v], SINCE)
+    # A step's trace has the kernel in parts: the scores again with the gradient of the weights, then those of the three tensors.
+    for part, width in {"scores": 8 + 6, "value": 6, "query": 8, "key": 8}.items():
+        yield case(scores * width, f"{name}_backward", [out, q, k, v], [q], SINCE, part=part)
+    yield Case(op(f"aten.{name}", [q, k, v], [out]), BEFORE)
+    yield Case(op(f"aten.{name}_backward", [out, q, k, v], [q, k, v]), BEFORE)
 
 
 FVCORE = tuple(fvcore())
