@@ -87,7 +87,8 @@ class _Inner(object):
     def __init__(self, compute, tensors):
         # type: (Callable[..., Any], Tuple[torch.Tensor, ...]) -> None
         self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
-        with torch.enable_grad():
+        # a checkpoint counts what is saved in it: of the call that is what _Opaque saves, and none of this
+        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_kept, _kept):
             self.out = compute(*self.tensors)
 
     def gradients(self, arrived):
@@ -97,6 +98,11 @@ class _Inner(object):
         run = torch.autograd.graph._engine_run_backward
         made = iter(run((self.out,), (arrived,), True, False, wanted, True, accumulate_grad=False))
         return [next(made) if t.requires_grad else None for t in self.tensors]
+
+
+def _kept(tensor):
+    # type: (torch.Tensor) -> torch.Tensor
+    return tensor
 
 
 def _parts(op, needs):

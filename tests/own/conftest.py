@@ -90,6 +90,15 @@ class Linear(Module):
 
     def forward(self, x):
         pass
+
+class Parameter:
+    pass
+
+class Sequential(Module):
+    pass
+
+class ModuleList(Module):
+    pass
 """
 
 

@@ -199,6 +199,6 @@ def test_other_functions_of_complex_numbers_are_unknown():
 def test_an_op_on_complex_numbers_alone_has_no_real_form():
     """Those of both kinds are real ops; a name that no framework has would never be found."""
     alone = sorted(set(registered_variants("complex")) - set(registered()))
-    assert alone == ["aten.angle", "aten.polar"]
+    assert [name for name in alone if name.startswith("aten.")] == ["aten.angle", "aten.polar"]
     aten = [name for name in registered_variants("complex") if name.startswith("aten.")]
     assert [name for name in aten if not hasattr(torch.ops.aten, name[5:])] == []

@@ -51,7 +51,7 @@ def run(model: Any, *counters: str, inputs: Any = IDS, convention: str = "causal
 def causes(result: Any, counter: str) -> dict[Cause, int]:
     """The causes between a counter and the trace; the residual is 0."""
     statement = result.statement(counter, "trace@torch")
-    assert statement.residual == 0, statement.residuals
+    assert statement.residual == 0, (statement.reason, statement.residuals)
     return dict(statement.by_cause())
 
 

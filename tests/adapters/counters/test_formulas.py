@@ -74,7 +74,7 @@ def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "traini
     ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
     run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_=pass_, isolated=False)
     (ledger,), (statement,) = run.result.ledgers, run.result.statements
-    assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0)
+    assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), statement.reason
     causes: dict[str, int] = {}
     for line in statement.adjustments:
         causes[line.cause] = causes.get(line.cause, 0) + line.amount

@@ -42,8 +42,8 @@ def virtual(root: Any) -> None:
         (loop, "m.h5 is damaged: it holds one group in two places, "),
         (own, "m.h5 is damaged: it holds one group in two places, "),
         (twice, "m.h5 is damaged: it holds one group in two places, "),
-        (soft, "m.h5 holds a link, //nnn"),
-        (virtual, "m.h5 keeps the tensor //vvv"),
+        (soft, "m.h5 holds a link, /nnn"),
+        (virtual, "m.h5 keeps the tensor /vvv"),
     ],
 )
 def test_a_link_is_a_short_sentence(made: Callable[[Any], None], says: str, tmp_path: Path) -> None:
