@@ -213,11 +213,11 @@ class FusedCalls(TorchFunctionMode):
         return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), made, tensors)
 
 
-def trace(model, died=""):
-    # type: (TorchModel, str) -> Trace
+def trace(model, died=()):
+    # type: (TorchModel, Tuple[str, ...]) -> Trace
     """Trace of one inference call where the model is asked to run; on ``meta`` if it does not fit there, with a note.
 
-    ``died`` says how an earlier process ended that traced the model, if one did.
+    ``died`` says how each earlier process ended that traced the model.
     """
     recorder, device, notes = recorded(_record, model, died)
     return finished(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
@@ -233,7 +233,7 @@ UNCHECKED = (
 
 
 def recorded(record, model, died):
-    # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
+    # type: (Callable[[TorchModel, str], R], TorchModel, Tuple[str, ...]) -> Tuple[R, str, Tuple[str, ...]]
     """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
 
     A model runs where it is asked to run, on its own inputs: that is the execution that people mean.  Meta is for models
@@ -241,7 +241,7 @@ def recorded(record, model, died):
     """
     if model.device == "meta":
         return _of_meta(record, model, died)
-    why = died or model.too_large()
+    why = died[-1] if died else model.too_large()
     if not why:
         try:
             with model.guarded():
@@ -259,32 +259,35 @@ def recorded(record, model, died):
 
 
 def _of_meta(record, model, died):
-    # type: (Callable[[TorchModel, str], R], TorchModel, str) -> Tuple[R, str, Tuple[str, ...]]
-    """The same of a model that is asked to run on meta: on the CPU where it ``died`` or fails there.
+    # type: (Callable[[TorchModel, str], R], TorchModel, Tuple[str, ...]) -> Tuple[R, str, Tuple[str, ...]]
+    """The same of a model that is asked to run on meta: on the CPU where it fails there.
 
-    A run on the CPU beside it shows whether meta hid something, where it costs little.
+    A run on the CPU beside it shows whether meta hid something, where it costs little. Where a process ``died`` of the two,
+    the next runs on meta alone; where that died too, on the CPU alone.
     """
-    on_meta = None
-    if not died:
+    on_meta, failed = None, died[-1] if len(died) > 1 else ""
+    if not failed:
         try:
             on_meta = record(model, "meta")
         except Exception as error:  # whatever a model does that needs values: run it for real
-            died = _sentence(error)
-    if on_meta is not None and not proof.is_cheap(on_meta.path.root, on_meta.ops.values()):
+            failed = _sentence(error)
+    if on_meta is not None and (died or not proof.is_cheap(on_meta.path.root, on_meta.ops.values())):
         proof.check_dtypes(on_meta.ops.values())
-        return on_meta, "meta", (UNCHECKED,)
+        return on_meta, "meta", (UNCHECKED,) + tuple(BESIDE % end for end in died)
     try:
         with model.guarded():
             real = record(model, "cpu")
         if on_meta is None:
-            return real, "cpu", ("cannot run on meta (%s): traced on the CPU" % died,)
+            return real, "cpu", ("cannot run on meta (%s): traced on the CPU" % failed,)
         other = proof.apart(on_meta.ops.values(), real.ops.values())
         return (real, "cpu", (proof.OTHERWISE % other,)) if other else (on_meta, "meta", (proof.PROVEN,))
     except OutOfMemory as error:
         if on_meta is not None:
             return on_meta, "meta", (UNCHECKED,)
-        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, died)) from error
+        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, failed)) from error
 
+
+BESIDE = "a run on the CPU beside the one on meta was not to be had: %s"
 
 REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
 

@@ -6,7 +6,7 @@ layers and attention are recorded as one op each way, as in inference (fused.py)
 """
 
 from contextlib import contextmanager, nullcontext
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -114,11 +114,9 @@ class Unrecorded(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def trace(model, died=""):
-    # type: (TorchModel, str) -> Trace
-    """Trace of one training step, on ``meta`` where the model allows, else on the CPU with a note.
-
-    ``died`` says how an earlier process ended when the model ran on meta, if one did.
+def trace(model, died=()):
+    # type: (TorchModel, Tuple[str, ...]) -> Trace
+    """Trace of one training step where the model is asked to run; see :func:`.trace.trace`.
     """
     recorder, device, notes = recorded(record, model, died)
     return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)

@@ -30,7 +30,7 @@ class Framework(NamedTuple):
 
     ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
     training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
-    its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way, and ``lends`` whether a
+    its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way (twice on meta), and ``lends`` whether a
     trace that one version takes can be compared with the counters of another: in TensorFlow it cannot, because each release of
     Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.  ``forks`` says whether a
     process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its counters run a

@@ -73,7 +73,7 @@ class WorkerRequest(NamedTuple):
     ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
     step ('' for a call), ``context`` the number of tokens in the model's cache before the call (0 for the call that fills it,
     None for a call without a cache).  ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
-    before anything else, and ``died`` says how the previous process, which traced on meta, ended.
+    before anything else, and ``died`` says how each earlier process ended that traced.
 
     ``points`` are other sizes of the model, each as overrides of the pair's parameters and the inputs of ``model``: with them,
     a task is named by :func:`at_point`.
@@ -96,7 +96,7 @@ class WorkerRequest(NamedTuple):
     context: Optional[int] = None
     lacking: str = ""
     trial: bool = False
-    died: str = ""
+    died: Tuple[str, ...] = ()
     points: Tuple[Tuple[Dict[str, str], Tuple[Tuple[str, Tuple[int, ...], str], ...]], ...] = ()
 
     @property

@@ -77,7 +77,7 @@ class Supervisor:
         self._confined = request.file is not None and not request.file.trusted
         self._trial = ""  # "due" once a process has died with a user's own model in it, "done" after that
         self._succeeded = False
-        self._died = ""  # how a process ended that traced a model on meta: the model is then traced on the CPU
+        self._died: tuple[str, ...] = ()  # how each process ended that traced: the next one traces in another way
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | Forked | None = None
 
@@ -171,8 +171,9 @@ class Supervisor:
                 raise refused(f"{user_code.rstrip(',')}: {death}{log.location}{longer}.", folder)
             self._trial = self._trial or ("due" if self._is_factory and not user_code else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
-            if current == TRACE and self.request.framework.retraced and not self._died:
-                self._died = death
+            ways = (2 if self.request.device == "meta" else 1) if self.request.framework.retraced else 0
+            if current == TRACE and len(self._died) < ways:
+                self._died = (*self._died, death)
             else:
                 done[stuck] = Outcome(None, f"{death}{log.location}{log.last_words}")
                 self.progress(Event(self.framework, stuck, "failed"))

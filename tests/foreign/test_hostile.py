@@ -174,3 +174,36 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
         "cannot run on meta (its process died of signal 11 (SIGSEGV)): traced on the CPU",
         "called with float32 (3, 5)",
     ]
+
+
+def test_a_crash_of_the_run_beside_meta_takes_the_trace_on_meta_with_it_once(repository: Repository) -> None:
+    """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; whoever asks for meta has the trace on meta."""
+    repository.write(
+        net="""
+            import ctypes, torch
+
+            class Crash(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x):
+                    return x.clone()
+
+                @staticmethod
+                def backward(ctx, grad):
+                    return grad if grad.is_meta else ctypes.string_at(0)
+
+            class Net(torch.nn.Linear):
+                def forward(self, x):
+                    return Crash.apply(super().forward(x))
+
+            def make():
+                return Net(5, 2)
+        """
+    )
+    asked = "--torch", "net:make", "--input", "3,5", "--device", "meta", "--pass", "training", "--counter", "flop_counter"
+    result = repository.run(*asked)
+    assert result.exit_code == 0, result.output
+    data = json.loads((repository.folder / "out" / "net.make-training.json").read_text())
+    assert [ledger["state"] for ledger in data["ledgers"]] == ["equal"]
+    assert data["traces"][0]["notes"][-2] == (
+        "a run on the CPU beside the one on meta was not to be had: its process died of signal 11 (SIGSEGV)"
+    )
