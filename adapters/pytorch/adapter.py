@@ -148,15 +148,15 @@ class Capture(adapter.Capture):
         # type: (Any) -> Any
         """See Capture.trace."""
         from . import compiled
-        from . import model as models
 
         model = self._model(params)
         if model.training:
-            from .training import trace
+            from .training import run, trace
         else:
+            from .model import run
             from .trace import trace
         with adapter.fitting(self.pair), compiled.eagerly() as eager:
-            with adapter.trying(self.pair, lambda: models.run(model), model.called_with):
+            with adapter.trying(self.pair, lambda: run(model), model.called_with):
                 taken = trace(model, self.request.died)
             if model.compiled or eager.called:
                 taken = taken._replace(notes=taken.notes + (compiled.NOTE,))

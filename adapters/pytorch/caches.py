@@ -10,10 +10,11 @@ import importlib
 import sys
 import weakref
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 _WATCHED = weakref.WeakSet()  # type: Any
 _MAKE = functools.lru_cache
+_WENT_TO_META = []  # type: List[bool]
 
 
 def watch():
@@ -52,9 +53,21 @@ def forget():
             cache.cache_clear()
 
 
+def went_to_meta():
+    # type: () -> None
+    """Note that a model of this process runs on meta."""
+    _WENT_TO_META[:] = [True]
+
+
 def forget_meta():
     # type: () -> None
-    """Empty every cache of this process that holds a tensor on meta: a later call of the caller's would compute with it."""
+    """Empty every cache of this process that holds a tensor on meta: a later call of the caller's would compute with it.
+
+    It looks at every object there is, so it looks only where a model ran on meta.
+    """
+    if not _WENT_TO_META:
+        return
+    _WENT_TO_META.clear()
     kind = type(_MAKE()(int))
     for cache in [held for held in gc.get_objects() if isinstance(held, kind)]:
         if cache.cache_info().currsize and any(_holds_tensors(value, True) for value in gc.get_referents(cache)):

@@ -199,6 +199,7 @@ class TorchModel(object):
         self.weightless = device != "meta" and not self.trial and lacks_values(module, self._tried)
         if self.weightless:  # it runs where it is
             self.device = "meta"
+            caches.went_to_meta()
             keras_model.set_device("meta")
         elif device != "cpu" or any(parameter.device.type not in (device, "meta") for parameter in module.parameters()):
             module = module.to(device)
@@ -237,6 +238,8 @@ class TorchModel(object):
         # type: (str) -> torch.nn.Module
         torch.manual_seed(0)
         caches.forget()
+        if device == "meta":
+            caches.went_to_meta()
         if device == "meta" and HAS_META and not self._is_theirs():
             from . import meta_kernels
 

@@ -37,18 +37,36 @@ def step(module, inputs, optimizer, recorder, calls=None):
     with followed(recorder, calls):
         outputs = [t for t in tensors_out(_called(module, inputs, recorder)) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
-        trained = [t for t in outputs if t.requires_grad]
-        losses = [torch.square(t).mean() for t in trained or outputs]
-        loss = losses[0] if losses else None
-        for other in losses[1:]:
-            loss = loss + other
-        recorder.trains = bool(trained)
-        if loss is not None and trained:
+        loss = _loss(outputs)
+        recorder.trains = loss is not None and loss.requires_grad
+        if loss is not None and loss.requires_grad:
             loss.backward()
     for name, weight in module.named_parameters():
         if weight.grad is not None:
             recorder.begin(OPTIMIZER, name.rpartition(".")[0])
             OPTIMIZERS[optimizer]([weight]).step()
+
+
+def _loss(outputs):
+    # type: (List[torch.Tensor]) -> Optional[torch.Tensor]
+    trained = [t for t in outputs if t.requires_grad]
+    losses = [torch.square(t).mean() for t in trained or outputs]
+    loss = losses[0] if losses else None
+    for other in losses[1:]:
+        loss = loss + other
+    return loss
+
+
+def run(model):
+    # type: (TorchModel) -> None
+    """One plain training step of a fresh module on the CPU, which nothing follows."""
+    module = model.build("cpu").train()
+    loss = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
+    if loss is not None and loss.requires_grad:
+        loss.backward()
+    for weight in module.parameters():
+        if weight.grad is not None:
+            OPTIMIZERS[model.training]([weight]).step()
 
 
 def _called(module, inputs, recorder):
