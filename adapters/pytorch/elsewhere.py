@@ -85,7 +85,9 @@ def _other_threads(path, problems):
         events = profiler().events() if profiler else ()
     if path.unseen:  # modules ran there, and have their names
         return
-    ops = dict.fromkeys(_op(event) for event in events if event.device_resource_id() not in path.threads)
+    # others' by the system's number: the workers of PyTorch's own pool run parts of an op that the caller called
+    theirs = {thread.native_id for thread in [*others, *threading.enumerate()]} - path.threads
+    ops = dict.fromkeys(_op(event) for event in events if event.device_resource_id() in theirs)
     names = [name for name in ops if name]
     if names:
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -134,8 +134,7 @@ class Unrecorded(TorchDispatchMode):
 
 def trace(model, died=()):
     # type: (TorchModel, Tuple[str, ...]) -> Trace
-    """Trace of one training step where the model is asked to run; see :func:`.trace.trace`.
-    """
+    """Trace of one training step where the model is asked to run; see :func:`.trace.trace`."""
     recorder, device, notes = recorded(record, model, died)
     return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)
 

@@ -30,11 +30,11 @@ class Framework(NamedTuple):
 
     ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
     training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
-    its layers.  ``retraced`` says whether a trace whose process died is taken again, in another way (twice on meta), and ``lends`` whether a
-    trace that one version takes can be compared with the counters of another: in TensorFlow it cannot, because each release of
-    Keras names its nodes differently.  ``backend`` is its name in Keras 3, '' for none.  ``forks`` says whether a
-    process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its counters run a
-    model on the device that the user names.
+    its layers. ``retraced`` says whether a trace whose process died is taken again, in another way (on meta twice), and
+    ``lends`` whether a trace that one version takes can be compared with the counters of another: in TensorFlow it cannot,
+    because each release of Keras names its nodes differently. ``backend`` is its name in Keras 3, '' for none. ``forks`` says
+    whether a process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its
+    counters run a model on the device that the user names.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 

@@ -199,7 +199,18 @@ def test_a_crash_of_the_run_beside_meta_takes_the_trace_on_meta_with_it_once(rep
                 return Net(5, 2)
         """
     )
-    asked = "--torch", "net:make", "--input", "3,5", "--device", "meta", "--pass", "training", "--counter", "flop_counter"
+    asked = (
+        "--torch",
+        "net:make",
+        "--input",
+        "3,5",
+        "--device",
+        "meta",
+        "--pass",
+        "training",
+        "--counter",
+        "flop_counter",
+    )
     result = repository.run(*asked)
     assert result.exit_code == 0, result.output
     data = json.loads((repository.folder / "out" / "net.make-training.json").read_text())

@@ -62,6 +62,24 @@ def test_a_thread_that_only_waits_is_no_gap(pool: ThreadPoolExecutor, of: str) -
     assert problems(torch.sin, of) == []
 
 
+def test_a_worker_of_pytorchs_own_pool_is_no_thread_of_somebody_elses(pool: ThreadPoolExecutor) -> None:
+    """The gradient of causal attention on the CPU makes tensors on the threads that share its work."""
+
+    def attend(x: Any) -> Any:
+        heads = x.view(1, 4, 1, 4).expand(1, 4, 64, 4)
+        return torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)[0, :, 0]
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        model = Model(net(attend), 4, 6)
+        model.training, model.device = "sgd", "cpu"
+        trace = training.trace(model)
+    finally:
+        torch.set_num_threads(threads)
+    assert (trace.device, trace.problems) == ("cpu", ())
+
+
 def test_ops_on_a_thread_of_the_call_are_recorded_beside_one_that_waits(pool: ThreadPoolExecutor) -> None:
     def on_new_thread(x: Any) -> Any:
         with ThreadPoolExecutor(1) as threads:
