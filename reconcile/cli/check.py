@@ -71,9 +71,10 @@ def check(
     chosen = one(environment, file, with_, python)
     path = against or file_of(baselines, request.model, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
+    name = CURRENT if against else chosen.name  # a file that is named is the one that is meant
     take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
-        done = hold(request, path, remedy=accept, environment=chosen.name, update=update, progress=tell, take=take)
+        done = hold(request, path, remedy=accept, environment=name, update=update, progress=tell, take=take)
     remedy = "" if against else accept
     if formats == "github":
         from ..report import github

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..core.atomic import safe
 from ..core.causes import State
 from ..core.conventions import choose
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
@@ -67,12 +68,16 @@ def check(
     """Run a model and compare it with the baseline at ``path``; with ``update``, accept the results of the run.
 
     ``remedy`` says how to take a baseline if there is none; ``take`` replaces the runner's way to run.
+    An environment without a baseline of its own is held against the one of the current environment beside it: that is how
+    an upgrade is looked at.
     Without counters in the request, those of the baseline run; with ``update``, all of them.
     Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
     conventions = conventions_of(request)
     convention = choose(request.convention, conventions)
+    lent = None if update else _lent(path, environment)
+    path = lent or path
     old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     load_work()
@@ -82,6 +87,10 @@ def check(
         if old is not None:
             held_against(old, path, collected, params=not update)
         drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
+    if old is not None and drift is not None and lent is not None:
+        drift = replace(
+            drift, notes=(LENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
+        )
     done = Checked(path, collected, drift, failed(collected))
     if not update or done.failed or (drift is not None and drift.failed):
         return done
@@ -117,6 +126,16 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
     """The counters and tracers that failed in this run; a framework that is not installed does not count as failed."""
     missing = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
     return tuple(m for m in missing if m.state is State.FAILED)
+
+
+LENT = "there is no baseline of %s yet: held against the one of the current environment, taken on %s"
+
+
+def _lent(path: Path, environment: str) -> Path | None:
+    """The baseline of the current environment, where this one has none of its own."""
+    current = path.with_name(CURRENT + path.suffix)
+    is_missing = environment != CURRENT and path.stem == safe(environment) and not os.path.lexists(path)
+    return current if is_missing and os.path.lexists(current) else None
 
 
 def _existing(request: RunRequest, path: Path, remedy: str) -> Baseline:

@@ -179,8 +179,6 @@ def _about_the_run(old: Ledger, new: Ledger) -> tuple[str, ...]:
     notes = []
     if old.device != new.device:
         notes.append(f"{new.counter} ran on {old.device} before and on {new.device} now")
-    if old.notes != new.notes:
-        notes.append(
-            f"{new.counter} notes {'; '.join(new.notes) or 'nothing'}, before {'; '.join(old.notes) or 'nothing'}"
-        )
+    notes += [f"{new.counter} did not note before: {note}" for note in new.notes if note not in old.notes]
+    notes += [f"{new.counter} noted before, and no longer: {note}" for note in old.notes if note not in new.notes]
     return tuple(notes)

@@ -156,6 +156,24 @@ def test_environments_have_baselines_of_their_own(bench: Bench, monkeypatch: pyt
     assert bench.check("--environment", OLD_TORCH, "--with", "torch").exit_code == 2
 
 
+def test_an_upgrade_is_held_against_the_baseline_that_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_environment, "ensure", lambda env, say: Path("python-of-it"))
+    monkeypatch.setattr(in_environment, "collect", bench.collect)
+    bench.found = take(OLD)
+    assert bench.check("--update").exit_code == 0
+    bench.found = take(NEW)
+    moved = bench.check("--with", f"thop=={NEW}")
+    assert moved.exit_code == 1
+    assert moved.stdout.startswith(f"toy: not as in {bench.path}: thop moved, at dense, gru\nthop {OLD} -> {NEW}\n")
+    note = " ".join(moved.stdout.split())
+    assert (
+        f"there is no baseline of thop-{NEW} yet: held against the one of the current environment, taken on thop"
+        in note
+    )
+    gone = bench.check("--with", f"thop=={NEW}", "--against", str(bench.folder / "toy" / "gone.json"))
+    assert (gone.exit_code, "there is no baseline" in gone.stderr) == (2, True)
+
+
 def test_an_environment_that_cannot_be_made_is_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def ensure(env: Environment, say: object) -> Path:
         raise EnvironmentError_("there is no uv")
