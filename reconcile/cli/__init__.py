@@ -18,6 +18,10 @@ COMMANDS = {
     "matrix": ("reconcile.cli.matrix:matrix", "Run a model in several environments and reconcile neighbours."),
     "check": ("reconcile.cli.check:check", "Hold a fresh run against a baseline."),
     "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
+    "upgrade": (
+        "reconcile.cli.upgrade:upgrade",
+        "Say what a release moves: every layer of the zoo's families under both.",
+    ),
     "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
     "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
     "scorecard": (

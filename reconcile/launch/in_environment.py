@@ -57,12 +57,17 @@ def _there(request: RunRequest, env: Environment, say: Callable[[str], None]) ->
     absent = [name for name in request.factories if name not in env.frameworks]
     if absent:
         raise UsageError(f"the environment {env.name} has no {title(absent[0])}, which the model needs.")
-    try:
-        python = ensure(env, say)
-    except EnvironmentError_ as error:
-        raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
+    python = made(env, say)
     counters = request.counters or counters_of(env, request.factories)
     return replace(within(request, env, python), counters=counters)
+
+
+def made(env: Environment, say: Callable[[str], None]) -> Path:
+    """The interpreter of that environment, which is made now if it is missing. Raises UsageError if it cannot be used."""
+    try:
+        return ensure(env, say)
+    except EnvironmentError_ as error:
+        raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
 
 
 def _traced(

@@ -1,0 +1,109 @@
+"""What an upgrade moves: the layers of the zoo's families under two releases, each in an environment of its own, compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ..core.errors import UsageError
+from ..core.registry import known_counters
+from ..drift.changes import Drift
+from ..drift.compare import compare
+from ..engine.settle import Collected
+from ..launch.environments import CURRENT, Environment, adhoc, load
+from ..launch.request import RunRequest, run_request
+from .scoring import settings
+
+Take = Callable[[RunRequest], Collected]
+"""Runs a request in one of the two environments. Raises UsageError where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One family in one pass under both releases; ``failed`` says why there is nothing to compare."""
+
+    family: str
+    pass_: str
+    drift: Drift | None
+    failed: str = ""
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The counters whose entries the rules of the newer release do not explain, though they explained the older one's."""
+        counters = self.drift.counters if self.drift is not None else ()
+        return tuple(c.counter for c in counters if c.open[1] and not c.open[0])
+
+
+def compared(
+    families: Sequence[str], passes: Sequence[str], counters: Sequence[str], before: Take, after: Take
+) -> Iterator[Compared]:
+    """Each family in each pass, as soon as it has run under both releases."""
+    for pass_ in passes:
+        for family in families:
+            overrides, device = settings(family, pass_)
+            request = run_request(
+                model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters)
+            )
+            try:
+                drift = compare(before(request), after(request))
+            except UsageError as error:
+                yield Compared(family, pass_, None, str(error))
+            else:
+                yield Compared(family, pass_, drift)
+
+
+def sides(
+    requirements: Sequence[str], older: Sequence[str], python: str, counters: Sequence[str]
+) -> tuple[Environment, Environment, tuple[str, ...]]:
+    """The environments before and after an upgrade of these packages, and the counters that it may move.
+
+    A counter that has an environment of its own is looked at there, with these packages in the place of its pins. Raises
+    UsageError for what is no requirement, and for counters that have no environment in common.
+    """
+    after = adhoc(tuple(requirements), python)
+    names = _pinned(requirements)
+    chosen = tuple(counters) or _moved_by(names, after)
+    homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
+    if not homes:
+        before = adhoc(tuple(older), python) if older else load()[CURRENT]
+        return _beside(before, older, python), _beside(after, requirements, python), chosen
+    if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
+        raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
+    home = load()[homes.pop()]
+    return _with(home, older) if older else home, _with(home, requirements), chosen
+
+
+def _beside(env: Environment, requirements: Sequence[str], python: str) -> Environment:
+    """The environment; over the running interpreter's packages where none of a framework is asked for: nothing else changes, and
+    no framework is fetched."""
+    of_counters = {str(canonicalize_name(c.distribution)) for c in known_counters().values()}
+    if not requirements or python != CURRENT or _pinned(requirements) - of_counters:
+        return env
+    return replace(env, requirements=tuple(requirements), over=CURRENT)
+
+
+def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:
+    """The counters of these packages; those beside the framework, if it is a framework that is upgraded."""
+    plain = {name: c for name, c in known_counters().items() if not c.quoted and not c.recipe and not c.rare}
+    own = [name for name, c in plain.items() if canonicalize_name(c.distribution) in names]
+    own += [
+        name for name, c in plain.items() if c.requirements and not c.distribution and names & _pinned(c.requirements)
+    ]
+    beside = [name for name, c in plain.items() if c.framework in env.frameworks and not c.requirements]
+    return tuple(own or beside)
+
+
+def _pinned(requirements: Sequence[str]) -> set[str]:
+    return {str(canonicalize_name(Requirement(text).name)) for text in requirements}
+
+
+def _with(env: Environment, requirements: Sequence[str]) -> Environment:
+    """The environment with these packages in the place of its own pins of them."""
+    names = _pinned(requirements)
+    kept = [text for text in env.requirements if canonicalize_name(Requirement(text).name) not in names]
+    label = "+".join(re.sub(r"[^A-Za-z0-9._-]+", "-", text) for text in requirements)
+    return replace(env, name=f"{env.name}+{label}", requirements=(*kept, *requirements))
