@@ -28,7 +28,6 @@ ROWS = training.read()
 OTHERWISE = {
     "crnn",  # TensorFlow takes a recurrent layer's gradient with respect to its first state, too
     "gru_demo",
-    "lstm_lm",
     "family_recurrent",
     "family_control",  # a branch or a loop in TensorFlow has a gradient with respect to all it reads
     "family_convolution",  # its dilated and grouped convolutions, in the forward pass already
