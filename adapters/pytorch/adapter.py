@@ -143,6 +143,7 @@ class Capture(adapter.Capture):
     """See adapters/shared/adapter.py. Every trace and every ledger is of a fresh module."""
 
     _memory = None  # type: Any
+    _moved_to = ""  # the device that a trace had to go to, from the one that was asked for
 
     def trace(self, params):
         # type: (Any) -> Any
@@ -158,6 +159,8 @@ class Capture(adapter.Capture):
         with adapter.fitting(self.pair), compiled.eagerly() as eager:
             with adapter.trying(self.pair, lambda: run(model), model.called_with):
                 taken = trace(model, self.request.died)
+            if self.request.device == "meta" != model.device:
+                self._moved_to = model.device
             if model.compiled or eager.called:
                 taken = taken._replace(notes=taken.notes + (compiled.NOTE,))
             if model.context is not None:
@@ -192,7 +195,7 @@ class Capture(adapter.Capture):
         # type: (Any) -> Any
         from . import model as models
 
-        model = models.TorchModel(self.pair, params, self.request.device, self._memory_need())
+        model = models.TorchModel(self.pair, params, self._moved_to or self.request.device, self._memory_need())
         model.training = self.request.training
         model.context = self.request.context
         return model

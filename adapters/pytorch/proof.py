@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from math import isqrt, prod
 
 import torch
@@ -71,7 +72,7 @@ def _done(ops: Iterable[Op], kernels: set[str]) -> Counter[tuple[str, str, str, 
     """Gradients follow from what ran forward; what hooks add to them is held by its products."""
     found: Counter[tuple[str, str, str, tuple[Shape, ...]]] = Counter()
     for op in ops:
-        compared = op.layer not in kernels and op.op not in MOVES and (op.phase == FORWARD or op.op in FACTORS)
+        compared = op.layer not in kernels and not _moves(op.op) and (op.phase == FORWARD or op.op in FACTORS)
         if compared and any(_is_floating(tensor.dtype) for tensor in op.inputs):
             found[(op.op, op.layer, op.phase, tuple(tensor.shape for tensor in op.inputs))] += op.calls
     return found
@@ -82,7 +83,17 @@ def _is_kernel(op: Op) -> bool:
 
 
 ATTENTION = "scaled_dot_product"
-MOVES = frozenset("aten." + name for name in ("_to_copy", "clone", "copy", "detach", "alias", "lift_fresh"))
+MOVES = frozenset("aten." + name for name in ("_to_copy", "_unsafe_view", "clone", "copy", "lift_fresh"))
+
+
+@cache
+def _moves(name: str) -> bool:
+    """Whether an op moves values or looks at them otherwise. A device may take a view where another one copies."""
+    if name in MOVES:
+        return True
+    space, _, op = name.partition(".")
+    packet = getattr(getattr(torch.ops, space), op, None)
+    return packet is not None and any(getattr(packet, overload).is_view for overload in packet.overloads())
 
 
 def _is_floating(dtype: str) -> bool:

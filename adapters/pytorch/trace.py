@@ -280,7 +280,10 @@ def _of_meta(record, model, died):
         if on_meta is None:
             return real, "cpu", ("cannot run on meta (%s): traced on the CPU" % failed,)
         other = proof.apart(on_meta.ops.values(), real.ops.values())
-        return (real, "cpu", (proof.OTHERWISE % other,)) if other else (on_meta, "meta", (proof.PROVEN,))
+        if not other:
+            return on_meta, "meta", (proof.PROVEN,)
+        model.device = "cpu"  # counters are to run where what they are held against ran
+        return real, "cpu", (proof.OTHERWISE % other,)
     except OutOfMemory as error:
         if on_meta is not None:
             return on_meta, "meta", (UNCHECKED,)

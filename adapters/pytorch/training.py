@@ -37,9 +37,8 @@ def step(module, inputs, optimizer, recorder, calls=None):
     with followed(recorder, calls):
         outputs = [t for t in tensors_out(_called(module, inputs, recorder)) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
-        loss = _loss(outputs)
-        recorder.trains = loss is not None and loss.requires_grad
-        if loss is not None and loss.requires_grad:
+        loss, recorder.trains = _loss(outputs)
+        if loss is not None and recorder.trains:
             loss.backward()
     for name, weight in module.named_parameters():
         if weight.grad is not None:
@@ -48,21 +47,22 @@ def step(module, inputs, optimizer, recorder, calls=None):
 
 
 def _loss(outputs):
-    # type: (List[torch.Tensor]) -> Optional[torch.Tensor]
+    # type: (List[torch.Tensor]) -> Tuple[Optional[torch.Tensor], bool]
+    """The loss, if there is a floating output, and whether one of these depends on what is trained."""
     trained = [t for t in outputs if t.requires_grad]
     losses = [torch.square(t).mean() for t in trained or outputs]
     loss = losses[0] if losses else None
     for other in losses[1:]:
         loss = loss + other
-    return loss
+    return loss, bool(trained)
 
 
 def run(model):
     # type: (TorchModel) -> None
     """One plain training step of a fresh module on the CPU, which nothing follows."""
     module = model.build("cpu").train()
-    loss = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
-    if loss is not None and loss.requires_grad:
+    loss, trains = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
+    if loss is not None and trains:
         loss.backward()
     for weight in module.parameters():
         if weight.grad is not None:

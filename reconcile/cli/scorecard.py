@@ -10,7 +10,7 @@ import click
 
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from .number_types import Jobs
-from .options import PATH, options
+from .options import PATH, of_families, options
 from .progress import CLEAN, bar
 from .streams import say
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     help="Only this counter. Repeatable; default every counter that lives beside the frameworks and builds no model in another "
     "way, and those that have cells in --data.",
 )
-@click.option("--case", "families", multiple=True, metavar="NAME", help="Only this family. Repeatable; default all.")
-@click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
+@of_families
 @click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Runs at the same time.")
 @click.option(
     "--data",

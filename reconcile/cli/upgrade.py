@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from .options import options
+from .options import of_families, options
 from .streams import say
 
 
@@ -16,9 +16,7 @@ from .streams import say
     help="Compare with this release, such as thop==0.0.31. Repeatable; default what is installed here.",
 )  # fmt: skip
 @click.option("--python", metavar="X.Y", help="The Python of the environments that are made; default the running one.")
-@click.option("--case", "families", multiple=True, metavar="NAME", help="Only this family. Repeatable; default all.")
-@click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
-@options("counter", "verbose")
+@options(of_families, "counter", "verbose")
 @click.pass_context
 def upgrade(
     ctx: click.Context,
@@ -63,7 +61,8 @@ def upgrade(
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
     moved, failed, broken = 0, 0, dict[str, None]()
-    for done in upgrades.compared(families or all_families(), passes or PASSES, chosen, old, new):
+    cases, of = families or all_families(), passes or PASSES
+    for done in upgrades.compared(cases, of, chosen, old, new):
         step = f"{done.family}, {done.pass_}"
         if done.drift is None:
             failed += 1
@@ -72,6 +71,9 @@ def upgrade(
         stopped = [missing for missing in done.drift.failed if missing.state is State.NOT_COMPARABLE]
         moved += done.drift.moved or bool(stopped)
         failed += len(stopped) < len(done.drift.failed)
+        for missing in done.absent:
+            failed += 1
+            say(f"{step}: {missing.name} has nothing to compare with: {missing.reason}")
         broken |= dict.fromkeys(done.broken)
         say(f"{done.pass_}: {verdict(done.drift, before.title)}")
         for line in details(done.drift, verbose=verbose):
@@ -82,7 +84,5 @@ def upgrade(
             say(draft_of(name, families or all_families(name), new), nl=False)
         except UsageError as error:
             say(str(error))
-    say(
-        f"{moved} of {len(families or all_families()) * len(passes or PASSES)} moved from {before.title} to {after.title}"
-    )
+    say(f"{moved} of {len(cases) * len(of)} moved from {before.title} to {after.title}")
     ctx.exit(EXIT_FAILED if failed else EXIT_UNEXPLAINED if moved else EXIT_OK)

@@ -89,7 +89,7 @@ def check(
         drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
     if old is not None and drift is not None and lent is not None:
         drift = replace(
-            drift, notes=(LENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
+            drift, notes=(OF_CURRENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
         )
     done = Checked(path, collected, drift, failed(collected))
     if not update or done.failed or (drift is not None and drift.failed):
@@ -128,7 +128,7 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
     return tuple(m for m in missing if m.state is State.FAILED)
 
 
-LENT = "there is no baseline of %s yet: held against the one of the current environment, taken on %s"
+OF_CURRENT = "there is no baseline of %s yet: held against the one of the current environment, taken on %s"
 
 
 def _lent(path: Path, environment: str) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -43,6 +43,18 @@ class Environment:
     interpreter: Path | None = None
     over: str = ""
     unasked: bool = True
+
+    def with_(self, requirements: Sequence[str]) -> Environment:
+        """The environment with these requirements in the place of its own of the same packages. Raises UsageError."""
+        label = "+".join(_label(_requirement("--with", text)) for text in requirements)
+        replaced = packages_of(requirements)
+        kept = [text for text in self.requirements if not packages_of([text]) <= replaced]
+        return replace(
+            self,
+            name=f"{self.name}+{label}",
+            title=f"{self.title}, with {', '.join(requirements)}",
+            requirements=(*kept, *requirements),
+        )
 
 
 def load(path: Path | None = None) -> dict[str, Environment]:
@@ -106,6 +118,11 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     label = "+".join(_label(r) for r in parsed) + ("" if python == CURRENT else f"-py{python}")
     title = f"{', '.join(with_)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
     return Environment(label, title, python, tuple(record.name for record in required), requirements)
+
+
+def packages_of(requirements: Sequence[str]) -> set[str]:
+    """The names of the packages, as the index spells them, of requirements that can be read."""
+    return {str(canonicalize_name(Requirement(text).name)) for text in requirements}
 
 
 def at(python: str) -> Environment:

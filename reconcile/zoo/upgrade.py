@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from ..core.causes import State
 from ..core.errors import UsageError
 from ..core.registry import known_counters
 from ..drift.changes import Drift
 from ..drift.compare import compare
+from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.environments import CURRENT, Environment, adhoc, load
+from ..launch.environments import CURRENT, Environment, adhoc, load, packages_of
 from ..launch.request import RunRequest, run_request
 from .scoring import settings
 
@@ -24,12 +24,14 @@ Take = Callable[[RunRequest], Collected]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One family in one pass under both releases; ``failed`` says why there is nothing to compare."""
+    """One family in one pass under both releases; ``failed`` says why there is nothing to compare, ``absent`` are counters that
+    gave nothing to compare with under the older one."""
 
     family: str
     pass_: str
     drift: Drift | None
     failed: str = ""
+    absent: tuple[Missing, ...] = ()
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -49,11 +51,15 @@ def compared(
                 model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters)
             )
             try:
-                drift = compare(before(request), after(request))
+                old = before(request)
+                drift = compare(old, after(request))
             except UsageError as error:
                 yield Compared(family, pass_, None, str(error))
             else:
-                yield Compared(family, pass_, drift)
+                missing = (ledger for ledger in old.ledgers if isinstance(ledger, Missing))
+                yield Compared(
+                    family, pass_, drift, absent=tuple(m for m in missing if m.state is not State.NOT_COMPARABLE)
+                )
 
 
 def sides(
@@ -65,7 +71,7 @@ def sides(
     UsageError for what is no requirement, and for counters that have no environment in common.
     """
     after = adhoc(tuple(requirements), python)
-    names = _pinned(requirements)
+    names = packages_of(requirements)
     chosen = tuple(counters) or _moved_by(names, after)
     homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
     if not homes:
@@ -74,14 +80,18 @@ def sides(
     if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
         raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
     home = load()[homes.pop()]
-    return _with(home, older) if older else home, _with(home, requirements), chosen
+    if python != CURRENT:
+        raise UsageError(
+            f"{', '.join(chosen)} run in the environment {home.name}, which has its Python: leave out --python."
+        )
+    return home.with_(older) if older else home, home.with_(requirements), chosen
 
 
 def _beside(env: Environment, requirements: Sequence[str], python: str) -> Environment:
     """The environment; over the running interpreter's packages where none of a framework is asked for: nothing else changes, and
     no framework is fetched."""
     of_counters = {str(canonicalize_name(c.distribution)) for c in known_counters().values()}
-    if not requirements or python != CURRENT or _pinned(requirements) - of_counters:
+    if not requirements or python != CURRENT or packages_of(requirements) - of_counters:
         return env
     return replace(env, requirements=tuple(requirements), over=CURRENT)
 
@@ -91,19 +101,9 @@ def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:
     plain = {name: c for name, c in known_counters().items() if not c.quoted and not c.recipe and not c.rare}
     own = [name for name, c in plain.items() if canonicalize_name(c.distribution) in names]
     own += [
-        name for name, c in plain.items() if c.requirements and not c.distribution and names & _pinned(c.requirements)
+        name
+        for name, c in plain.items()
+        if c.requirements and not c.distribution and names & packages_of(c.requirements)
     ]
     beside = [name for name, c in plain.items() if c.framework in env.frameworks and not c.requirements]
     return tuple(own or beside)
-
-
-def _pinned(requirements: Sequence[str]) -> set[str]:
-    return {str(canonicalize_name(Requirement(text).name)) for text in requirements}
-
-
-def _with(env: Environment, requirements: Sequence[str]) -> Environment:
-    """The environment with these packages in the place of its own pins of them."""
-    names = _pinned(requirements)
-    kept = [text for text in env.requirements if canonicalize_name(Requirement(text).name) not in names]
-    label = "+".join(re.sub(r"[^A-Za-z0-9._-]+", "-", text) for text in requirements)
-    return replace(env, name=f"{env.name}+{label}", requirements=(*kept, *requirements))

@@ -58,6 +58,17 @@ def test_counters_of_two_environments_are_refused() -> None:
         upgrade.sides(["torch==2.15.0"], [], CURRENT, ("calflops", "thop"))
 
 
+def test_an_environment_of_its_own_has_its_python() -> None:
+    with pytest.raises(UsageError, match="leave out --python"):
+        upgrade.sides(["calflops==0.3.1"], [], "3.11", ())
+
+
+@pytest.mark.parametrize("asked", ["calflops==0.3.1", "thop==0.1.0"])
+def test_what_is_no_requirement_is_said(asked: str) -> None:
+    with pytest.raises(UsageError, match="is not a requirement such as"):
+        upgrade.sides([asked], ["a b"], CURRENT, ())
+
+
 class Releases:
     """What each of the two environments hands out."""
 
@@ -125,6 +136,15 @@ def test_a_counter_that_fails_there_is_3_and_one_that_stops_there_has_moved(rele
         result = releases.call("--case", "family_dense", "--pass", "forward")
         assert result.exit_code == code, result.output
         assert "it is new" in result.stdout
+
+
+def test_what_was_not_counted_before_is_not_called_unchanged(releases: Releases) -> None:
+    absent = (Missing("thop", "torch", State.SKIPPED, "thop is not installed"),)
+    releases.before = replace(releases.before, ledgers=absent)
+    releases.after = replace(releases.after, traces=releases.before.traces, ledgers=absent)
+    result = releases.call("--case", "family_dense", "--pass", "forward")
+    assert result.exit_code == 3, result.output
+    assert "family_dense, forward: thop has nothing to compare with: thop is not installed\n" in result.stdout
 
 
 @pytest.mark.parametrize(

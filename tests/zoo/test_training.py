@@ -22,7 +22,7 @@ pytestmark = pytest.mark.frameworks
 def test_random_networks_train(seed, tmp_path):
     path = Path(tmp_path) / "random_pair.py"
     path.write_text(pair_file(network(Random(seed)), 2))
-    found = collect(RunRequest(str(path), {}, training="sgd", device="cpu"))
+    found = collect(RunRequest(str(path), {}, training="sgd", device="meta"))
     for convention in BUILT_IN.values():
         result = settle(found, convention, BUILT_IN)
         assert [trace.unknown for trace in result.traces] == [(), ()]
