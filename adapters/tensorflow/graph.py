@@ -157,14 +157,19 @@ def graph_outputs(func_graph):
 
 def function_graph(graph, name):
     # type: (Any, str) -> Any
-    """The FuncGraph of a function known to ``graph``. Raises LookupError if it is missing."""
+    """The FuncGraph of a function known to ``graph``, always the same one. Raises LookupError if it is missing."""
     while graph is not None:
         functions = getattr(graph, "_functions", {})
         if name in functions:
             body = getattr(functions[name], "graph", None)
             if body is not None:
                 return body
-            return _from_definition(graph, name)
+            made = getattr(graph, "made_from_definitions", None)
+            if made is None:
+                made = graph.made_from_definitions = {}
+            if name not in made:  # tensors are compared by identity
+                made[name] = _from_definition(graph, name)
+            return made[name]
         graph = getattr(graph, "outer_graph", None)
     raise LookupError("function %s is not in the graph" % name)
 

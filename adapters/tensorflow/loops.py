@@ -45,11 +45,14 @@ def place_of(graph, tensor):
 
 
 class Constants(object):
-    """Values of tensors that depend only on constants; TensorFlow evaluates them, and they are remembered."""
+    """Values of tensors that depend only on constants; TensorFlow evaluates them, and they are remembered.
+
+    Each tensor is kept beside its value: the id of one that is gone may be that of another.
+    """
 
     def __init__(self):
         # type: () -> None
-        self._known = {}  # type: Dict[int, Any]
+        self._known = {}  # type: Dict[int, Tuple[Any, Optional[int]]]
 
     def value(self, tensor, frame):
         # type: (Any, Optional[Frame]) -> Optional[int]
@@ -61,13 +64,13 @@ class Constants(object):
                 return self._argument(position, frame)
         key = id(tensor)
         if key not in self._known:
-            self._known[key] = _evaluate(tensor)
-        return self._known[key]
+            self._known[key] = (tensor, _evaluate(tensor))
+        return self._known[key][1]
 
     def learn(self, tensor, value):
         # type: (Any, int) -> None
         """Remember the value of a tensor."""
-        self._known[id(tensor)] = value
+        self._known[id(tensor)] = (tensor, value)
 
     def _argument(self, position, frame):
         # type: (int, Frame) -> Optional[int]

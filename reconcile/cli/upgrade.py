@@ -12,7 +12,7 @@ from .streams import say
 @click.command()
 @click.argument("requirements", nargs=-1, required=True, metavar="REQUIREMENT...")
 @click.option(
-    "--from", "older", multiple=True, metavar="REQUIREMENT",
+    "--since", "older", multiple=True, metavar="REQUIREMENT",
     help="Compare with this release, such as thop==0.0.31. Repeatable; default what is installed here.",
 )  # fmt: skip
 @click.option("--python", metavar="X.Y", help="The Python of the environments that are made; default the running one.")
@@ -30,7 +30,7 @@ def upgrade(
 ) -> None:
     """Say what a release moves: every layer of the zoo's families under both.
 
-    The layers run under the release that is installed here (or --from) and under the one you name, which uv installs in an
+    The layers run under the release that is installed here (or --since) and under the one you name, which uv installs in an
     environment of its own. What changed is printed: layer, op, before, after, and why. If the rules of a counter do not hold at
     the new release, a draft of them follows, as draft-rules writes one.
 

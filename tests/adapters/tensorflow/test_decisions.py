@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from reconcile.adapters.tensorflow import loops
+from reconcile.adapters.tensorflow.graph import function_graph
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.adapters.tensorflow.trace import trace_function
 from reconcile.model_zoo import pair as pairs
@@ -115,3 +118,21 @@ def test_a_value_that_tensorflow_refuses_to_compute_is_unknown():
     with tf.Graph().as_default():
         assert loops.Constants().value(tf.constant(7) // tf.constant(0), None) is None
         assert loops.Constants().value(tf.constant(7) // tf.constant(2), None) == 3
+
+
+def test_a_tensor_that_is_gone_lends_its_value_to_no_other():
+    constants = loops.Constants()
+    for value in range(50):
+        with tf.Graph().as_default():
+            assert constants.value(tf.constant(value), None) == value
+        gc.collect()
+
+
+def test_a_function_of_a_file_is_read_once():
+    """Its tensors are told from others by identity."""
+    made = tf.function(lambda x: tf.while_loop(lambda i, _: i < 5, lambda i, y: (i + 1, y @ y), (0, x)))
+    definition = made.get_concrete_function(tf.TensorSpec((3, 3))).graph.as_graph_def()
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(definition, name="")
+    name = next(function.signature.name for function in definition.library.function)
+    assert function_graph(graph, name) is function_graph(graph, name)
