@@ -119,7 +119,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo fresh gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -130,7 +130,7 @@ test: $(VENV)/.installed
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
 matrix: $(VENV)/.installed
-	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile --durations=15
 
 # Classes that transformers has in both frameworks, each pair from one configuration: half an hour on two busy cores, writes
 # reports/pairs.md. NAMES="BertModel ..." runs some and writes nothing.
@@ -143,9 +143,13 @@ llm: $(VENV)/.installed
 
 # Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
 zoo: $(VENV)/.installed
-	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load --durations=25
 
-# The gradients of every pair, in both frameworks and 64 bits. `make test` proves those of four pairs.
+# The committed reports of those pairs whose layers another one has: `make zoo` makes the others again.
+fresh: $(VENV)/.installed
+	$(BIN)/python -m pytest -m fresh tests/zoo -p tests.home.noskip -n $(JOBS) --dist load
+
+# The gradients of every pair, in both frameworks and 64 bits, and its step with Adam. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
 

@@ -19,7 +19,14 @@ QUICK = ("gru_demo", "conv_only", *FAMILIES, "bert_base", "lstm_lm")
 PROVEN = (*SEEDS, "family_convolution", "family_recurrent", "family_attention", "bert_base")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
 
+LIKE_OTHERS = {
+    "bert_base": "vit_b16", "gpt2": "llama", "whisper": "t5_small", "densenet121": "resnet50", "resnet50_v1_5": "resnet50",
+    "efficientnet_b0": "mobilenet_v3_small", "convnext_tiny": "swin_t", "vgg16": "unet",
+}  # fmt: skip
+"""Pairs whose layers another pair has, at a size that takes a minute: `make fresh` runs their committed reports again."""
 
-def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK) -> list[Any]:
-    """Parameters of a test: the other pairs are marked, so that they run in `make zoo` alone."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.zoo) for name in models]
+
+def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:
+    """Parameters of a test: the other pairs are marked, so that they run in `make zoo` alone, those ``apart`` in `make fresh`."""
+    marks = {name: [] for name in quick} | {name: [pytest.mark.fresh] for name in apart}
+    return [pytest.param(name, marks=marks.get(name, [pytest.mark.zoo])) for name in models]

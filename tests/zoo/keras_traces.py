@@ -14,6 +14,7 @@ import keras
 from reconcile.adapters.pytorch import model as torch_model
 from reconcile.adapters.pytorch import trace as trace_torch
 from reconcile.adapters.shared import keras_model
+from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.model_zoo.pair import Pair
 from reconcile.work import UnknownWork, load, work_of
 from reconcile.worker.introspect import inputs_of
@@ -42,8 +43,8 @@ def traced(name):
     try:
         # on meta alone: a run on the CPU beside it would make every model twice
         trace = trace_torch.trace(torch_model.TorchModel(Application(name), {}), ("left out",))
-    except ValueError as error:
-        return {"refused": str(error)}
+    except OutOfMemory as error:  # nor on meta: Keras refuses it there as well
+        return {"refused": str(error.__cause__)}
     macs, unknown = 0, []
     for op in trace.ops:
         try:

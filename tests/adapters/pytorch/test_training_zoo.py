@@ -15,7 +15,7 @@ from reconcile.work import work_of  # noqa: E402
 from reconcile.zoo.training import settings_of  # noqa: E402
 from tests.adapters.pytorch.training_models import explained  # noqa: E402
 
-pytestmark = [pytest.mark.zoo, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.gradients, pytest.mark.filterwarnings("ignore")]
 
 MODELS = [name for name in loading.zoo_names() if loading.load_pair(loading.pair_path(name)).build_torch]
 
