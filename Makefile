@@ -119,7 +119,7 @@ LEGACY := \
 	model_zoo/crnn.py \
 	model_zoo/unet.py
 
-.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo fresh gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -148,6 +148,12 @@ zoo: $(VENV)/.installed
 # The committed reports of those pairs whose layers another one has: `make zoo` makes the others again.
 fresh: $(VENV)/.installed
 	$(BIN)/python -m pytest -m fresh tests/zoo -p tests.home.noskip -n $(JOBS) --dist load
+
+# Every pair on the newest PyTorch (5.4 GB, once), then every release of the counters' packages on the families' layers: writes
+# reports/releases, goes on where it was interrupted. GROUP="thop ..." looks at some.
+releases: $(VENV)/.installed
+	$(BIN)/python -m pytest -m releases -p tests.home.noskip -n $(JOBS) --dist load
+	PYTHONPATH=. $(BIN)/python -m tests.zoo.every_release $(GROUP)
 
 # The gradients of every pair, in both frameworks and 64 bits, and its step with Adam. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed

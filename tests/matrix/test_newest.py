@@ -1,0 +1,35 @@
+"""Every pair of the zoo on the newest PyTorch, a call and a training step: each counter closes, or says why it cannot count."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.engine.settle import settle
+from reconcile.launch.environments import load
+from reconcile.launch.in_environment import collect_in
+from reconcile.launch.request import PASSES, run_request
+from reconcile.model_zoo.loading import zoo_names
+from reconcile.work import load as load_work
+from reconcile.zoo.scoring import settings
+from reconcile.zoo.training import settings_of
+
+pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
+
+NEWEST = "torch-2.15.0"
+CLOSED = {State.EQUAL, State.EXPLAINED}
+
+
+@pytest.mark.parametrize("pass_", PASSES)
+@pytest.mark.parametrize("model", zoo_names())
+def test_every_counter_closes(model: str, pass_: str) -> None:
+    load_work()
+    overrides, device = settings_of(model) if pass_ == "training" else ({}, settings(model, pass_)[1])
+    request = run_request(model=model, overrides=overrides, device=device, pass_=pass_, timeout=1800)
+    result = settle(collect_in(load()[NEWEST])(request, lambda _event: None), MATMUL, BUILT_IN)
+    assert result.exit_code == 0, [(ledger.counter, ledger.state, ledger.reason) for ledger in result.ledgers]
+    counted = [statement for statement in result.statements if statement.state is not State.NOT_COMPARABLE]
+    assert {(statement.state in CLOSED, statement.residual) for statement in counted} == {(True, 0)}
+    assert "flop_counter" in {statement.from_ for statement in counted}
+    assert result.environment["torch"].startswith("2.15.0")

@@ -1,0 +1,220 @@
+"""Every release of the counters' packages on the layers of the zoo's families: `make releases`, or some of its counters.
+
+A release is installed over the packages that run here, in an environment of its own that is deleted afterwards, and one process
+there counts every family (release_layers.py). What it gave is kept in the cache, so an interrupted run goes on. Each release is
+then compared with the one before it, as `reconcile check` compares two takes of a model: ``reports/releases/changes.csv`` has a
+line for each layer and op that moved, ``releases.csv`` one for each release, and the page is made of the two.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from reconcile.align.alignment import Alignment
+from reconcile.core import table
+from reconcile.core.atomic import write_file
+from reconcile.core.conventions import MATMUL
+from reconcile.core.errors import UsageError
+from reconcile.core.protocol import TRACE
+from reconcile.core.records import Layer, Ledger, Trace, from_json
+from reconcile.core.registry import known_counters
+from reconcile.drift.changes import CounterDrift
+from reconcile.drift.compare import compare
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.engine.settle import Collected
+from reconcile.launch.environments import CURRENT
+from reconcile.launch.in_environment import made
+from reconcile.launch.provision import cache_root, folder_of
+from reconcile.work import load
+from reconcile.zoo.conform import families
+from reconcile.zoo.upgrade import sides
+from tests.zoo.releases_page import page
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "reports/releases"
+COUNTERS = (
+    "thop", "fvcore", "ptflops@pytorch", "torchinfo", "ultralytics-thop", "calflops", "deepspeed", "mmengine", "onnx_tool",
+)  # fmt: skip
+LIMIT = 600.0
+"""Seconds for the families of one release."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release: how many ``families`` it counted, of how many the rules explain every entry, or why it did not run."""
+
+    counter: str
+    package: str
+    release: str
+    families: int
+    explained: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What one release moved: an op of a layer, in the counter's unit, and the lines of its bridge to the work that ran."""
+
+    counter: str
+    before: str
+    release: str
+    family: str
+    layer: str
+    op: str
+    was: str
+    now: str
+    unit: str
+    causes: str
+    explained: str
+
+
+def on_index(package: str) -> list[str]:
+    """The releases of a package that the index has for this Python, oldest first, without pre-releases."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", package]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    listed = said.partition("Available versions: ")[2].splitlines()[0].split(", ")
+    return sorted((text for text in listed if text.replace(".", "").replace("post", "").isdigit()), key=Version)
+
+
+def chosen(counter: str, package: str) -> list[str]:
+    """The releases to look at: all, or the last of each minor release where there are more than fifty."""
+    found = on_index(package)
+    if len(found) <= 50:
+        return found
+    last = {Version(text).release[:2]: text for text in found}
+    return list(last.values())
+
+
+def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dict[str, Any]:
+    """What release_layers.py prints there."""
+    command = [str(python), "-W", "ignore", "-m", "tests.zoo.release_layers", framework, task, *names]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=LIMIT
+    )
+    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
+    if line is None:
+        raise UsageError((done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1][:300])
+    found: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
+    return found
+
+
+def of_release(counter: str, package: str, release: str) -> dict[str, Any]:
+    """The ledgers of one release, by family, or ``{"": {"error"}}``: out of the cache, or made now."""
+    kept = cache_root().parent / "releases" / counter / f"{release}.json"
+    if kept.is_file():
+        held: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        return held
+    env = sides([f"{package}=={release}"], [], CURRENT, (counter,))[1]
+    try:
+        found = layers(made(env, lambda _step: None), known_counters()[counter].framework, counter, families(counter))
+    except (UsageError, subprocess.TimeoutExpired) as error:
+        found = {"": {"error": str(error)}}
+    finally:
+        shutil.rmtree(folder_of(env), ignore_errors=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_file(kept, json.dumps(found))
+    return found
+
+
+@cache
+def traces(framework: str) -> Mapping[str, tuple[Trace, dict[str, Any]]]:
+    """The traces of the families, on the framework that runs here, and what each pair says of itself."""
+    found = layers(Path(sys.executable), framework, TRACE, families())
+    return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}
+
+
+def collected(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> Collected:
+    """One release's take of a family."""
+    return Collected(meta, (trace,), (ledger,))
+
+
+def explained(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> bool:
+    """Whether the rules of that version explain every entry."""
+    align = Alignment(list(map(Layer.from_list, meta["layers"])))
+    return not reconcile_ledger(ledger, trace, align, MATMUL).residuals
+
+
+def moved(counter: str, names: tuple[str, str], family: str, drift: CounterDrift) -> Iterator[Moved]:
+    """A line for each layer and op, with the sums before and after."""
+    sums: dict[tuple[str, str], list[int | None]] = {}
+    for change in drift.changes:
+        both = sums.setdefault((change.layer, change.op), [None, None])
+        for side, entry in enumerate((change.before, change.after)):
+            if entry is not None and isinstance(entry.amount, int):
+                both[side] = (both[side] or 0) + entry.amount
+    for (layer, op), (was, now) in sums.items():
+        lines = (f"{c.cause.value} {c.before} -> {c.after}" for c in drift.causes if c.layer == layer)
+        said = "yes" if not drift.open[1] and not drift.unknown else "no"
+        was_, now_ = ("" if n is None else str(n) for n in (was, now))
+        unit = drift.units[1].value if hasattr(drift.units[1], "value") else str(drift.units[1])
+        yield Moved(counter, *names, family, layer, op, was_, now_, unit, "; ".join(lines), said)
+
+
+def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
+    """Every release of a counter's package."""
+    known = known_counters()[counter]
+    rows, changes = [], list[Moved]()
+    before: dict[str, Ledger] = {}
+    last = ""
+    for release in chosen(counter, known.distribution):
+        found = of_release(counter, known.distribution, release)
+        ledgers = {name: from_json(held["record"]) for name, held in found.items() if "record" in held}
+        ran = {name: ledger for name, ledger in ledgers.items() if name in traces(known.framework)}
+        closed = sum(explained(ledger, *traces(known.framework)[name]) for name, ledger in ran.items())
+        why = "" if ran else next(iter(held["error"] for held in found.values()))
+        rows.append(Release(counter, known.distribution, release, len(ran), closed, why))
+        print(f"{counter} {release}: {len(ran)} families, {closed} explained {why}", file=sys.stderr, flush=True)
+        if not ran:
+            continue
+        for name, ledger in ran.items():
+            if name in before:
+                trace, meta = traces(known.framework)[name]
+                drift = compare(collected(before[name], trace, meta), collected(ledger, trace, meta))
+                changes += moved(counter, (last, release), name, drift.counters[0])
+        before, last = before | ran, release
+    return rows, changes
+
+
+def read(name: str, kind: type) -> list[Any]:
+    """The rows of a committed file."""
+    path = HERE / name
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [{key: table.read(cell) for key, cell in line.items()} for line in csv.DictReader(file)]
+    whole = {field.name for field in fields(kind) if field.type == "int"}
+    return [kind(**{key: int(cell) if key in whole else cell for key, cell in row.items()}) for row in rows]
+
+
+def write(name: str, kind: type, rows: Sequence[Any]) -> None:
+    """A file of rows."""
+    write_file(HERE / name, table.written([[field.name for field in fields(kind)], *map(astuple, rows)]))
+
+
+def main(*names: str) -> None:
+    """Look at the releases of these counters, or of all, and write the page; the rows of others stay."""
+    load()
+    HERE.mkdir(parents=True, exist_ok=True)
+    for counter in names or COUNTERS:
+        rows, changes = of_counter(counter)
+        kept = [row for row in read("releases.csv", Release) if row.counter != counter]
+        held = [row for row in read("changes.csv", Moved) if row.counter != counter]
+        write("releases.csv", Release, sorted([*kept, *rows], key=lambda row: row.counter))
+        write("changes.csv", Moved, sorted([*held, *changes], key=lambda row: row.counter))
+    write_file(HERE / "README.md", page(read("releases.csv", Release), read("changes.csv", Moved)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,87 @@
+"""The page of all releases: which release moved which layer, and by what cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from packaging.version import Version
+
+from reconcile.core.text import markdown, number
+
+HEAD = (
+    "# The day your number changed",
+    "",
+    "Written by `make releases`: each release of a counter's package, in an environment of its own over the packages that run",
+    "here, on the layers of the zoo's [families](../../model_zoo), one call. A release is compared with the one before it.",
+    "*All explained* are releases whose rules explain every entry of every family that ran. Amounts are in the counter's own",
+    "unit. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that moved, with the",
+    "lines of its bridge before and after.",
+    "",
+)
+
+
+def page(releases: Sequence[Any], changes: Sequence[Any]) -> str:
+    """The page, of the rows of both files."""
+    counters = list(dict.fromkeys(row.counter for row in releases))
+    lines = [
+        *HEAD,
+        "| counter | package | releases | ran here | moved something | all explained |",
+        "|:--|:--|--:|--:|--:|--:|",
+    ]
+    for name in counters:
+        own = [row for row in releases if row.counter == name]
+        ran = [row for row in own if row.families]
+        days = {row.release for row in changes if row.counter == name}
+        closed = sum(row.families == row.explained for row in ran)
+        lines.append(f"| {name} | {own[0].package} | {len(own)} | {len(ran)} | {len(days)} | {closed} |")
+    for name in counters:
+        lines += _counter(name, [r for r in releases if r.counter == name], [c for c in changes if c.counter == name])
+    return "\n".join(lines) + "\n"
+
+
+def _counter(name: str, releases: Sequence[Any], changes: Sequence[Any]) -> Iterator[str]:
+    yield from ("", f"## {name}", "")
+    ran = [row.release for row in releases if row.families]
+    if ran and not changes:
+        yield f"No layer moved from {ran[0]} to {ran[-1]}."
+    for day in sorted({row.release for row in changes}, key=Version):
+        own = [row for row in changes if row.release == day]
+        yield f"**{day}** (before it {own[0].before})"
+        yield ""
+        for (layer, op), rows in _grouped(own):
+            causes = "; ".join(dict.fromkeys(cause for row in rows for cause in _causes(row)))
+            open_ = "" if all(row.explained == "yes" for row in rows) else "; the rules do not explain it"
+            amounts = ", ".join(dict.fromkeys(f"{_amount(row.was)} → {_amount(row.now)}" for row in rows))
+            yield f"* {markdown(layer)} `{op}`: {amounts} {rows[0].unit}" + (f" ({causes})" if causes else "") + open_
+        yield ""
+    for reason, which in _refused(releases):
+        yield f"* Not run: {', '.join(which)}: {markdown(reason)}"
+
+
+def _grouped(rows: Sequence[Any]) -> Iterator[tuple[tuple[str, str], list[Any]]]:
+    found: dict[tuple[str, str], list[Any]] = {}
+    for row in rows:
+        found.setdefault((f"{row.family.removeprefix('family_')} {row.layer}", row.op), []).append(row)
+    yield from found.items()
+
+
+def _causes(row: Any) -> Iterator[str]:
+    """``bias-and-scale +0 -> +64`` as the name of a cause that came, went or changed."""
+    for line in row.causes.split("; "):
+        name, _, amounts = line.partition(" ")
+        if name:
+            was, _, now = amounts.partition(" -> ")
+            yield f"{name} {'comes' if was == '0' else 'goes' if now == '0' else 'changes'}"
+
+
+def _amount(text: str) -> str:
+    return number(int(text)) if text else "not there"
+
+
+def _refused(releases: Sequence[Any]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for row in releases:
+        if not row.families:
+            found.setdefault(row.reason, []).append(row.release)
+    return list(found.items())
