@@ -53,13 +53,15 @@ LIMIT = 600.0
 
 @dataclass(frozen=True)
 class Release:
-    """One release: how many ``families`` it counted, of how many the rules explain every entry, or why it did not run."""
+    """One release: how many ``families`` it counted, of how many the rules explain every entry, or why it did not run.
+    ``listed`` is the number of releases on the index, of which some may have been left out."""
 
     counter: str
     package: str
     release: str
     families: int
     explained: int
+    listed: int
     reason: str
 
 
@@ -85,16 +87,23 @@ def on_index(package: str) -> list[str]:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", package]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     listed = said.partition("Available versions: ")[2].splitlines()[0].split(", ")
-    return sorted((text for text in listed if text.replace(".", "").replace("post", "").isdigit()), key=Version)
+    return sorted((text for text in listed if text.replace(".", "").replace("post", "").isdigit()), key=age)
 
 
-def chosen(counter: str, package: str) -> list[str]:
-    """The releases to look at: all, or the last of each minor release where there are more than fifty."""
-    found = on_index(package)
+def age(release: str) -> tuple[str, Version]:
+    """Sorts releases by the day in their post tag, if they have one (2206102148 and 20220610 are both 220610): thop 0.0.4 of 2021
+    is younger than its 0.0.31 of 2020."""
+    tag = str(Version(release).post or "")
+    day = {6: tag, 8: tag[2:], 10: tag[:6]}.get(len(tag), "")
+    return day, Version(release)
+
+
+def chosen(found: Sequence[str]) -> list[str]:
+    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in so many."""
     if len(found) <= 50:
-        return found
-    last = {Version(text).release[:2]: text for text in found}
-    return list(last.values())
+        return list(found)
+    last = list({Version(text).release[:2]: text for text in found}.values())
+    return last if len(last) > 10 else list(found)[:: -(len(found) // 25)][::-1]
 
 
 def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dict[str, Any]:
@@ -168,13 +177,14 @@ def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
     rows, changes = [], list[Moved]()
     before: dict[str, Ledger] = {}
     last = ""
-    for release in chosen(counter, known.distribution):
+    listed = on_index(known.distribution)
+    for release in chosen(listed):
         found = of_release(counter, known.distribution, release)
         ledgers = {name: from_json(held["record"]) for name, held in found.items() if "record" in held}
         ran = {name: ledger for name, ledger in ledgers.items() if name in traces(known.framework)}
         closed = sum(explained(ledger, *traces(known.framework)[name]) for name, ledger in ran.items())
         why = "" if ran else next(iter(held["error"] for held in found.values()))
-        rows.append(Release(counter, known.distribution, release, len(ran), closed, why))
+        rows.append(Release(counter, known.distribution, release, len(ran), closed, len(listed), why))
         print(f"{counter} {release}: {len(ran)} families, {closed} explained {why}", file=sys.stderr, flush=True)
         if not ran:
             continue
@@ -195,7 +205,7 @@ def read(name: str, kind: type) -> list[Any]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [{key: table.read(cell) for key, cell in line.items()} for line in csv.DictReader(file)]
     whole = {field.name for field in fields(kind) if field.type == "int"}
-    return [kind(**{key: int(cell) if key in whole else cell for key, cell in row.items()}) for row in rows]
+    return [kind(**{key: int(cell or 0) if key in whole else cell for key, cell in row.items()}) for row in rows]
 
 
 def write(name: str, kind: type, rows: Sequence[Any]) -> None:

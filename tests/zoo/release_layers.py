@@ -6,6 +6,7 @@ trace the pair's description. One process for all families: a release is looked 
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import warnings
@@ -35,6 +36,10 @@ def taken(framework: str, task: str, family: str) -> dict[str, Any]:
 def main(framework: str, task: str, *families: str) -> None:
     """Print a line of JSON: what became of each."""
     warnings.simplefilter("ignore")
+    if (
+        framework == "torch"
+    ):  # PyTorch imports it late, and reads the names of functions that ptflops has patched by then
+        importlib.import_module("torch._dynamo")
     print("FOUND", json.dumps({family: taken(framework, task, family) for family in families}))
 
 

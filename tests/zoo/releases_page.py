@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from packaging.version import Version
-
 from reconcile.core.text import markdown, number
 
 HEAD = (
@@ -15,7 +13,8 @@ HEAD = (
     "Written by `make releases`: each release of a counter's package, in an environment of its own over the packages that run",
     "here, on the layers of the zoo's [families](../../model_zoo), one call. A release is compared with the one before it.",
     "*All explained* are releases whose rules explain every entry of every family that ran. Amounts are in the counter's own",
-    "unit. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that moved, with the",
+    "unit. Of a package with more than fifty releases some are left out: a change lies between the two that are named.",
+    "[releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that moved, with the",
     "lines of its bridge before and after.",
     "",
 )
@@ -34,7 +33,8 @@ def page(releases: Sequence[Any], changes: Sequence[Any]) -> str:
         ran = [row for row in own if row.families]
         days = {row.release for row in changes if row.counter == name}
         closed = sum(row.families == row.explained for row in ran)
-        lines.append(f"| {name} | {own[0].package} | {len(own)} | {len(ran)} | {len(days)} | {closed} |")
+        numbers = (own[0].listed, len(own), len(ran), len(days), closed)
+        lines.append(f"| {name} | {own[0].package} | {' | '.join(map(str, numbers))} |")
     for name in counters:
         lines += _counter(name, [r for r in releases if r.counter == name], [c for c in changes if c.counter == name])
     return "\n".join(lines) + "\n"
@@ -45,7 +45,8 @@ def _counter(name: str, releases: Sequence[Any], changes: Sequence[Any]) -> Iter
     ran = [row.release for row in releases if row.families]
     if ran and not changes:
         yield f"No layer moved from {ran[0]} to {ran[-1]}."
-    for day in sorted({row.release for row in changes}, key=Version):
+    moved = {row.release for row in changes}
+    for day in (row.release for row in releases if row.release in moved):
         own = [row for row in changes if row.release == day]
         yield f"**{day}** (before it {own[0].before})"
         yield ""
