@@ -152,14 +152,18 @@ def _hints(
     """The command that runs the counter whose saved total is the figure, or that looks where nobody looked yet."""
     from ..decode.elsewhere import origin, reading, unseen
     from ..decode.gather import saved
+    from ..decode.releases import bounds
+    from ..decode.releases import said as of_releases
     from ..launch.request import flags
     from .again import again
 
     if decoded.close:
         first = decoded.matches[0]
         name = origin(first, known)
+        which = of_releases(*bounds(first, sources))
+        lines = ["", which] if which else []
         if not name or not request.model:
-            return []
+            return lines
         made = ctx.params["with_"] or ctx.params["python"]
         named = () if made else ("--environment", name)
         options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
@@ -167,7 +171,7 @@ def _hints(
         command = again(
             ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
         )
-        return ["", f"To run it: {command}"]
+        return [*lines, "", f"To run it: {command}"]
     kept = saved(request, folders)
     wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
 

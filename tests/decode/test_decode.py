@@ -13,6 +13,7 @@ from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Ledger
 from reconcile.core.registry import known_counters
+from reconcile.decode import releases
 from reconcile.decode.elsewhere import unseen
 from reconcile.decode.figure import figure
 from reconcile.decode.gather import gather
@@ -46,6 +47,39 @@ def decoded(model: str, text: str, *more: Source) -> Decoded:
 def test_published(model: str, text: str, what: str, where: str) -> None:
     best = decoded(model, text).matches[0]
     assert (best.what, best.where[0].partition(" (")[0]) == (what, where)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        # thop counts no GRU before May 2020, and one product of a Linear twice; from September 2022 on a GRU without its gates
+        ("22938560", "It comes from a release of thop before 0.0.31.post2005241907, which gives another number."),
+        (
+            "250840448",
+            "It comes from a release of thop between 0.0.31.post2001170342 and 0.1.1.post2209072238, which give other numbers.",
+        ),
+        ("250052032", "It comes from a release of thop after 0.0.31.post2005241907, which gives another number."),
+        ("249809920", ""),  # flop_counter, of which one release was looked at
+    ],
+)
+def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
+    sources = data.saved("gru_demo")
+    assert releases.said(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
+
+
+def test_a_release_in_between_that_gives_another_number_is_no_bound() -> None:
+    """Taken in environments of the same counter: the first and the last alike, the one between otherwise."""
+    sources = data.saved("gru_demo")
+    old, mid, new = (
+        next(s for s in sources if s.name == name)
+        for name in ("torch-1.10.1-thop-2001", "torch-1.10.1-thop-2005", "torch-1.10.1")
+    )
+    (versions,) = [x.versions for x in new.collected.ledgers if isinstance(x, Ledger) and x.counter == "thop"]
+    ledgers = [x for x in old.collected.ledgers if isinstance(x, Ledger) and x.counter == "thop"]
+    same = [ledger._replace(versions=versions) for ledger in ledgers]
+    again = replace(old, name="newest", collected=replace(old.collected, ledgers=tuple(same)))
+    best = decoded("gru_demo", "22938560").matches[0]
+    assert releases.bounds(best, [old, mid, again]) == ("", "", "")
 
 
 def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:
