@@ -27,19 +27,22 @@ from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
-from reconcile.core.protocol import TRACE
+from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Layer, Ledger, Trace, from_json
 from reconcile.core.registry import known_counters
 from reconcile.drift.changes import CounterDrift
 from reconcile.drift.compare import compare
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import CURRENT
+from reconcile.launch.environments import CURRENT, Environment
+from reconcile.launch.environments import load as environments
 from reconcile.launch.in_environment import made
 from reconcile.launch.provision import cache_root, folder_of
+from reconcile.model_zoo.loading import pair_path
 from reconcile.work import load
 from reconcile.zoo.conform import families
 from reconcile.zoo.upgrade import sides
+from tests.workers import request
 from tests.zoo.releases_page import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +50,10 @@ HERE = ROOT / "reports/releases"
 COUNTERS = (
     "thop", "fvcore", "ptflops@pytorch", "torchinfo", "ultralytics-thop", "calflops", "deepspeed", "mmengine", "onnx_tool",
 )  # fmt: skip
+LEGACY = ("gru_demo", "crnn", "mobilenet_v2")
+"""Pairs that also run on Python 3.8, beside the families, which need 3.10."""
+OLDER = "torch-1.10.1"
+"""The environment, of Python 3.8, where a release is tried that asks the packages here for what they no longer have."""
 LIMIT = 600.0
 """Seconds for the families of one release."""
 
@@ -54,11 +61,12 @@ LIMIT = 600.0
 @dataclass(frozen=True)
 class Release:
     """One release: how many ``families`` it counted, of how many the rules explain every entry, or why it did not run.
-    ``listed`` is the number of releases on the index, of which some may have been left out."""
+    ``where`` is the environment it ran over, ``listed`` the number of releases on the index, of which some may be left out."""
 
     counter: str
     package: str
     release: str
+    where: str
     families: int
     explained: int
     listed: int
@@ -107,10 +115,19 @@ def chosen(found: Sequence[str]) -> list[str]:
 
 
 def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dict[str, Any]:
-    """What release_layers.py prints there."""
-    command = [str(python), "-W", "ignore", "-m", "tests.zoo.release_layers", framework, task, *names]
+    """What release_layers.py prints there. Raises UsageError if it prints nothing."""
+    counters = () if task == TRACE else (task,)
+    requests = {}
+    for name in names:
+        made_ = request(framework, *counters, pair=str(pair_path(name)))
+        requests[name] = to_text(made_._replace(tasks=(task,)))
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=LIMIT
+        [str(python), "-W", "ignore", "-m", "tests.zoo.release_layers", framework],
+        input=json.dumps(requests),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
     )
     line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
     if line is None:
@@ -120,27 +137,37 @@ def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dic
 
 
 def of_release(counter: str, package: str, release: str) -> dict[str, Any]:
-    """The ledgers of one release, by family, or ``{"": {"error"}}``: out of the cache, or made now."""
+    """The ledgers of one release by family, ``{"": {"error"}}`` if there is none, and the name of the environment: out of the
+    cache, or made now. What does not run over the packages that run here is tried on an older Python and PyTorch."""
     kept = cache_root().parent / "releases" / counter / f"{release}.json"
     if kept.is_file():
         held: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         return held
-    env = sides([f"{package}=={release}"], [], CURRENT, (counter,))[1]
+    pin, framework = [f"{package}=={release}"], known_counters()[counter].framework
+    found = _found(sides(pin, [], CURRENT, (counter,))[1], framework, counter, (*families(counter), *LEGACY))
+    where = CURRENT
+    if all("cannot import name" in one.get("error", "") for one in found.values()):
+        found, where = _found(environments()[OLDER].with_(pin), framework, counter, LEGACY), OLDER
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    whole = {"families": found, "where": where}
+    write_file(kept, json.dumps(whole))
+    return whole
+
+
+def _found(env: Environment, framework: str, counter: str, names: Sequence[str]) -> dict[str, Any]:
+    """What an environment gives, which is made for this and deleted after it."""
     try:
-        found = layers(made(env, lambda _step: None), known_counters()[counter].framework, counter, families(counter))
+        return layers(made(env, lambda _step: None), framework, counter, names)
     except (UsageError, subprocess.TimeoutExpired) as error:
-        found = {"": {"error": str(error)}}
+        return {"": {"error": str(error)}}
     finally:
         shutil.rmtree(folder_of(env), ignore_errors=True)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_file(kept, json.dumps(found))
-    return found
 
 
 @cache
 def traces(framework: str) -> Mapping[str, tuple[Trace, dict[str, Any]]]:
     """The traces of the families, on the framework that runs here, and what each pair says of itself."""
-    found = layers(Path(sys.executable), framework, TRACE, families())
+    found = layers(Path(sys.executable), framework, TRACE, (*families(), *LEGACY))
     return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}
 
 
@@ -179,12 +206,13 @@ def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
     last = ""
     listed = on_index(known.distribution)
     for release in chosen(listed):
-        found = of_release(counter, known.distribution, release)
+        taken = of_release(counter, known.distribution, release)
+        found = taken["families"]
         ledgers = {name: from_json(held["record"]) for name, held in found.items() if "record" in held}
         ran = {name: ledger for name, ledger in ledgers.items() if name in traces(known.framework)}
         closed = sum(explained(ledger, *traces(known.framework)[name]) for name, ledger in ran.items())
         why = "" if ran else next(iter(held["error"] for held in found.values()))
-        rows.append(Release(counter, known.distribution, release, len(ran), closed, len(listed), why))
+        rows.append(Release(counter, known.distribution, release, taken["where"], len(ran), closed, len(listed), why))
         print(f"{counter} {release}: {len(ran)} families, {closed} explained {why}", file=sys.stderr, flush=True)
         if not ran:
             continue
