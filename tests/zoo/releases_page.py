@@ -12,11 +12,11 @@ HEAD = (
     "",
     "Written by `make releases`: each release of a counter's package, in an environment of its own over the packages that run",
     "here. It counts one call of the layers of the zoo's [families](../../model_zoo) and of three of its networks. A release",
-    "that asks the packages here for what they no longer have counts the three networks beside PyTorch 1.10.1, on Python 3.8. Each is",
-    "compared with the release before it. *All explained* are releases whose rules explain every entry that they gave. Amounts",
-    "are in the counter's own unit. Of a package with more than fifty releases some are left out: a change lies between the two",
-    "that are named. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that moved,",
-    "with the lines of its bridge before and after.",
+    "that asks the packages here for what they no longer have counts the three networks beside PyTorch 1.10.1, on Python 3.8.",
+    "Each is compared with the release before it. *All explained* are releases whose rules explain every entry that they gave.",
+    "Amounts are in the counter's own unit. Of a package with more than fifty releases some are left out: a change lies between",
+    "the two that are named. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that",
+    "moved, with the lines of its bridge before and after.",
     "",
 )
 
