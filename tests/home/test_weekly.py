@@ -23,8 +23,9 @@ def script(step: str) -> str:
 def test_it_runs_weekly_on_the_newest() -> None:
     assert re.search(r'cron: "\d+ \d+ \* \* \d"', TEXT)
     assert "--upgrade-strategy eager" in TEXT
-    assert "requirements.lock" not in TEXT
-    assert "==" not in TEXT
+    newest = TEXT.partition("  upgrade:")[0]
+    assert "requirements.lock" not in newest
+    assert "==" not in newest
 
 
 def test_every_committed_baseline_is_of_a_model_of_the_zoo() -> None:
@@ -60,3 +61,15 @@ def test_one_drift_among_models_fails_the_job_and_the_others_are_checked(tmp_pat
     assert run("Take the baselines that would accept it").returncode == 0
     stub.write_text('#!/bin/sh\necho "$3: checked"\n')
     assert run("Hold every model against its baseline").returncode == 0
+
+
+def test_an_upgrade_is_to_the_newest_release_and_fails_where_it_moves_anything(tmp_path: Path) -> None:
+    stubs = {"python": 'echo "thop (0.2.0)"; echo "Available versions: 0.2.0, 0.1.1"', "reconcile": 'echo "$@"; exit 1'}
+    for name, text in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    shell = script("Look at the layers under both releases").replace("${{ matrix.package }}", "thop")
+    done = subprocess.run(["bash", "-e", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "upgrade thop==0.2.0\n"), done.stderr
+    assert (tmp_path / "summary").read_text() == done.stdout
