@@ -25,7 +25,7 @@ PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
 of recurrent layers: about a second."""
 
 PROVEN = "traced on meta, where tensors have no values; one run on the CPU called the same operators"
-OTHERWISE = "does other work on meta than on the CPU (%s): traced on the CPU"
+OTHERWISE = "calls other operators on meta than on the CPU (%s): traced on the CPU"
 
 FACTORS = {
     "aten." + name: factors

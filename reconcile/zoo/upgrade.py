@@ -16,7 +16,7 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.environments import CURRENT, Environment, adhoc, load, packages_of
 from ..launch.request import RunRequest, run_request
-from .scoring import settings
+from .scoring import installed, settings
 
 Take = Callable[[RunRequest], Collected]
 """Runs a request in one of the two environments. Raises UsageError where it cannot."""
@@ -76,7 +76,7 @@ def sides(
     homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
     if not homes:
         before = adhoc(tuple(older), python) if older else load()[CURRENT]
-        return _beside(before, older, python), _beside(after, requirements, python), chosen
+        return _beside(before, older, python, chosen), _beside(after, requirements, python, chosen), chosen
     if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
         raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
     home = load()[homes.pop()]
@@ -87,13 +87,23 @@ def sides(
     return home.with_(older) if older else home, home.with_(requirements), chosen
 
 
-def _beside(env: Environment, requirements: Sequence[str], python: str) -> Environment:
+def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
     """The environment; over the running interpreter's packages where none of a framework is asked for: nothing else changes, and
-    no framework is fetched."""
-    of_counters = {str(canonicalize_name(c.distribution)) for c in known_counters().values()}
-    if not requirements or python != CURRENT or packages_of(requirements) - of_counters:
+    no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
+    known = known_counters()
+    of_counters = {str(canonicalize_name(c.distribution)) for c in known.values()}
+    if not requirements:
         return env
-    return replace(env, requirements=tuple(requirements), over=CURRENT)
+    if python == CURRENT and not packages_of(requirements) - of_counters:
+        return replace(env, requirements=tuple(requirements), over=CURRENT)
+    beside = sorted({known[name].distribution for name in counters})
+    here = {name: version for name in beside if (version := installed((name,)))}
+    pins = [
+        f"{name}=={version}"
+        for name, version in here.items()
+        if canonicalize_name(name) not in packages_of(requirements)
+    ]
+    return replace(env, requirements=(*env.requirements, *pins))
 
 
 def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ def test_a_framework_moves_every_counter_beside_it() -> None:
     assert (after.over, after.frameworks) == ("", ("torch",))
     assert set(counters) >= {"flop_counter", "torch.profiler", "thop", "fvcore", "torchinfo", "ptflops@aten"}
     assert not [name for name in counters if name.startswith(("tf.", "calflops", "formula:"))]
+    brought = {f"{name}=={metadata.version(name)}" for name in ("thop", "fvcore", "torchinfo", "ptflops")}
+    assert brought <= set(after.requirements)  # or nothing but the release itself would be compared
+    _, after, _ = upgrade.sides(["torch==2.15.0", "thop==0.1.0"], [], CURRENT, ())
+    assert [text for text in after.requirements if text.startswith("thop")] == ["thop==0.1.0"]
     _, _, counters = upgrade.sides(["tensorflow==2.20.0"], [], CURRENT, ())
     assert counters == ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
 

@@ -94,7 +94,7 @@ def test_a_mask_that_meta_cannot_look_at_is_looked_at_on_the_cpu() -> None:
     model.device = "meta"
     recorded = trace(model)
     assert recorded.device == "cpu"
-    assert recorded.notes[0].startswith("does other work on meta than on the CPU"), recorded.notes
+    assert recorded.notes[0].startswith("calls other operators on meta than on the CPU"), recorded.notes
     assert products(recorded) == 2 * (6 * 8 * 24 + 2 * (2 * 4 * 4 * 8) + 6 * 8 * 8 + 2 * (6 * 8 * 16))
 
 
