@@ -24,11 +24,8 @@ HEAD = (
 def page(releases: Sequence[Any], changes: Sequence[Any]) -> str:
     """The page, of the rows of both files."""
     counters = list(dict.fromkeys(row.counter for row in releases))
-    lines = [
-        *HEAD,
-        "| counter | package | releases | ran here | moved something | all explained |",
-        "|:--|:--|--:|--:|--:|--:|",
-    ]
+    columns = ("on the index", "looked at", "ran", "moved something", "all explained")
+    lines = [*HEAD, f"| counter | package | {' | '.join(columns)} |", "|:--|:--|" + "--:|" * len(columns)]
     for name in counters:
         own = [row for row in releases if row.counter == name]
         ran = [row for row in own if row.families]

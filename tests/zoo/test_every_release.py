@@ -1,0 +1,48 @@
+"""The committed page of releases is made of its rows, and the rows hold together; changes that the packages' sources confirm."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.zoo.every_release import HERE, Moved, Release, age, chosen, read
+from tests.zoo.releases_page import page
+
+RELEASES: list[Release] = read("releases.csv", Release)
+CHANGES: list[Moved] = read("changes.csv", Moved)
+
+
+def test_the_page_is_made_of_the_rows() -> None:
+    assert (HERE / "README.md").read_text() == page(RELEASES, CHANGES), (
+        "stale: run `make releases` and commit what changed"
+    )
+
+
+def test_every_release_ran_or_has_its_reason() -> None:
+    assert not [row for row in RELEASES if bool(row.families) == bool(row.reason)]
+    assert not [row for row in RELEASES if row.explained > row.families]
+
+
+def test_what_moved_lies_between_two_releases_that_ran() -> None:
+    ran = {(row.counter, row.release) for row in RELEASES if row.families}
+    assert not [row for row in CHANGES if not {(row.counter, row.before), (row.counter, row.release)} <= ran]
+    assert not [row for row in CHANGES if row.was == row.now]
+
+
+def test_releases_are_in_the_order_of_their_days() -> None:
+    """thop's version numbers went back to 0.0.4 after 0.0.31."""
+    names = ["0.0.4.post2006032126", "0.0.22", "0.0.31.post2001170342", "0.1.1.post2209072238", "0.0.30.post190806"]
+    assert sorted(names, key=age) == [names[1], names[4], names[2], names[0], names[3]]
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        ([f"1.{n}" for n in range(50)], 50),
+        ([f"0.{n}.{k}" for n in range(12) for k in range(9)], 12),  # the last of each minor release
+        ([f"0.1.{n}" for n in range(75)], 25),  # each third, back from the newest
+    ],
+)
+def test_of_many_releases_some_are_looked_at_and_the_newest_is(found: list[str], kept: int) -> None:
+    looked_at = chosen(found)
+    assert (len(looked_at), looked_at[-1]) == (kept, found[-1])
+    assert looked_at == [text for text in found if text in looked_at]
