@@ -46,3 +46,20 @@ def test_of_many_releases_some_are_looked_at_and_the_newest_is(found: list[str],
     looked_at = chosen(found)
     assert (len(looked_at), looked_at[-1]) == (kept, found[-1])
     assert looked_at == [text for text in found if text in looked_at]
+
+
+@pytest.mark.parametrize(
+    ("counter", "release", "layer", "before", "after"),
+    [
+        # two products of (2, 5, 8) by (2, 8, 5) and back, 2 FLOPs each multiply-add; the rest is as before
+        ("calflops", "0.2.9", "multi_head_weights", 2 * 2 * (2 * 5 * 5 * 8), 0),
+        # a Linear of 5 by 5 with its bias, once per sample, in each of two calls; before, three times that
+        ("torchinfo", "1.6.2", "two_parents", 3 * 2 * 2 * (5 * 5 + 5), 2 * 2 * (5 * 5 + 5)),
+    ],
+)
+def test_changes_that_the_sources_confirm(counter: str, release: str, layer: str, before: int, after: int) -> None:
+    """calflops/pytorch_ops.py:511 and torchinfo/torchinfo.py:517, as the page says."""
+    (row,) = [r for r in CHANGES if (r.counter, r.release, r.layer) == (counter, release, layer)]
+    assert int(row.was) - int(row.now) == before - after
+    if after:
+        assert (int(row.was), int(row.now)) == (before, after)
