@@ -24,8 +24,8 @@ VERIFIED = (
     "",
     "## Read in the sources",
     "",
-    "* calflops 0.2.9 no longer patches `torch.bmm` (calflops/pytorch_ops.py:511, a comment from then on): attention that returns",
-    "  its weights, of which PyTorch makes two `bmm`, loses both products.",
+    "* calflops 0.2.9 no longer patches `torch.bmm` (calflops/pytorch_ops.py:511, a comment from then on): attention that gives",
+    "  back its weights, of which PyTorch makes two `bmm`, loses both products.",
     "* torchinfo 1.6.2 gives each module one hook (torchinfo/torchinfo.py:517); before, it gave one more for each parent of the",
     "  module (1.6.1, :477), and a Linear with two parents had three times its multiply-adds.",
 )
