@@ -47,7 +47,8 @@ def test_text_leaves_harmless_and_harmless_text_as_it_is(text: str) -> None:
     assert harmless(plain(text))
     assert harmless(clean(text))
     assert "\n" not in clean(text)
-    assert not harmless(text) or plain(text).replace(r"\u2028", "\u2028").replace(r"\u2029", "\u2029") == text
+    hears = "::" in text or "##[" in text  # an order to a build server: it is broken
+    assert hears or not harmless(text) or plain(text).replace(r"\u2028", "\u2028").replace(r"\u2029", "\u2029") == text
 
 
 def test_the_checks_can_fail() -> None:
