@@ -60,6 +60,7 @@ LEGACY := \
 	adapters/pytorch/nested_paths.py \
 	adapters/pytorch/offloaded.py \
 	adapters/pytorch/model.py \
+	adapters/pytorch/module_path.py \
 	adapters/pytorch/records.py \
 	adapters/pytorch/memory.py \
 	adapters/pytorch/torchvision.py \

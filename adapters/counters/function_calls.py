@@ -14,7 +14,8 @@ import torch
 
 from ...core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
 from ..pytorch.call_records import RECURRENT
-from ..pytorch.model import ModulePath, TorchModel, versions
+from ..pytorch.model import TorchModel, versions
+from ..pytorch.module_path import ModulePath
 from ..pytorch.records import plain, tensor_record, tensors_in
 from ..pytorch.trace import FusedCalls, Recorder
 from . import ROOT

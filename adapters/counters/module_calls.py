@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from ...core.records import LIVE, WRAPPED, Entry, Ledger, Op, Sighting, Tensor
-from ..pytorch.model import TorchModel, module_paths, versions
+from ..pytorch.model import TorchModel, versions
+from ..pytorch.module_path import module_paths
 from ..pytorch.records import plain, tensor_record, tensors_in
 from ..pytorch.wrappers import is_wrapper
 from ..shared.distribution import version_of

@@ -21,7 +21,7 @@ except ImportError:  # a PyTorch that was built without it
     reductions = None
 
 from ...core.records import Problem
-from .model import ModulePath
+from .module_path import ModulePath
 
 THREAD, PROCESS = "(thread)", "(process)"
 RAN = (

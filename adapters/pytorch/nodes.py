@@ -6,7 +6,7 @@ from typing import Any, List, Tuple
 import torch
 from torch.utils.checkpoint import CheckpointFunction
 
-from .model import ModulePath
+from .module_path import ModulePath
 
 WEIGHT, INPUT = 1, 2
 """What a gradient is taken with respect to; an op may serve both."""

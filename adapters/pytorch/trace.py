@@ -21,7 +21,8 @@ from . import higher_order, nested_paths, proof
 from .call_records import RECURRENT, dispatched, recurrent, stand_in
 from .elsewhere import THREAD, noticed
 from .followed_calls import Tangents, is_followed
-from .model import AfterForward, ModulePath, TorchModel, versions
+from .model import TorchModel, versions
+from .module_path import AfterForward, ModulePath
 from .outside import LEFT, Crossings
 from .records import plain, tensor_record, tensors_in
 from .threads import followed

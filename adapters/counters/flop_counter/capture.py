@@ -15,7 +15,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
-from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.model import TorchModel, versions
+from ...pytorch.module_path import ModulePath
 from ...pytorch.threads import followed
 from ...pytorch.trace import Recorder
 from ...shared.refusal import BeyondCounter

@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import torch
 
 from ....core.records import DEAD, MAC, TRACED_ONLY, UNTRACED, Entry, Ledger, Op, Sighting
-from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.model import TorchModel, versions
+from ...pytorch.module_path import ModulePath
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ..limits import counting

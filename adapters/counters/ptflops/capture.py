@@ -17,7 +17,8 @@ import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.call_records import op_name
-from ...pytorch.model import ModulePath, TorchModel, module_paths
+from ...pytorch.model import TorchModel
+from ...pytorch.module_path import ModulePath, module_paths
 from ...pytorch.records import tensor_record, tensors_in
 from ...pytorch.trace import Recorder
 from ...shared.distribution import version_of

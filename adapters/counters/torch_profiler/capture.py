@@ -11,7 +11,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.model import ModulePath, TorchModel, versions
+from ...pytorch.model import TorchModel, versions
+from ...pytorch.module_path import ModulePath
 from ...pytorch.trace import Recorder
 from ...pytorch.trace_notes import takes_fast_path
 from ..limits import counting

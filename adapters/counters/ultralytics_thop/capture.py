@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, List, Tuple
 import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
-from ...pytorch.model import ModulePath, TorchModel, module_paths
+from ...pytorch.model import TorchModel
+from ...pytorch.module_path import ModulePath, module_paths
 from ...pytorch.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount

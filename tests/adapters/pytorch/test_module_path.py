@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from reconcile.adapters.counters.flop_counter import capture  # noqa: E402
-from reconcile.adapters.pytorch.model import ModulePath, TorchModel  # noqa: E402
+from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
+from reconcile.adapters.pytorch.module_path import ModulePath  # noqa: E402
 from reconcile.adapters.pytorch.trace import trace  # noqa: E402
 from reconcile.adapters.pytorch.trace_notes import FAST_PATH  # noqa: E402
 from reconcile.model_zoo import pair as pairs  # noqa: E402
