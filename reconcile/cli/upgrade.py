@@ -61,8 +61,8 @@ def upgrade(
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
     moved, failed, broken = 0, 0, dict[str, None]()
-    cases, of = families or all_families(), passes or PASSES
-    for done in upgrades.compared(cases, of, chosen, old, new):
+    cases, each = families or all_families(), passes or PASSES
+    for done in upgrades.compared(cases, each, chosen, old, new):
         step = f"{done.family}, {done.pass_}"
         if done.drift is None:
             failed += 1
@@ -84,5 +84,5 @@ def upgrade(
             say(draft_of(name, families or all_families(name), new), nl=False)
         except UsageError as error:
             say(str(error))
-    say(f"{moved} of {len(cases) * len(of)} moved from {before.title} to {after.title}")
+    say(f"{moved} of {len(cases) * len(each)} moved from {before.title} to {after.title}")
     ctx.exit(EXIT_FAILED if failed else EXIT_UNEXPLAINED if moved else EXIT_OK)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from packaging.version import InvalidVersion, Version
 
@@ -19,18 +20,12 @@ def bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, s
     """
     known = known_counters().get(candidate.counter)
     key = known.versions_key if known is not None else ""
+    giving = [source for source in sources if _gives(candidate, source)]
+    params = [source.collected.meta["params"] for source in giving]
     gives, others = set[Version](), set[Version]()
-    params = [s.collected.meta["params"] for s in sources if _gives(candidate, s)]
     for source in sources:
-        if source.collected.meta["params"] not in params:
-            continue
-        for ledger in source.collected.ledgers:
-            if isinstance(ledger, Ledger) and ledger.counter == candidate.counter and key in ledger.versions:
-                try:
-                    version = Version(ledger.versions[key])
-                except InvalidVersion:
-                    continue
-                (gives if _gives(candidate, source) else others).add(version)
+        if source.collected.meta["params"] in params:
+            (gives if source in giving else others).update(_versions(source, candidate.counter, key))
     others -= gives
     if not gives or not others or any(min(gives) < version < max(gives) for version in others):
         return "", "", ""
@@ -52,3 +47,10 @@ def said(package: str, before: str, after: str) -> str:
 def _gives(candidate: Candidate, source: Source) -> bool:
     found = candidates([source])[0]
     return any((c.value, c.what, c.counter) == (candidate.value, candidate.what, candidate.counter) for c in found)
+
+
+def _versions(source: Source, counter: str, key: str) -> Iterator[Version]:
+    for ledger in source.collected.ledgers:
+        if isinstance(ledger, Ledger) and ledger.counter == counter and key in ledger.versions:
+            with suppress(InvalidVersion):
+                yield Version(ledger.versions[key])

@@ -90,19 +90,15 @@ def sides(
 def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
     """The environment; over the running interpreter's packages where none of a framework is asked for: nothing else changes, and
     no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
-    known = known_counters()
-    of_counters = {str(canonicalize_name(c.distribution)) for c in known.values()}
     if not requirements:
         return env
-    if python == CURRENT and not packages_of(requirements) - of_counters:
+    known, asked = known_counters(), packages_of(requirements)
+    if python == CURRENT and asked <= {str(canonicalize_name(c.distribution)) for c in known.values()}:
         return replace(env, requirements=tuple(requirements), over=CURRENT)
     beside = sorted({known[name].distribution for name in counters})
-    here = {name: version for name in beside if (version := installed((name,)))}
-    pins = [
-        f"{name}=={version}"
-        for name, version in here.items()
-        if canonicalize_name(name) not in packages_of(requirements)
-    ]
+    pins = (
+        f"{name}=={installed((name,))}" for name in beside if installed((name,)) and not packages_of([name]) & asked
+    )
     return replace(env, requirements=(*env.requirements, *pins))
 
 

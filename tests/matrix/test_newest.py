@@ -13,7 +13,6 @@ from reconcile.launch.request import PASSES, run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.work import load as load_work
 from reconcile.zoo.scoring import settings
-from reconcile.zoo.training import settings_of
 
 pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
@@ -25,7 +24,7 @@ CLOSED = {State.EQUAL, State.EXPLAINED}
 @pytest.mark.parametrize("model", zoo_names())
 def test_every_counter_closes(model: str, pass_: str) -> None:
     load_work()
-    overrides, device = settings_of(model) if pass_ == "training" else ({}, settings(model, pass_)[1])
+    overrides, device = settings(model, pass_)
     request = run_request(model=model, overrides=overrides, device=device, pass_=pass_, timeout=1800)
     result = settle(collect_in(load()[NEWEST])(request, lambda _event: None), MATMUL, BUILT_IN)
     assert result.exit_code == 0, [(ledger.counter, ledger.state, ledger.reason) for ledger in result.ledgers]

@@ -9,13 +9,11 @@ counter that sees one (reconcile/zoo/training.py).
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.conventions import BUILT_IN, MATMUL
 from reconcile.core.errors import UsageError
@@ -31,6 +29,7 @@ from reconcile.work import load
 from reconcile.zoo import training
 from reconcile.zoo.rows import at_once
 from reconcile.zoo.training import TrainingRow
+from tests.zoo import csv_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "reports/counters.csv"
@@ -111,18 +110,14 @@ def _row(pair: str, place: str, collected: Collected, ledger: LedgerResult, resu
 
 def read() -> dict[tuple[str, str], Row]:
     """The rows of the committed file, by counter and pair."""
-    if not DATA.exists():
-        return {}
-    with DATA.open(newline="", encoding="utf-8") as file:
-        rows = [Row(**{name: table.read(cell) for name, cell in line.items()}) for line in csv.DictReader(file)]
-    return {(row.counter, row.pair): row for row in rows}
+    return {(row.counter, row.pair): row for row in csv_rows.read(DATA, Row)}
 
 
 def write(rows: dict[tuple[str, str], Row]) -> None:
     """The file and the page."""
     order = {name: index for index, name in enumerate(known_counters())}
     ordered = sorted(rows.values(), key=lambda row: (order.get(row.counter, len(order)), row.pair))
-    write_file(DATA, table.written([[field.name for field in fields(Row)], *map(astuple, ordered)]))
+    csv_rows.write(DATA, Row, ordered)
     write_file(DATA.with_suffix(".md"), page(ordered, training.read()))
 
 

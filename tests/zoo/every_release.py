@@ -8,14 +8,13 @@ line for each layer and op that moved, ``releases.csv`` one for each release, an
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from typing import Any
 from packaging.version import Version
 
 from reconcile.align.alignment import Alignment
-from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
@@ -43,10 +41,11 @@ from reconcile.work import load
 from reconcile.zoo.conform import families
 from reconcile.zoo.upgrade import sides
 from tests.workers import request
+from tests.zoo.csv_rows import read, write
 from tests.zoo.releases_page import page
 
 ROOT = Path(__file__).resolve().parents[2]
-HERE = ROOT / "reports/releases"
+PAGE, RELEASES, CHANGES = (ROOT / "reports/releases" / name for name in ("README.md", "releases.csv", "changes.csv"))
 COUNTERS = (
     "thop", "fvcore", "ptflops@pytorch", "torchinfo", "ultralytics-thop", "calflops", "deepspeed", "mmengine", "onnx_tool",
 )  # fmt: skip
@@ -75,7 +74,8 @@ class Release:
 
 @dataclass(frozen=True)
 class Moved:
-    """What one release moved: an op of a layer, in the counter's unit, and the lines of its bridge to the work that ran."""
+    """What one release moved: an op of a layer, in the counter's unit, and the lines of its bridge to the work that ran. It is
+    ``explained`` if the causes of both bridges account for the whole change of the family's total: "yes", "no" or "unknown"."""
 
     counter: str
     before: str
@@ -117,10 +117,8 @@ def chosen(found: Sequence[str]) -> list[str]:
 def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dict[str, Any]:
     """What release_layers.py prints there. Raises UsageError if it prints nothing."""
     counters = () if task == TRACE else (task,)
-    requests = {}
-    for name in names:
-        made_ = request(framework, *counters, pair=str(pair_path(name)))
-        requests[name] = to_text(made_._replace(tasks=(task,)))
+    asked = request(framework, *counters, tasks=(task,))
+    requests = {name: to_text(asked._replace(pair=str(pair_path(name)))) for name in names}
     done = subprocess.run(
         [str(python), "-W", "ignore", "-m", "tests.zoo.release_layers", framework],
         input=json.dumps(requests),
@@ -171,11 +169,6 @@ def traces(framework: str) -> Mapping[str, tuple[Trace, dict[str, Any]]]:
     return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}
 
 
-def collected(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> Collected:
-    """One release's take of a family."""
-    return Collected(meta, (trace,), (ledger,))
-
-
 def explained(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> bool:
     """Whether the rules of that version explain every entry."""
     align = Alignment(list(map(Layer.from_list, meta["layers"])))
@@ -192,10 +185,9 @@ def moved(counter: str, names: tuple[str, str], family: str, drift: CounterDrift
                 both[side] = (both[side] or 0) + entry.amount
     for (layer, op), (was, now) in sums.items():
         lines = (f"{c.cause.value} {c.before} -> {c.after}" for c in drift.causes if c.layer == layer)
-        said = "yes" if not drift.open[1] and not drift.unknown else "no"
-        was_, now_ = ("" if n is None else str(n) for n in (was, now))
-        unit = drift.units[1].value if hasattr(drift.units[1], "value") else str(drift.units[1])
-        yield Moved(counter, *names, family, layer, op, was_, now_, unit, "; ".join(lines), said)
+        closed = "no" if drift.residual else "yes" if drift.residual == 0 else "unknown"
+        amounts = ("" if n is None else str(n) for n in (was, now))
+        yield Moved(counter, *names, family, layer, op, *amounts, drift.units[1], "; ".join(lines), closed)
 
 
 def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
@@ -219,39 +211,22 @@ def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
         for name, ledger in ran.items():
             if name in before:
                 trace, meta = traces(known.framework)[name]
-                drift = compare(collected(before[name], trace, meta), collected(ledger, trace, meta))
+                drift = compare(*(Collected(meta, (trace,), (each,)) for each in (before[name], ledger)))
                 changes += moved(counter, (last, release), name, drift.counters[0])
         before, last = before | ran, release
     return rows, changes
 
 
-def read(name: str, kind: type) -> list[Any]:
-    """The rows of a committed file."""
-    path = HERE / name
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [{key: table.read(cell) for key, cell in line.items()} for line in csv.DictReader(file)]
-    whole = {field.name for field in fields(kind) if field.type == "int"}
-    return [kind(**{key: int(cell or 0) if key in whole else cell for key, cell in row.items()}) for row in rows]
-
-
-def write(name: str, kind: type, rows: Sequence[Any]) -> None:
-    """A file of rows."""
-    write_file(HERE / name, table.written([[field.name for field in fields(kind)], *map(astuple, rows)]))
-
-
 def main(*names: str) -> None:
     """Look at the releases of these counters, or of all, and write the page; the rows of others stay."""
     load()
-    HERE.mkdir(parents=True, exist_ok=True)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
     for counter in names or COUNTERS:
         rows, changes = of_counter(counter)
-        kept = [row for row in read("releases.csv", Release) if row.counter != counter]
-        held = [row for row in read("changes.csv", Moved) if row.counter != counter]
-        write("releases.csv", Release, sorted([*kept, *rows], key=lambda row: row.counter))
-        write("changes.csv", Moved, sorted([*held, *changes], key=lambda row: row.counter))
-    write_file(HERE / "README.md", page(read("releases.csv", Release), read("changes.csv", Moved)))
+        for path, kind, fresh in ((RELEASES, Release, rows), (CHANGES, Moved, changes)):
+            kept = [row for row in read(path, kind) if row.counter != counter]
+            write(path, kind, sorted([*kept, *fresh], key=lambda row: row.counter))
+    write_file(PAGE, page(read(RELEASES, Release), read(CHANGES, Moved)))
 
 
 if __name__ == "__main__":

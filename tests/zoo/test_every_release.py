@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.zoo.every_release import HERE, Moved, Release, age, chosen, read
+from tests.zoo import every_release as made
+from tests.zoo.csv_rows import read
+from tests.zoo.every_release import Moved, Release, age, chosen
 from tests.zoo.releases_page import page
 
-RELEASES: list[Release] = read("releases.csv", Release)
-CHANGES: list[Moved] = read("changes.csv", Moved)
+RELEASES: list[Release] = read(made.RELEASES, Release)
+CHANGES: list[Moved] = read(made.CHANGES, Moved)
 
 
 def test_the_page_is_made_of_the_rows() -> None:
-    assert (HERE / "README.md").read_text() == page(RELEASES, CHANGES), (
-        "stale: run `make releases` and commit what changed"
-    )
+    assert made.PAGE.read_text() == page(RELEASES, CHANGES), "stale: run `make releases` and commit what changed"
 
 
 def test_every_release_ran_or_has_its_reason() -> None:
