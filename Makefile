@@ -146,7 +146,7 @@ llm: $(VENV)/.installed
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load --durations=25
 
-# The committed reports of those pairs whose layers another one has: `make zoo` makes the others again.
+# The committed reports of eight pairs that take a minute each: `make zoo` makes the others again.
 fresh: $(VENV)/.installed
 	$(BIN)/python -m pytest -m fresh tests/zoo -p tests.home.noskip -n $(JOBS) --dist load
 

@@ -19,11 +19,11 @@ QUICK = ("gru_demo", "conv_only", *FAMILIES, "bert_base", "lstm_lm")
 PROVEN = (*SEEDS, "family_convolution", "family_recurrent", "family_attention", "bert_base")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
 
-LIKE_OTHERS = {
-    "bert_base": "vit_b16", "gpt2": "llama", "whisper": "t5_small", "densenet121": "resnet50", "resnet50_v1_5": "resnet50",
-    "efficientnet_b0": "mobilenet_v3_small", "convnext_tiny": "swin_t", "vgg16": "unet",
-}  # fmt: skip
-"""Pairs whose layers another pair has, at a size that takes a minute: `make fresh` runs their committed reports again."""
+APART = (
+    "bert_base", "gpt2", "whisper", "densenet121", "resnet50_v1_5", "efficientnet_b0", "convnext_tiny", "vgg16",
+)  # fmt: skip
+"""Pairs that take a minute at their size. Whatever multiplies in them, other pairs have too; `make fresh` runs their committed
+reports again."""
 
 
 def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:

@@ -20,7 +20,7 @@ from reconcile.report.view import phases
 from reconcile.work import load
 from reconcile.zoo import training
 from reconcile.zoo.rows import reconciled, source_of
-from tests.zoo.choice import LIKE_OTHERS, chosen
+from tests.zoo.choice import APART, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
@@ -51,7 +51,7 @@ def test_a_step_of_every_pair_reconciles_at_its_own_size(model: str) -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1",), apart=LIKE_OTHERS))
+@pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1",), apart=APART))
 def test_a_step_run_again_gives_its_row_and_its_report(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     load()
     collect, kept = training.collect, list[Collected]()
