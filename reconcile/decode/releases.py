@@ -35,13 +35,13 @@ def bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, s
 
 
 def said(package: str, before: str, after: str) -> str:
-    """``It comes from a release of thop before 0.0.31.post2005241907, which gives another number.``; '' without bounds."""
+    """``Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it.``; '' without bounds."""
     if not before and not after:
         return ""
     if before and after:
-        return f"It comes from a release of {package} between {before} and {after}, which give other numbers."
+        return f"Of the releases of {package} looked at, only those between {before} and {after} give it."
     side, other = ("after", before) if before else ("before", after)
-    return f"It comes from a release of {package} {side} {other}, which gives another number."
+    return f"Of the releases of {package} looked at, only those {side} {other} give it."
 
 
 def _gives(candidate: Candidate, source: Source) -> bool:

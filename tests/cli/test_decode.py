@@ -47,7 +47,7 @@ def test_explained() -> None:
         "      1 of the 3 layers that convolve or multiply matrices is not in it: gru.",
         "      torch-1.10.1-thop-2001 (saved; thop 0.0.31.post2001170342, torch 1.10.1)",
         "",
-        "It comes from a release of thop before 0.0.31.post2005241907, which gives another number.",
+        "Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it.",
         "",
         "To run it: reconcile run --model gru_demo --environment torch-1.10.1-thop-2001 --counter thop",
     ]

@@ -53,12 +53,12 @@ def test_published(model: str, text: str, what: str, where: str) -> None:
     ("text", "sentence"),
     [
         # thop counts no GRU before May 2020, and one product of a Linear twice; from September 2022 on a GRU without its gates
-        ("22938560", "It comes from a release of thop before 0.0.31.post2005241907, which gives another number."),
+        ("22938560", "Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it."),
         (
             "250840448",
-            "It comes from a release of thop between 0.0.31.post2001170342 and 0.1.1.post2209072238, which give other numbers.",
+            "Of the releases of thop looked at, only those between 0.0.31.post2001170342 and 0.1.1.post2209072238 give it.",
         ),
-        ("250052032", "It comes from a release of thop after 0.0.31.post2005241907, which gives another number."),
+        ("250052032", "Of the releases of thop looked at, only those after 0.0.31.post2005241907 give it."),
         ("249809920", ""),  # flop_counter, of which one release was looked at
     ],
 )

@@ -1,4 +1,4 @@
-"""Every pair of the zoo on the newest PyTorch, a call and a training step: each counter closes, or says why it cannot count."""
+"""Every pair of the zoo on the two newest releases of PyTorch, a call and a training step: each counter closes, or says why it cannot count."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from reconcile.zoo.scoring import settings
 
 pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
-NEWEST = "torch-2.15.0"
+NEWEST = ("2.15.0", "2.14.1")
 CLOSED = {State.EQUAL, State.EXPLAINED}
 
 
 @pytest.mark.parametrize("pass_", PASSES)
 @pytest.mark.parametrize("model", zoo_names())
-def test_every_counter_closes(model: str, pass_: str) -> None:
+@pytest.mark.parametrize("release", NEWEST)
+def test_every_counter_closes(release: str, model: str, pass_: str) -> None:
     load_work()
     overrides, device = settings(model, pass_)
     request = run_request(model=model, overrides=overrides, device=device, pass_=pass_, timeout=1800)
-    result = settle(collect_in(load()[NEWEST])(request, lambda _event: None), MATMUL, BUILT_IN)
+    result = settle(collect_in(load()[f"torch-{release}"])(request, lambda _event: None), MATMUL, BUILT_IN)
     assert result.exit_code == 0, [(ledger.counter, ledger.state, ledger.reason) for ledger in result.ledgers]
     counted = [statement for statement in result.statements if statement.state is not State.NOT_COMPARABLE]
     assert {(statement.state in CLOSED, statement.residual) for statement in counted} == {(True, 0)}
     assert "flop_counter" in {statement.from_ for statement in counted}
-    assert result.environment["torch"].startswith("2.15.0")
+    assert result.environment["torch"].startswith(release)
