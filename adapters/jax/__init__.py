@@ -13,6 +13,7 @@ FRAMEWORK = Framework(
     extra="jax",
     distributions=("jax", "jaxlib", "flax", "equinox", "dm-haiku"),
     trains=True,
+    lends=False,
     backend="jax",
     order=4,
 )

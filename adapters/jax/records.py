@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...core.records import Op, Tensor
@@ -74,6 +74,14 @@ def layer_of(names: Iterable[str], root: str) -> str:
     if root and path and path[0] == root:
         path = path[1:]
     return ".".join(path)
+
+
+def scan_constants(params: Mapping[str, Any]) -> int:
+    """How many inputs of a ``scan`` are the same at each step: the first ones. JAX 0.12 keeps a tree of its inputs in three parts,
+    the constants, the carry and the slices (jax/_src/lax/control_flow/loops.py, ``ft_in``), in the place of their numbers."""
+    if "num_consts" in params:
+        return int(params["num_consts"])
+    return len(params["ft_in"].unpack()[0])
 
 
 def is_program(value: Any) -> bool:

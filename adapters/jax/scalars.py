@@ -21,7 +21,9 @@ COMPUTED: dict[str, Callable[..., int]] = {
     "clamp": lambda low, x, high: min(max(x, low), high),
 }  # fmt: skip
 COPIED = ("convert_element_type", "copy", "copy_p", "reshape", "squeeze", "broadcast_in_dim", "stop_gradient")
-CALLED = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
+CALLED = (
+    "jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+)  # fmt: skip
 
 
 def scalar(value: Any) -> int | None:

@@ -112,7 +112,7 @@ class Walk:
     def _scan(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
         inner = params["jaxpr"]
-        same = list(given[: params["num_consts"]])
+        same = list(given[: records.scan_constants(params)])
         length = params["length"]
         if length:
             runs = runs.times(length, copies(length, int(params.get("unroll", 1))))

@@ -60,7 +60,7 @@ MOVES = frozenset(
 """Instructions that move values, which the analysis leaves at 0."""
 STEPS = ("reduce", "reduce-window", "scatter", "map", "select-and-scatter", "all-reduce", "sort")
 _NOT_SCOPES = re.compile(
-    r"^$|^(while|body|cond|closed_call|core_call|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
+    r"^$|^(while|body|cond|closed_call|core_call|eval_jaxpr|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
     r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
 )
 _TRANSFORMED = re.compile(r"^(?:vmap|jvp|transpose)\((.*)\)$")
