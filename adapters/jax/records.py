@@ -77,8 +77,8 @@ def layer_of(names: Iterable[str], root: str) -> str:
 
 
 def scan_constants(params: Mapping[str, Any]) -> int:
-    """How many inputs of a ``scan`` are the same at each step: the first ones. JAX 0.12 keeps a tree of its inputs in three parts,
-    the constants, the carry and the slices (jax/_src/lax/control_flow/loops.py, ``ft_in``), in the place of their numbers."""
+    """How many inputs of a ``scan`` are the same at each step: the first ones. JAX 0.12 keeps a tree of its inputs: the
+    constants, the carry and the slices (jax/_src/lax/control_flow/loops.py, ``ft_in``), in the place of their numbers."""
     if "num_consts" in params:
         return int(params["num_consts"])
     return len(params["ft_in"].unpack()[0])

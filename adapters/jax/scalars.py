@@ -23,6 +23,7 @@ COMPUTED: dict[str, Callable[..., int]] = {
 COPIED = ("convert_element_type", "copy", "copy_p", "reshape", "squeeze", "broadcast_in_dim", "stop_gradient")
 CALLED = (
     "jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+    "xla_metadata_call",
 )  # fmt: skip
 
 

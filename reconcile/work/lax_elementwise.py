@@ -23,8 +23,8 @@ NAMES: dict[str, str] = {
     "remainder": "rem",
     "compare": "max min abs sign is_finite eq ne lt le gt ge eq_to lt_to le_to",
     "special": (
-        "exp exp2 expm1 log log1p sqrt rsqrt cbrt tanh logistic sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh "
-        "erf erfc erf_inv lgamma digamma pow floor ceil round"
+        "exp exp2 expm1 log log1p log2 sqrt rsqrt cbrt tanh logistic sin cos tan asin acos atan atan2 sinh cosh asinh acosh "
+        "atanh erf erfc erf_inv lgamma digamma pow floor ceil round"
     ),
     "clamp2": "clamp",
 }
@@ -40,6 +40,11 @@ for _row, _ops in NAMES.items():
 
 POINTWISE = f"{' '.join(NAMES.values())} nextafter polygamma zeta igamma igammac igamma_grad_a bessel_i0e bessel_i1e"
 pointwise(*(f"lax.{name}" for name in POINTWISE.split()), "lax.regularized_incomplete_beta")
+
+
+@formula("lax.one_minus_square", source=f"(1 + x) (1 - x): {_LAX} (one_minus_square_p), from JAX 0.12 on")
+def _one_minus_square(op: Op) -> Work:
+    return (ADD * 2 + MUL) * n_out(op)
 
 
 @formula(
@@ -124,6 +129,9 @@ def _psum(op: Op) -> Work:
     return _gathered(op, ADD)
 
 
-@formula("lax.pmax", "lax.pmin", source="the arrays of a group of devices, compared once: jax/_src/lax/parallel.py")
+@formula(
+    *("lax.pmax", "lax.pmin", "lax.unreduced_pmax", "lax.unreduced_pmin"),
+    source="the arrays of a group of devices, compared once: jax/_src/lax/parallel.py",
+)
 def _pmax(op: Op) -> Work:
     return _gathered(op, CMP)

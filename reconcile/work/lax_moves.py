@@ -27,7 +27,7 @@ _list(
 _list(
     "moves values between devices",
     """all_gather all_gather_invariant all_gather_reduced all_to_all ppermute pbroadcast pvary pcast axis_index ragged_all_to_all
-    sharding_constraint layout_constraint reshard mesh_cast""",
+    sharding_constraint layout_constraint reshard mesh_cast pbroadcast_dynamic relayout reduced_vary_cast vary_unreduced_cast""",
 )
 _list("says something about values and changes none", "name debug_callback debug_print check sow")
 _list(

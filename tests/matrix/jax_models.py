@@ -14,6 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 F32 = "float32"
 W = jax.ShapeDtypeStruct((6, 6), F32)
 X = jax.ShapeDtypeStruct((5, 6), F32)
+AUTO = (jax.sharding.AxisType.Auto,)  # JAX 0.12 takes Explicit where nothing is said
 
 
 class Nnx(nnx.Module):
@@ -184,7 +185,7 @@ def cond_of_data():
 
 def sharded():
     """Every device multiplies its rows; their columns' sums are added up."""
-    mesh = Mesh(np.array(jax.devices()[:1]), ("rows",))
+    mesh = Mesh(np.array(jax.devices()[:1]), ("rows",), axis_types=AUTO)
 
     @functools.partial(
         jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()
@@ -197,7 +198,7 @@ def sharded():
 
 def sharded_by_5():
     """As ``sharded`` on five devices, which need not be there."""
-    mesh = jax.sharding.AbstractMesh((5,), ("rows",))
+    mesh = jax.sharding.AbstractMesh((5,), ("rows",), axis_types=AUTO)
 
     @functools.partial(
         jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()

@@ -20,15 +20,16 @@ pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = Path(__file__).with_name("jax.toml")
+NAMES = ("jax", "jax-0.12")
 MODELS = Path(__file__).with_name("jax_models.py")
 ROWS, WIDTH = 5, 6
 PRODUCT = Work(mac=ROWS * WIDTH * WIDTH, accumulators=ROWS * WIDTH)
 EACH = ROWS * WIDTH
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
-    python = ensure(environments.load(ENVIRONMENTS)["jax"])
+@pytest.fixture(scope="module", params=NAMES)
+def traces(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
+    python = ensure(environments.load(ENVIRONMENTS)[request.param])
     file = tmp_path_factory.mktemp("jax") / "traces.json"
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
@@ -177,10 +178,10 @@ def test_a_model_without_parameters_has_a_forward_pass_and_a_loss(traces: dict[s
     assert note.startswith("nothing to train")
 
 
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, str]:
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str, environment: str = "jax") -> tuple[int, str]:
     monkeypatch.chdir(folder)
     (folder / "jax_models.py").write_text(MODELS.read_text())
-    words = ["run", "--out", "out", "--environments", str(ENVIRONMENTS), "--environment", "jax", *args]
+    words = ["run", "--out", "out", "--environments", str(ENVIRONMENTS), "--environment", environment, *args]
     result = CliRunner().invoke(cli, words, prog_name="reconcile")
     return result.exit_code, result.output
 
@@ -235,11 +236,18 @@ def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path, monkey
     assert of_products.items() <= booked[COMPILED].items()  # its single operations are the compiler's
 
 
-@pytest.mark.parametrize("name", ["with_nnx", "with_linen"])
-@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
-def test_xla_reconciles_modules(name: str, convention: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "convention", "environment"),
+    [
+        *((name, each, "jax") for name in ("with_nnx", "with_linen") for each in ("matmul", "all", "textbook")),
+        ("with_linen", "all", "jax-0.12"),
+    ],
+)
+def test_xla_reconciles_modules(
+    name: str, convention: str, environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("--counter", LOWERED, "--counter", COMPILED, "--convention", convention)
-    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", *words)
+    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", *words, environment=environment)
     assert code == 0, shown
     report = json.loads((tmp_path / "out" / f"jax_models.{name}.json").read_text())
     assert {statement["residual"] for statement in report["statements"]} == {0}

@@ -286,6 +286,15 @@ def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
     assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(SINGLE)
 
 
+def test_one_minus_a_square_is_a_product_of_two_sums() -> None:
+    """As JAX lowers it, so that it is right where x is nearly 1."""
+    tally = Tally()
+    x = array(tally, 2, 3)
+    for each in x.flat:
+        (each + 1) * (each - 1)
+    assert work_of(make("lax.one_minus_square", [x.shape], [x.shape])) == tally.work()
+
+
 def test_integers_compute_nothing_and_unknown_primitives_are_unknown() -> None:
     whole = Tensor((4,), "int32")
     assert work_of(make("lax.add", [whole, whole], [whole])) == Work()
@@ -297,11 +306,11 @@ def test_integers_compute_nothing_and_unknown_primitives_are_unknown() -> None:
 
 
 HELD = """dot_general conv_general_dilated
-ragged_dot_general integer_pow reduce_sum reduce_max reduce_min reduce_prod argmax cumsum
+ragged_dot_general integer_pow one_minus_square reduce_sum reduce_max reduce_min reduce_prod argmax cumsum
 cummax reduce_window_sum reduce_window_max reduce_window_min select_and_scatter_add sort top_k scatter-add scatter-sub scatter-mul
 scatter-max psum cholesky lu triangular_solve"""
-ALIKE = """argmin cumprod cummin scatter-min psum2 psum_invariant unreduced_psum reduce_scatter pmax pmin
-select_and_gather_add"""
+ALIKE = """argmin cumprod cummin scatter-min psum2 psum_invariant unreduced_psum reduce_scatter pmax pmin unreduced_pmax
+unreduced_pmin select_and_gather_add"""
 """One function with another that is held."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,6 +176,11 @@ def explained(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> bool:
     return not reconcile_ledger(ledger, trace, align, MATMUL).residuals
 
 
+def anywhere(reason: str) -> str:
+    """The reason without the paths and addresses of this machine."""
+    return re.sub(r" \(/[^)]*\)| at 0x[0-9a-f]+", "", reason)
+
+
 def moved(counter: str, names: tuple[str, str], family: str, drift: CounterDrift) -> Iterator[Moved]:
     """A line for each layer and op, with the sums before and after."""
     sums: dict[tuple[str, str], list[int | None]] = {}
@@ -203,7 +209,7 @@ def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
         ledgers = {name: from_json(held["record"]) for name, held in found.items() if "record" in held}
         ran = {name: ledger for name, ledger in ledgers.items() if name in traces(known.framework)}
         closed = sum(explained(ledger, *traces(known.framework)[name]) for name, ledger in ran.items())
-        why = "" if ran else next(iter(held["error"] for held in found.values()))
+        why = "" if ran else anywhere(next(iter(held["error"] for held in found.values())))
         rows.append(Release(counter, known.distribution, release, taken["where"], len(ran), closed, len(listed), why))
         print(f"{counter} {release}: {len(ran)} families, {closed} explained {why}", file=sys.stderr, flush=True)
         if not ran:

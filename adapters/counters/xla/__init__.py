@@ -32,6 +32,7 @@ _SEEN = Counter(
     default=False,
     blind="sees the forward pass only",
     requirements=REQUIREMENTS,
+    checked=("", "0.12.0.1"),
 )
 COUNTERS = (
     _SEEN,

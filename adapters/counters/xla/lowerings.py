@@ -72,6 +72,10 @@ def parts(op: Op) -> list[Part] | None:
         return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0])), work)]
     if name == "gather" and op.attrs.get("mode") == FILLED:
         return [Part(("select", _size(op.outputs[0])), work)]
+    if name == "one_minus_square":  # (1 + x) * (1 - x)
+        size = _size(op.outputs[0])
+        sums = [Part((kind, size), Work(add=size), only=("add",)) for kind in ("add", "subtract")]
+        return [*sums, Part(("multiply", size), Work(mul=size), only=("mul",))]
     if name == "integer_pow":
         return _power(op, work)
     if name == "logistic":  # 1 / (1 + exp(-x)); the work is the function's, which the exponential stands for
