@@ -83,8 +83,10 @@ def _watched(profiler, recorder, module, number, counts):
     # type: (Profiler, CallRecorder, torch.nn.Module, str, Dict[torch.nn.Module, int]) -> Iterator[None]
     """Meanwhile the counter's calls are recorded, and what it has counted at the end goes into ``counts``.
 
-    Afterwards every function is what it was: a counter that stops halfway leaves them patched.
+    Afterwards every function is what it was: a counter that stops halfway leaves them patched, and calflops before 0.2.8 puts
+    torch.matmul in the place of torch.bmm (calflops/pytorch_ops.py:572).
     """
+    held = [(space, name, value) for space in spaces() for name, value in vars(space).items() if callable(value)]
     names, mapping = module_paths(module), profiler.module.MODULE_HOOK_MAPPING
     hooked = {names[m] for m in module.modules() if type(m) not in mapping}
     for child in module.modules():
@@ -121,5 +123,8 @@ def _watched(profiler, recorder, module, number, counts):
             for name, value in list(vars(space).items()):
                 if type(value) is FunctionType and value in originals:
                     setattr(space, name, originals[value])
-        for held in profiler.kept:
-            held.clear()
+        for space, name, value in held:
+            if vars(space).get(name) is not value:
+                setattr(space, name, value)
+        for kept in profiler.kept:
+            kept.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 from ...core.records import Op, Tensor
@@ -39,6 +40,8 @@ def plain(value: Any) -> Any:
     """Numbers, text and lists of them as they are; a dtype or an enumeration by its name."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, Integral):  # of numpy: JAX 0.4 pads by such numbers
+        return int(value)
     if isinstance(value, (tuple, list)):
         items = [plain(item) for item in value]
         return _NOTHING if any(item is _NOTHING for item in items) else items

@@ -1,4 +1,4 @@
-"""Every pair of the zoo on the two newest releases of PyTorch, a call and a training step: each counter closes, or says why it cannot count."""
+"""Every pair on the two newest releases of PyTorch, a call and a step: each counter closes, or says why it cannot count."""
 
 from __future__ import annotations
 

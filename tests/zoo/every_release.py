@@ -1,61 +1,36 @@
 """Every release of the counters' packages on the layers of the zoo's families: `make releases`, or some of its counters.
 
-A release is installed over the packages that run here, in an environment of its own that is deleted afterwards, and one process
-there counts every family (release_layers.py). What it gave is kept in the cache, so an interrupted run goes on. Each release is
-then compared with the one before it, as `reconcile check` compares two takes of a model: ``reports/releases/changes.csv`` has a
-line for each layer and op that moved, ``releases.csv`` one for each release, and the page is made of the two.
+What each gave (release_takes.py) is compared with the release before it, as `reconcile check` compares two takes of a model:
+``reports/releases/changes.csv`` has a line for each layer and op that moved, ``releases.csv`` one for each release, and the page
+is made of the two.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-from packaging.version import Version
 
 from reconcile.align.alignment import Alignment
 from reconcile.core.atomic import write_file
 from reconcile.core.conventions import MATMUL
-from reconcile.core.errors import UsageError
-from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Layer, Ledger, Trace, from_json
-from reconcile.core.registry import known_counters
 from reconcile.drift.changes import CounterDrift
 from reconcile.drift.compare import compare
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import CURRENT, Environment
-from reconcile.launch.environments import load as environments
-from reconcile.launch.in_environment import made
-from reconcile.launch.provision import cache_root, folder_of
-from reconcile.model_zoo.loading import pair_path
 from reconcile.work import load
-from reconcile.zoo.conform import families
-from reconcile.zoo.upgrade import sides
-from tests.workers import request
 from tests.zoo.csv_rows import read, write
+from tests.zoo.release_takes import ROOT, looked_at, of_release, package_of, traces
 from tests.zoo.releases_page import page
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE, RELEASES, CHANGES = (ROOT / "reports/releases" / name for name in ("README.md", "releases.csv", "changes.csv"))
 COUNTERS = (
     "thop", "fvcore", "ptflops@pytorch", "torchinfo", "ultralytics-thop", "calflops", "deepspeed", "mmengine", "onnx_tool",
+    "flop_counter", "tf.profiler@frozen", "xla@lowered",
 )  # fmt: skip
-LEGACY = ("gru_demo", "crnn", "mobilenet_v2")
-"""Pairs that also run on Python 3.8, beside the families, which need 3.10."""
-OLDER = "torch-1.10.1"
-"""The environment, of Python 3.8, where a release is tried that asks the packages here for what they no longer have."""
-LIMIT = 600.0
-"""Seconds for the families of one release."""
 
 
 @dataclass(frozen=True)
@@ -91,85 +66,6 @@ class Moved:
     explained: str
 
 
-def on_index(package: str) -> list[str]:
-    """The releases of a package that the index has for this Python, oldest first, without pre-releases."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", package]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    listed = said.partition("Available versions: ")[2].splitlines()[0].split(", ")
-    return sorted((text for text in listed if text.replace(".", "").replace("post", "").isdigit()), key=age)
-
-
-def age(release: str) -> tuple[str, Version]:
-    """Sorts releases by the day in their post tag, if they have one (2206102148 and 20220610 are both 220610): thop 0.0.4 of 2021
-    is younger than its 0.0.31 of 2020."""
-    tag = str(Version(release).post or "")
-    day = {6: tag, 8: tag[2:], 10: tag[:6]}.get(len(tag), "")
-    return day, Version(release)
-
-
-def chosen(found: Sequence[str]) -> list[str]:
-    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in so many."""
-    if len(found) <= 50:
-        return list(found)
-    last = list({Version(text).release[:2]: text for text in found}.values())
-    return last if len(last) > 10 else list(found)[:: -(len(found) // 25)][::-1]
-
-
-def layers(python: Path, framework: str, task: str, names: Sequence[str]) -> dict[str, Any]:
-    """What release_layers.py prints there. Raises UsageError if it prints nothing."""
-    counters = () if task == TRACE else (task,)
-    asked = request(framework, *counters, tasks=(task,))
-    requests = {name: to_text(asked._replace(pair=str(pair_path(name)))) for name in names}
-    done = subprocess.run(
-        [str(python), "-W", "ignore", "-m", "tests.zoo.release_layers", framework],
-        input=json.dumps(requests),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
-    if line is None:
-        raise UsageError((done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1][:300])
-    found: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
-    return found
-
-
-def of_release(counter: str, package: str, release: str) -> dict[str, Any]:
-    """The ledgers of one release by family, ``{"": {"error"}}`` if there is none, and the name of the environment: out of the
-    cache, or made now. What does not run over the packages that run here is tried on an older Python and PyTorch."""
-    kept = cache_root().parent / "releases" / counter / f"{release}.json"
-    if kept.is_file():
-        held: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        return held
-    pin, framework = [f"{package}=={release}"], known_counters()[counter].framework
-    found = _found(sides(pin, [], CURRENT, (counter,))[1], framework, counter, (*families(counter), *LEGACY))
-    where = CURRENT
-    if all("cannot import name" in one.get("error", "") for one in found.values()):
-        found, where = _found(environments()[OLDER].with_(pin), framework, counter, LEGACY), OLDER
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    whole = {"families": found, "where": where}
-    write_file(kept, json.dumps(whole))
-    return whole
-
-
-def _found(env: Environment, framework: str, counter: str, names: Sequence[str]) -> dict[str, Any]:
-    """What an environment gives, which is made for this and deleted after it."""
-    try:
-        return layers(made(env, lambda _step: None), framework, counter, names)
-    except (UsageError, subprocess.TimeoutExpired) as error:
-        return {"": {"error": str(error)}}
-    finally:
-        shutil.rmtree(folder_of(env), ignore_errors=True)
-
-
-@cache
-def traces(framework: str) -> Mapping[str, tuple[Trace, dict[str, Any]]]:
-    """The traces of the families, on the framework that runs here, and what each pair says of itself."""
-    found = layers(Path(sys.executable), framework, TRACE, (*families(), *LEGACY))
-    return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}
-
-
 def explained(ledger: Ledger, trace: Trace, meta: Mapping[str, Any]) -> bool:
     """Whether the rules of that version explain every entry."""
     align = Alignment(list(map(Layer.from_list, meta["layers"])))
@@ -198,28 +94,26 @@ def moved(counter: str, names: tuple[str, str], family: str, drift: CounterDrift
 
 def of_counter(counter: str) -> tuple[list[Release], list[Moved]]:
     """Every release of a counter's package."""
-    known = known_counters()[counter]
     rows, changes = [], list[Moved]()
-    before: dict[str, Ledger] = {}
-    last = ""
-    listed = on_index(known.distribution)
-    for release in chosen(listed):
-        taken = of_release(counter, known.distribution, release)
-        found = taken["families"]
-        ledgers = {name: from_json(held["record"]) for name, held in found.items() if "record" in held}
-        ran = {name: ledger for name, ledger in ledgers.items() if name in traces(known.framework)}
-        closed = sum(explained(ledger, *traces(known.framework)[name]) for name, ledger in ran.items())
-        why = "" if ran else anywhere(next(iter(held["error"] for held in found.values())))
-        rows.append(Release(counter, known.distribution, release, taken["where"], len(ran), closed, len(listed), why))
+    before: dict[str, Collected] = {}
+    last, package = "", package_of(counter)
+    releases, listed = looked_at(counter)
+    for release, python in releases.items():
+        taken = of_release(counter, release, python)
+        found, held = taken["families"], traces(counter, taken)
+        ledgers = {name: from_json(one["record"]) for name, one in found.items() if "record" in one}
+        ran = {
+            name: Collected(held[name][1], held[name][:1], (each,)) for name, each in ledgers.items() if name in held
+        }
+        closed = sum(explained(ledgers[name], *held[name]) for name in ran)
+        why = "" if ran else anywhere(next((one["error"] for one in found.values() if "error" in one), "no trace"))
+        rows.append(Release(counter, package, release, taken["where"], len(ran), closed, listed, why))
         print(f"{counter} {release}: {len(ran)} families, {closed} explained {why}", file=sys.stderr, flush=True)
-        if not ran:
-            continue
-        for name, ledger in ran.items():
+        for name, now in ran.items():
             if name in before:
-                trace, meta = traces(known.framework)[name]
-                drift = compare(*(Collected(meta, (trace,), (each,)) for each in (before[name], ledger)))
-                changes += moved(counter, (last, release), name, drift.counters[0])
-        before, last = before | ran, release
+                changes += moved(counter, (last, release), name, compare(before[name], now).counters[0])
+        if ran:
+            before, last = before | ran, release
     return rows, changes
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.zoo import every_release as made
 from tests.zoo.csv_rows import read
-from tests.zoo.every_release import Moved, Release, age, chosen
+from tests.zoo.every_release import Moved, Release
+from tests.zoo.release_takes import age, chosen
 from tests.zoo.releases_page import page
 
 RELEASES: list[Release] = read(made.RELEASES, Release)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import as_large_as_input, elementwise, from_the_left, resized, transposed_twice_grouped
+from ..functional_rules import as_large_as_input, elementwise, from_the_left, matmul, resized, transposed_twice_grouped
 from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill, why_not
+from ..rule_parts import of_torch
 from ..rulebook import RuleBook
 from . import COUNTERS
 
@@ -25,6 +26,10 @@ fill(
             macs=True,
         ),
         "resized": Formula(RESIZING, resized(as_large_as_input), "prod(size) if a size is given; else N of the input"),
+        # From 0.2.8 on their lines are comments; 0.2.8 itself asks at its end for what it did not keep, and does not run.
+        "mm": Formula(
+            (*of_torch("mm"), *of_torch("bmm")), matmul, "2 numel(x) other.shape[-1]", macs=True, versions="<0.2.8"
+        ),
         "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), _LEFT),
         "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), _LEFT),
     },
@@ -48,6 +53,7 @@ fill(
         "embedding": "O:258",
         "matmul": "O:274",
         "addmm": "O:282, O:312",
+        "mm": "O:274",
         "einsum": "O:290",
         "mul": "O:320, O:328",
         "add": "O:324, O:328",

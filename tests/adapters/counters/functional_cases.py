@@ -10,7 +10,7 @@ from reconcile.core.records import Shape
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-CALFLOPS_RELEASES = ("0.3.2",)
+CALFLOPS_RELEASES = ("0.2.7", "0.3.2")
 DEEPSPEED_RELEASES = ("0.19.8",)
 BOTH = CALFLOPS_RELEASES + DEEPSPEED_RELEASES
 
@@ -137,6 +137,14 @@ def calflops() -> Iterator[Case]:
             yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4)], own, other=2)
 
 
+def products() -> Iterator[Case]:
+    """What calflops no longer patches: O:509 of 0.2.7."""
+    for name, left, right in (("mm", (2, 3), (3, 5)), ("bmm", (2, 3, 4), (2, 4, 5))):
+        macs = {"mm": 2 * 3 * 5, "bmm": 2 * 3 * 4 * 5}[name]
+        for space in ("torch.", "torch.Tensor."):
+            yield case(2 * macs, Work(mac=macs), space + name, [left, right])
+
+
 def deepspeed() -> Iterator[Case]:
     """What calflops counts otherwise, or not at all."""
     own = DEEPSPEED_RELEASES
@@ -181,7 +189,12 @@ def _of(release: str, *parts: Iterator[Case]) -> tuple[Case, ...]:
     return tuple(case._replace(releases=(release,)) for part in parts for case in part)
 
 
-CALFLOPS = _of(CALFLOPS_RELEASES[0], shared(), calflops())
+CALFLOPS_BEFORE = _of(CALFLOPS_RELEASES[0], shared(), calflops(), products())
+CALFLOPS = _of(CALFLOPS_RELEASES[1], shared(), calflops())
+NO_LONGER = tuple(Case(before.op, CALFLOPS_RELEASES[1:]) for before in products())
 DEEPSPEED = _of(DEEPSPEED_RELEASES[0], shared(), deepspeed())
 
-FAMILIES = {"calflops": (CALFLOPS_RELEASES, CALFLOPS), "deepspeed": (DEEPSPEED_RELEASES, DEEPSPEED)}
+FAMILIES = {
+    "calflops": (CALFLOPS_RELEASES, CALFLOPS_BEFORE + CALFLOPS + NO_LONGER),
+    "deepspeed": (DEEPSPEED_RELEASES, DEEPSPEED),
+}

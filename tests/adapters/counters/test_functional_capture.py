@@ -71,6 +71,7 @@ class Pipeline:
     def end(self) -> None:
         F.relu = ORIGINALS[F.relu.__str__]
         torch.matmul = ORIGINALS[torch.matmul.__str__]
+        torch.bmm = torch.matmul  # as calflops 0.2.7 leaves it
         torch.Tensor.matmul = ORIGINALS[torch.Tensor.matmul.__str__]  # type: ignore[method-assign]
 
 
@@ -96,9 +97,13 @@ def captured(net: Callable[[], nn.Module], *shape: int) -> Ledger:
 
 @pytest.fixture(autouse=True)
 def intact() -> Any:
-    before = F.relu, torch.matmul, torch.Tensor.matmul, F.scaled_dot_product_attention, MODULE.wrapFunc, Pipeline.end
+    def places() -> list[Any]:
+        functions = [F.relu, torch.matmul, torch.bmm, torch.Tensor.matmul, F.scaled_dot_product_attention]
+        return [*functions, MODULE.wrapFunc, Pipeline.end]
+
+    before = places()
     yield
-    after = F.relu, torch.matmul, torch.Tensor.matmul, F.scaled_dot_product_attention, MODULE.wrapFunc, Pipeline.end
+    after = places()
     assert [a for a, b in zip(after, before, strict=True) if a is not b] == []
     assert COUNTS == []
 
