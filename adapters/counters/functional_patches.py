@@ -7,6 +7,7 @@ Python 3.6, PyTorch 2.0 and later.
 
 import inspect
 from contextlib import contextmanager
+from fractions import Fraction
 from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
@@ -57,7 +58,7 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
         counts = {}  # type: Dict[torch.nn.Module, int]
         watched = _watched(profiler, recorder, module, number, counts)
         with torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
-            total = profiler.run(module, list(inputs))[number == MACS]
+            total = _whole(profiler.run(module, list(inputs))[number == MACS])
         names = module_paths(module)
         paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
         entries, sightings = recorder.of_paths(paths, names, counts)
@@ -76,6 +77,12 @@ def _name_of(function):
     if function is torch.nn.functional.scaled_dot_product_attention:  # ours, which lets it through as one op
         return attention
     return public_name(function) or str(function.__name__)
+
+
+def _whole(count):
+    # type: (Any) -> Any
+    """A product with a scale is a float; a count is an int where it can be one."""
+    return int(count) if count == int(count) else Fraction(count)
 
 
 @contextmanager
@@ -111,7 +118,7 @@ def _watched(profiler, recorder, module, number, counts):
 
     def ended(pipeline):
         # type: (Any) -> None
-        counts.update((m, getattr(m, "__%s__" % number)) for m in module.modules())
+        counts.update((m, _whole(getattr(m, "__%s__" % number))) for m in module.modules())
         ending(pipeline)
 
     try:

@@ -77,8 +77,8 @@ def transposed(op: Op) -> Work:
     return Work(mac=prod(w[2:]) * x[1] * w[1] * x[0] * prod(x[2:]), add=bias)
 
 
-def resized(scaled: Callable[[int, int, object], int]) -> Compute:
-    """prod(size), of one channel of one example, if a size is given; else ``scaled(N, axes, scale_factor)``."""
+def resized(scaled: Callable[[tuple[int, ...], object], int]) -> Compute:
+    """prod(size), of one channel of one example, if a size is given; else ``scaled(shape of the input, scale_factor)``."""
 
     def compute(op: Op) -> Work:
         given = [*op.attrs["args"], None, None][1:3]
@@ -88,26 +88,31 @@ def resized(scaled: Callable[[int, int, object], int]) -> Compute:
         )
         if wanted is not None:
             return Work(mul=prod(_each(wanted, 1)))
-        return Work(mul=scaled(elements_in(op), len(shape_in(op)) - 2, scale))
+        return Work(mul=scaled(shape_in(op), scale))
 
     return compute
 
 
-def as_large_as_input(elements: int, axes: int, scale: object) -> int:
+def as_large_as_input(shape: tuple[int, ...], scale: object) -> int:
     """N: the product with the scale is computed and dropped."""
-    return elements
+    return prod(shape)
 
 
-def scaled_up(elements: int, axes: int, scale: object) -> int:
+def scaled_up(shape: tuple[int, ...], scale: object) -> int:
     """N times the scale of each axis."""
-    factor: float = 1
-    if isinstance(scale, (list, tuple)):
-        count: float = 1
-        for part in scale:
-            count *= part
-        return int(elements * count)
-    factor = scale if isinstance(scale, (int, float)) else 1
-    return int(elements * factor**axes)
+    return _scaled(shape, scale, len(shape) - 2)
+
+
+def scaled_by_batch(shape: tuple[int, ...], scale: object) -> int:
+    """N times as many scales as there are examples: the length of a tensor is that of its first axis."""
+    return _scaled(shape, scale, shape[0])
+
+
+def _scaled(shape: tuple[int, ...], scale: object, axes: int) -> int:
+    count: float = prod(shape)
+    for part in scale if isinstance(scale, (list, tuple)) else [scale] * axes:
+        count *= part if isinstance(part, (int, float)) else 1
+    return int(count)
 
 
 def matmul(op: Op) -> Work:

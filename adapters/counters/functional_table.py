@@ -95,6 +95,12 @@ SHARED: dict[str, Formula] = {
 
 TRANSPOSED = functional(*(f"conv_transpose{axes}d" for axes in AXES))
 RESIZING = functional("interpolate", "upsample")
+TWICE_GROUPED = (
+    "2 B prod(input) prod(kernel) Cin (weight.shape[1] // groups) + weight.shape[1] B prod(a convolution's output)"
+)
+FROM_THE_LEFT = (
+    "elements of both together, their dimensions compared from the first on; of the one tensor; 1 of two numbers"
+)
 
 CALLED = {
     "linear": "torch.nn.functional.linear",

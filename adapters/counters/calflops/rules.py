@@ -6,14 +6,12 @@ from functools import partial
 
 from ..call_bridge import Calls, bridge_calls
 from ..functional_rules import as_large_as_input, elementwise, from_the_left, matmul, resized, transposed_twice_grouped
-from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill, why_not
+from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
 from ..rule_parts import of_torch
 from ..rulebook import RuleBook
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"O": "calflops/pytorch_ops.py"})
-
-_LEFT = "elements of both together, their dimensions compared from the first on; of the one tensor; 1 of two numbers"
 
 fill(
     BOOK,
@@ -22,7 +20,7 @@ fill(
         "transposed": Formula(
             TRANSPOSED,
             transposed_twice_grouped,
-            "2 B prod(input) prod(kernel) Cin (weight.shape[1] // groups) + weight.shape[1] B prod(a convolution's output)",
+            TWICE_GROUPED,
             macs=True,
         ),
         "resized": Formula(RESIZING, resized(as_large_as_input), "prod(size) if a size is given; else N of the input"),
@@ -30,8 +28,8 @@ fill(
         "mm": Formula(
             (*of_torch("mm"), *of_torch("bmm")), matmul, "2 numel(x) other.shape[-1]", macs=True, versions="<0.2.8"
         ),
-        "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), _LEFT),
-        "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), _LEFT),
+        "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), FROM_THE_LEFT),
+        "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), FROM_THE_LEFT),
     },
     {
         "linear": "O:37",

@@ -22,13 +22,20 @@ def _run(module, inputs):
     return flops, macs
 
 
+def _number(version):
+    # type: (str) -> Tuple[int, ...]
+    return tuple(int(part) for part in version.split("+")[0].split(".")[:3])
+
+
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
     """Count one inference call of a fresh module on ``model.device``."""
     from deepspeed.profiling.flops_profiler import profiler
 
     kept = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
-    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=False)
     versions = {"deepspeed": version_of("deepspeed", profiler)}
+    # Before 0.19.7 it sums up the children of children, and meets a shared module at each of its paths (profiler.py:1172).
+    per_path = _number(versions["deepspeed"]) < (0, 19, 7)
+    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=per_path)
     macs = counter == "deepspeed@macs"
     return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))

@@ -1,12 +1,25 @@
-"""What DeepSpeed's flops profiler counts. Lines are of deepspeed 0.19.8. Units FLOP and, for deepspeed@macs, MAC."""
+"""What DeepSpeed's flops profiler counts. Lines are of deepspeed 0.19.8, and for older releases of 0.17.1. Units FLOP and, for
+deepspeed@macs, MAC."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import attention, broadcast, einsum, elementwise, matmul, resized, scaled_up, transposed
-from ..functional_table import RESIZING, SHARED, TRANSPOSED, Formula, fill, why_not
+from ..functional_rules import (
+    attention,
+    broadcast,
+    einsum,
+    elementwise,
+    from_the_left,
+    matmul,
+    resized,
+    scaled_by_batch,
+    scaled_up,
+    transposed,
+    transposed_twice_grouped,
+)
+from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
 from ..rulebook import RuleBook
 from . import COUNTERS
 
@@ -14,6 +27,8 @@ BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"P": "deepspeed/p
 
 PRODUCTS = ("torch.mm", "torch.Tensor.mm", "torch.bmm", "torch.Tensor.bmm", "torch.Tensor.__matmul__")
 _ELEMENTS = "elements of the result; of the one tensor; 1 of two numbers"
+MUL, ADD = ("torch.mul", "torch.Tensor.mul"), ("torch.add", "torch.Tensor.add")
+CORRECTED, BEFORE = ">=0.19.7", "<0.19.7"
 
 fill(
     BOOK,
@@ -24,8 +39,18 @@ fill(
             transposed,
             "2 B prod(input) prod(kernel) Cin (Cout // groups) + Cout B prod(output) if bias",
             macs=True,
+            versions=CORRECTED,
         ),
-        "resized": Formula(RESIZING, resized(scaled_up), "prod(size) if a size is given; else N prod(scale)"),
+        "transposed_before": Formula(TRANSPOSED, transposed_twice_grouped, TWICE_GROUPED, macs=True, versions=BEFORE),
+        "resized": Formula(
+            RESIZING, resized(scaled_up), "prod(size) if a size is given; else N prod(scale)", versions=">=0.17.2"
+        ),
+        "resized_before": Formula(
+            RESIZING,
+            resized(scaled_by_batch),
+            "prod(size) if a size is given; else N scale^B, or N prod(scale) of B scales: len(input) is B",
+            versions="<0.17.2",
+        ),
         "mm": Formula(PRODUCTS, matmul, SHARED["matmul"].text, macs=True),
         "attention": Formula(
             ("torch.nn.functional.scaled_dot_product_attention",),
@@ -34,13 +59,16 @@ fill(
             macs=True,
         ),
         "einops": Formula(("einops.einsum",), einsum, SHARED["einsum"].text),
-        "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", broadcast), _ELEMENTS),
-        "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", broadcast), _ELEMENTS),
+        "mul": Formula(MUL, elementwise("mul", broadcast), _ELEMENTS, versions=CORRECTED),
+        "add": Formula(ADD, elementwise("add", broadcast), _ELEMENTS, versions=CORRECTED),
+        "mul_before": Formula(MUL, elementwise("mul", from_the_left), FROM_THE_LEFT, versions=BEFORE),
+        "add_before": Formula(ADD, elementwise("add", from_the_left), FROM_THE_LEFT, versions=BEFORE),
     },
     {
         "linear": "P:523",
         "conv": "P:569",
         "transposed": "P:614",
+        "transposed_before": "P:609",
         "relu": "P:529",
         "prelu": "P:533",
         "elu": "P:537",
@@ -53,6 +81,7 @@ fill(
         "batch_norm": "P:665",
         "norm": "P:683, P:695, P:705",
         "resized": "P:720",
+        "resized_before": "P:710",
         "softmax": "P:749",
         "embedding": "P:753",
         "matmul": "P:769",
@@ -63,6 +92,8 @@ fill(
         "attention": "P:863",
         "mul": "P:838, P:846",
         "add": "P:842, P:846",
+        "mul_before": "P:824, P:832",
+        "add_before": "P:828, P:832",
         "recurrent": "P:1067, P:1041",
         "cell": "P:1095, P:1041",
     },

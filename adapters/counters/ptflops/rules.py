@@ -1,7 +1,7 @@
 """What ptflops includes. Unit MAC; all other operations that it counts are mixed in at one each.
 
 E = ptflops/pytorch_engine.py and O = ptflops/pytorch_ops.py are the backend "pytorch": modules by exact class, and functions that
-it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.
+it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5, and for older releases of 0.7.3.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from ....work import Work, prod
 from ..functional_rules import elementwise, from_the_left, matmul
 from ..recurrent_rules import CELLS, LAYERS, biases, first_two_sizes, gated_step, one_step
 from ..rule_parts import AXES, by_axes, classes, functional, of_torch, per_input, per_output, shape_in, shape_out
-from ..rulebook import RuleBook
+from ..rulebook import Compute, RuleBook
 from . import AVERAGE
 
 FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
 BOOK = RuleBook("ptflops", "ptflops", FILES)
 rule = BOOK.rule
+SINCE_TRANSPOSED, BEFORE_TRANSPOSED = ">=0.7.5", "<0.7.5"
 
 
 def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
@@ -30,26 +31,49 @@ def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
     *by_axes("conv", "Conv"),
     source="O:60",
     formula="B (K in (out // groups) positions + out positions [bias])",
+    versions=SINCE_TRANSPOSED,
 )
 @rule(
     *by_axes("conv", "ConvTranspose"),
     source="O:60, O:310",
     formula="B (K in (out // groups) positions of the input + out positions [bias])",
+    versions=SINCE_TRANSPOSED,
 )
 def _convolution(op: Op) -> Work:
-    attrs = op.attrs
-    products = prod(attrs["kernel_size"]) * attrs["in_channels"] * (attrs["out_channels"] // attrs["groups"])
-    return _convolved(op, products, "Transpose" in op.op, bool(attrs["bias"]))
+    return _convolved(op, _products(op), "Transpose" in op.op, bool(op.attrs["bias"]))
 
 
 @rule(
-    "torchvision.ops.deform_conv.DeformConv2d",
-    source="O:95, O:60",
-    formula="as a Conv2d, + B K positions times 24, or 25 with a mask given by position: the sampling of one channel",
+    *by_axes("conv", "Conv"),
+    *by_axes("conv", "ConvTranspose"),
+    source="O:58",
+    formula="B positions of the output (K in (out // groups) + out [bias]), also if it is transposed",
+    versions=BEFORE_TRANSPOSED,
 )
-def _deformable_convolution(op: Op) -> Work:
-    samples = prod(op.attrs["kernel_size"]) * prod(shape_out(op)[2:]) * shape_in(op)[0]
-    return _convolution(op) + Work(mul=samples * (25 if len(op.inputs) == 3 else 24))
+def _convolution_by_output(op: Op) -> Work:
+    positions = shape_in(op)[0] * prod(shape_out(op)[2:])
+    return Work(mac=positions * _products(op), add=positions * op.attrs["out_channels"] if op.attrs["bias"] else 0)
+
+
+def _products(op: Op) -> int:
+    """At one position."""
+    return prod(op.attrs["kernel_size"]) * op.attrs["in_channels"] * (op.attrs["out_channels"] // op.attrs["groups"])
+
+
+for _of_layer, _source, _versions in (
+    (_convolution, "O:95, O:60", SINCE_TRANSPOSED),
+    (_convolution_by_output, "O:89, O:58", BEFORE_TRANSPOSED),
+):
+
+    @rule(
+        "torchvision.ops.deform_conv.DeformConv2d",
+        source=_source,
+        formula="as a Conv2d, + B K positions times 24, or 25 with a mask given by position: the sampling of one channel",
+        versions=_versions,
+    )
+    def _deformable_convolution(op: Op, layer: Compute = _of_layer) -> Work:
+        samples = prod(op.attrs["kernel_size"]) * prod(shape_out(op)[2:]) * shape_in(op)[0]
+        return layer(op) + Work(mul=samples * (25 if len(op.inputs) == 3 else 24))
 
 
 @rule(*classes("linear", "Linear"), source="O:35", formula="rows (in out + out [bias])")
@@ -90,12 +114,27 @@ def _upsample(op: Op) -> Work:
     *functional("interpolate", "upsample"),
     source="O:351",
     formula="B C times the sizes, or numel(input) times the scales; one number is taken for every axis",
+    versions=">=0.7.4",
 )
 def _interpolate(op: Op) -> Work:
     x, size, scale = shape_in(op), op.attrs["size"], op.attrs["scale_factor"]
     if size is not None:
         return Work(mul=prod(x[:2]) * (prod(size) if isinstance(size, list) else size ** (len(x) - 2)))
     each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale ** (len(x) - 2)
+    return Work(mul=int(prod(x) * each))
+
+
+@rule(
+    *functional("interpolate", "upsample"),
+    source="O:345",
+    formula="the sizes, one number once; or numel(input) times the scale to the power of B, len(input); or as many scales as B",
+    versions="<0.7.4",
+)
+def _interpolate_by_batch(op: Op) -> Work:
+    x, size, scale = shape_in(op), op.attrs["size"], op.attrs["scale_factor"]
+    if size is not None:
+        return Work(mul=prod(size) if isinstance(size, list) else size)
+    each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale ** x[0]
     return Work(mul=int(prod(x) * each))
 
 

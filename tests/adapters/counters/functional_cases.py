@@ -11,7 +11,7 @@ from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
 CALFLOPS_RELEASES = ("0.2.7", "0.3.2")
-DEEPSPEED_RELEASES = ("0.19.8",)
+DEEPSPEED_RELEASES = ("0.17.1", "0.19.6", "0.19.8")
 BOTH = CALFLOPS_RELEASES + DEEPSPEED_RELEASES
 
 F = "torch.nn.functional."
@@ -112,29 +112,30 @@ def shared() -> Iterator[Case]:
     yield Case(op(F + "relu", [X], [], number="macs"), BOTH, missed=Cause.OP_NOT_COUNTED)
 
 
-def calflops() -> Iterator[Case]:
-    """What DeepSpeed corrected since."""
-    own = CALFLOPS_RELEASES
+def uncorrected() -> Iterator[Case]:
+    """calflops, and DeepSpeed before 0.19.7."""
     for axes in (1, 2, 3):
         settings: dict[str, Any] = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
         x, w = (2, 4, *[7] * axes), (4, 6, *[3] * axes)
         macs, bias = 2 * 7**axes * 3**axes * 4 * 6, 2 * 5**axes * 6  # bias at a convolution's 7 - 3 + 1 = 5 positions
-        yield case(
-            2 * macs + bias, Work(mac=macs, add=bias), F + f"conv_transpose{axes}d", [x, w, (6,)], own, **settings
-        )
+        yield case(2 * macs + bias, Work(mac=macs, add=bias), F + f"conv_transpose{axes}d", [x, w, (6,)], **settings)
     # 2 groups: the weight's 3 channels of each group // 2 = 1
     settings = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 2, "bias": None}
     macs = 2 * 49 * 9 * 4 * 1
-    yield case(2 * macs, Work(mac=macs), F + "conv_transpose2d", [(2, 4, 7, 7), (4, 3, 3, 3)], own, **settings)
-    for name in ("interpolate", "upsample"):
-        yield case(N, Work(mul=N), F + name, [X], own, args=[None, None, 2.0])
-        yield case(70, Work(mul=70), F + name, [X], own, args=[None, [10, 7], None])  # of one channel
-        yield case(N, Work(mul=N), F + name, [X], own, args=[None], scale_factor=2)
+    yield case(2 * macs, Work(mac=macs), F + "conv_transpose2d", [(2, 4, 7, 7), (4, 3, 3, 3)], **settings)
     for name, kind in (("mul", "mul"), ("add", "add")):
         for space in ("torch.", "torch.Tensor."):
             # (2, 3, 4) and (4,) as (2, 3, 4) and (4, 1, 1)
-            yield case(4 * 3 * 4, Work(**{kind: 48}), space + name, [(2, 3, 4), (4,)], own)
-            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4)], own, other=2)
+            yield case(4 * 3 * 4, Work(**{kind: 48}), space + name, [(2, 3, 4), (4,)])
+            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4)], other=2)
+
+
+def as_large_as_input() -> Iterator[Case]:
+    """calflops."""
+    for name in ("interpolate", "upsample"):
+        yield case(N, Work(mul=N), F + name, [X], args=[None, None, 2.0])
+        yield case(70, Work(mul=70), F + name, [X], args=[None, [10, 7], None])  # of one channel
+        yield case(N, Work(mul=N), F + name, [X], args=[None], scale_factor=2)
 
 
 def products() -> Iterator[Case]:
@@ -145,56 +146,72 @@ def products() -> Iterator[Case]:
             yield case(2 * macs, Work(mac=macs), space + name, [left, right])
 
 
-def deepspeed() -> Iterator[Case]:
-    """What calflops counts otherwise, or not at all."""
-    own = DEEPSPEED_RELEASES
+def corrected() -> Iterator[Case]:
+    """DeepSpeed from 0.19.7 on."""
     for axes in (1, 2, 3):
         settings: dict[str, Any] = {"stride": 2, "padding": 1, "dilation": 1, "output_padding": 1, "groups": 2}
         x, w = (2, 4, *[7] * axes), (4, 3, *[3] * axes)
         outputs = 6 * 2 - 2 + 2 + 1 + 1
         macs, bias = 2 * 7**axes * 3**axes * 4 * 3, 2 * outputs**axes * 6
-        yield case(
-            2 * macs + bias, Work(mac=macs, add=bias), F + f"conv_transpose{axes}d", [x, w, (6,)], own, **settings
-        )
+        yield case(2 * macs + bias, Work(mac=macs, add=bias), F + f"conv_transpose{axes}d", [x, w, (6,)], **settings)
+    for name, kind in (("mul", "mul"), ("add", "add")):
+        for space in ("torch.", "torch.Tensor."):
+            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4), (4,)])
+            yield case(12, Work(**{kind: 12}), space + name, [(3, 1), (4,)])
+            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4)], other=2)
+
+
+def scaled_up() -> Iterator[Case]:
+    """DeepSpeed from 0.17.2 on."""
     for name in ("interpolate", "upsample"):
-        yield case(4 * N, Work(mul=4 * N), F + name, [X], own, args=[None, None, 2.0])
-        yield case(6 * N, Work(mul=6 * N), F + name, [X], own, args=[None, None, [2, 3]])
-        yield case(70, Work(mul=70), F + name, [X], own, args=[None, [10, 7], None])
+        yield case(4 * N, Work(mul=4 * N), F + name, [X], args=[None, None, 2.0])
+        yield case(6 * N, Work(mul=6 * N), F + name, [X], args=[None, None, [2, 3]])
+        yield case(70, Work(mul=70), F + name, [X], args=[None, [10, 7], None])
+
+
+def scaled_by_batch() -> Iterator[Case]:
+    """DeepSpeed before: the length of a tensor is its batch, here 2."""
+    for name in ("interpolate", "upsample"):
+        yield case(3 * 3 * N, Work(mul=9 * N), F + name, [X], args=[None, None, 3.0])
+        yield case(6 * N, Work(mul=6 * N), F + name, [X], args=[None, None, [2, 3]])
+        yield case(70, Work(mul=70), F + name, [X], args=[None, [10, 7], None])
+
+
+def deepspeed() -> Iterator[Case]:
+    """What calflops does not patch."""
     for name in ("torch.mm", "torch.Tensor.mm", "torch.Tensor.__matmul__"):
-        yield case(2 * 6 * 5, Work(mac=6 * 5), name, [(2, 3), (3, 5)], own)
+        yield case(2 * 6 * 5, Work(mac=6 * 5), name, [(2, 3), (3, 5)])
     for name in ("torch.bmm", "torch.Tensor.bmm"):
-        yield case(2 * 24 * 5, Work(mac=24 * 5), name, [(2, 3, 4), (2, 4, 5)], own)
+        yield case(2 * 24 * 5, Work(mac=24 * 5), name, [(2, 3, 4), (2, 4, 5)])
     # q (2, 3, 4), k (2, 5, 4), v (2, 5, 7)
     macs = 24 * 5 + 6 * 5 * 7
     name = F + "scaled_dot_product_attention"
-    yield case(2 * macs, Work(mac=macs), name, [(2, 3, 4), (2, 5, 4), (2, 5, 7)], own)
+    yield case(2 * macs, Work(mac=macs), name, [(2, 3, 4), (2, 5, 4), (2, 5, 7)])
     shapes = [(101, 103), (103, 107)]
     yield case(
         2_226_000,
         Work(mac=1_113_000),
         "einops.einsum",
         shapes,
-        own,
         args=[None, None, "ij,jk->ik"],
         equation="ij,jk->ik",
     )
-    for name, kind in (("mul", "mul"), ("add", "add")):
-        for space in ("torch.", "torch.Tensor."):
-            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4), (4,)], own)
-            yield case(12, Work(**{kind: 12}), space + name, [(3, 1), (4,)], own)
-            yield case(24, Work(**{kind: 24}), space + name, [(2, 3, 4)], own, other=2)
 
 
 def _of(release: str, *parts: Iterator[Case]) -> tuple[Case, ...]:
     return tuple(case._replace(releases=(release,)) for part in parts for case in part)
 
 
-CALFLOPS_BEFORE = _of(CALFLOPS_RELEASES[0], shared(), calflops(), products())
-CALFLOPS = _of(CALFLOPS_RELEASES[1], shared(), calflops())
+CALFLOPS_BEFORE = _of(CALFLOPS_RELEASES[0], shared(), uncorrected(), as_large_as_input(), products())
+CALFLOPS = _of(CALFLOPS_RELEASES[1], shared(), uncorrected(), as_large_as_input())
 NO_LONGER = tuple(Case(before.op, CALFLOPS_RELEASES[1:]) for before in products())
-DEEPSPEED = _of(DEEPSPEED_RELEASES[0], shared(), deepspeed())
+DEEPSPEED_BEFORE = (
+    *_of(DEEPSPEED_RELEASES[0], shared(), uncorrected(), scaled_by_batch(), deepspeed()),
+    *_of(DEEPSPEED_RELEASES[1], shared(), uncorrected(), scaled_up(), deepspeed()),
+)
+DEEPSPEED = _of(DEEPSPEED_RELEASES[2], shared(), corrected(), scaled_up(), deepspeed())
 
 FAMILIES = {
     "calflops": (CALFLOPS_RELEASES, CALFLOPS_BEFORE + CALFLOPS + NO_LONGER),
-    "deepspeed": (DEEPSPEED_RELEASES, DEEPSPEED),
+    "deepspeed": (DEEPSPEED_RELEASES, DEEPSPEED_BEFORE + DEEPSPEED),
 }

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from reconcile.core.records import Shape
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-RELEASES = ("0.7.5",)
+RELEASES = ("0.7.3", "0.7.4", "0.7.5")
 NN, F = "torch.nn.modules.", "torch.nn.functional."
 X = (2, 6, 5)
 N = 2 * 6 * 5
 
 
-def case(name: str, inputs: list[Shape], out: Shape, work: Work, **attrs: object) -> Case:
-    return Case(op(name, inputs, [out], **attrs), RELEASES, sum(work) - work.accumulators, work)
+def case(
+    name: str, inputs: list[Shape], out: Shape, work: Work, releases: Sequence[str] = RELEASES, **attrs: object
+) -> Case:
+    return Case(op(name, inputs, [out], **attrs), releases, sum(work) - work.accumulators, work)
 
 
 def layers() -> Iterator[Case]:
@@ -30,7 +32,10 @@ def layers() -> Iterator[Case]:
         bias = {"bias": [8]}
         yield case(f"{NN}conv.Conv{rank}d", [x], y, Work(mac=forward), **settings, bias=None)
         yield case(f"{NN}conv.Conv{rank}d", [x], y, Work(mac=forward, add=prod(y)), **settings, **bias)
-        yield case(f"{NN}conv.ConvTranspose{rank}d", [x], large, Work(mac=back, add=prod(large)), **settings, **bias)
+        wide = Work(mac=back, add=prod(large))
+        yield case(f"{NN}conv.ConvTranspose{rank}d", [x], large, wide, RELEASES[2:], **settings, **bias)
+        by_output = Work(mac=2 * taps * prod(large[2:]), add=prod(large))  # O:58 of 0.7.4, as any convolution
+        yield case(f"{NN}conv.ConvTranspose{rank}d", [x], large, by_output, RELEASES[:2], **settings, **bias)
         norms = ("batchnorm.BatchNorm", "instancenorm.InstanceNorm")
         for affine in (True, False):
             of_affine = Work(mul=prod(x), add=prod(x) if affine else 0)
@@ -45,6 +50,9 @@ def layers() -> Iterator[Case]:
     # One sample without a batch: its 6 channels are the batch, and (8, 7)[2:] are no positions.
     lone = {"in_channels": 6, "out_channels": 8, "groups": 1, "kernel_size": [3], "bias": None}
     yield case(f"{NN}conv.Conv1d", [(6, 9)], (8, 7), Work(mac=6 * 6 * 8 * 3), **lone)
+    biased = {**lone, "bias": [8]}  # 6 times 7 outputs, and before the 8 of each channel once
+    yield case(f"{NN}conv.Conv1d", [(6, 9)], (8, 7), Work(mac=6 * 6 * 8 * 3, add=6 * 7), RELEASES[2:], **biased)
+    yield case(f"{NN}conv.Conv1d", [(6, 9)], (8, 7), Work(mac=6 * 6 * 8 * 3, add=6 * 8), RELEASES[:2], **biased)
     # 2 x 2 taps of 6 channels to 8 at 4 x 5 places of 2 pictures; O:97 adds 20 + 4 at each tap, of one channel, 1 for a mask.
     given = {"in_channels": 6, "out_channels": 8, "groups": 2, "kernel_size": [2, 2]}
     picture, offset, mask, out = (2, 6, 5, 6), (2, 8, 4, 5), (2, 4, 4, 5), (2, 8, 4, 5)
@@ -106,11 +114,16 @@ def functions() -> Iterator[Case]:
     ):
         yield from (case(F + name, [X], X, work) for name in names)
     for name in ("interpolate", "upsample"):
-        x = (2, 3, 4, 5)
-        yield case(F + name, [x], (2, 3, 8, 10), Work(mul=6 * 80), size=[8, 10], scale_factor=None)
-        yield case(F + name, [x], (2, 3, 8, 8), Work(mul=6 * 64), size=8, scale_factor=None)
-        yield case(F + name, [x], (2, 3, 12, 15), Work(mul=120 * 9), size=None, scale_factor=3)
+        x, now, before = (2, 3, 4, 5), RELEASES[1:], RELEASES[:1]
+        yield case(F + name, [x], (2, 3, 8, 10), Work(mul=6 * 80), now, size=[8, 10], scale_factor=None)
+        yield case(F + name, [x], (2, 3, 8, 8), Work(mul=6 * 64), now, size=8, scale_factor=None)
+        yield case(F + name, [x], (2, 3, 12, 15), Work(mul=120 * 9), now, size=None, scale_factor=3)
         yield case(F + name, [x], (2, 3, 8, 15), Work(mul=120 * 6), size=None, scale_factor=[2, 3])
+        # O:345 of 0.7.3: a size of one example and channel, one number for one axis; the scale as often as the 4 examples
+        four = (4, 3, 4, 5)
+        yield case(F + name, [four], (4, 3, 8, 10), Work(mul=80), before, size=[8, 10], scale_factor=None)
+        yield case(F + name, [four], (4, 3, 8, 8), Work(mul=8), before, size=8, scale_factor=None)
+        yield case(F + name, [four], (4, 3, 12, 15), Work(mul=240 * 81), before, size=None, scale_factor=3)
     for space in ("torch.", "torch.Tensor."):
         yield case(f"{space}mm", [(2, 3), (3, 5)], (2, 5), Work(mac=2 * 3 * 5))
         yield case(f"{space}bmm", [(4, 2, 3), (4, 3, 5)], (4, 2, 5), Work(mac=4 * 2 * 3 * 5))
