@@ -24,8 +24,12 @@ VERIFIED = (
     "",
     "## Read in the sources",
     "",
-    "* calflops 0.2.9 no longer patches `torch.bmm` (calflops/pytorch_ops.py:511, a comment from then on): attention that gives",
-    "  back its weights, of which PyTorch makes two `bmm`, loses both products.",
+    "* calflops 0.2.8, which does not run, and 0.2.9 no longer patch `torch.bmm` (calflops/pytorch_ops.py:511, a comment from",
+    "  then on): attention that gives back its weights, of which PyTorch makes two `bmm`, loses both products.",
+    "* onnx-tool 0.9.0 counts a recurrent layer at each step (onnx_tool/node.py:2655); before, at one (0.8.5, :2341): the GRU of",
+    "  gru_demo has 97.",
+    "* ptflops 0.7.5 counts a transposed convolution at each position of its input (ptflops/pytorch_ops.py:310); before, of its",
+    "  output (0.7.4, :74).",
     "* torchinfo 1.6.2 gives each module one hook (torchinfo/torchinfo.py:517); before, it gave one more for each parent of the",
     "  module (1.6.1, :477), and a Linear with two parents had three times its multiply-adds.",
 )
@@ -60,21 +64,31 @@ def _counter(name: str, releases: Sequence[Any], changes: Sequence[Any]) -> Iter
         own = [row for row in changes if row.release == day]
         yield f"**{day}** (before it {own[0].before})"
         yield ""
-        for (layer, op), rows in _grouped(own):
-            causes = "; ".join(dict.fromkeys(cause for row in rows for cause in _causes(row)))
-            open_ = "" if all(row.explained == "yes" for row in rows) else "; the rules do not explain it"
-            amounts = ", ".join(dict.fromkeys(f"{_amount(row.was)} → {_amount(row.now)}" for row in rows))
-            yield f"* {markdown(layer)} `{op}`: {amounts} {rows[0].unit}" + (f" ({causes})" if causes else "") + open_
+        yield from map(_line, _grouped(own))
         yield ""
     for reason, which in _refused(releases):
         yield f"* Not run: {', '.join(which)}: {markdown(reason)}"
 
 
-def _grouped(rows: Sequence[Any]) -> Iterator[tuple[tuple[str, str], list[Any]]]:
-    found: dict[tuple[str, str], list[Any]] = {}
+def _line(rows: Sequence[Any]) -> str:
+    """One change: an op, how many layers it moved in, one of them with its amounts, and by what cause."""
+    first = rows[0]
+    layers = {(row.family, row.layer) for row in rows}
+    place = markdown(f"{first.family.removeprefix('family_')} {first.layer}")
+    where = place if len(layers) == 1 else f"{number(len(layers))} layers, such as {place}"
+    causes = "; ".join(dict.fromkeys(cause for row in rows for cause in _causes(row)))
+    open_ = "" if first.explained == "yes" else "; the rules do not explain it"
+    amounts = f"{_amount(first.was)} → {_amount(first.now)} {first.unit}"
+    return f"* `{first.op}` in {where}: {amounts}" + (f" ({causes})" if causes else "") + open_
+
+
+def _grouped(rows: Sequence[Any]) -> list[list[Any]]:
+    """Together if the same op moved by the same causes, in the same way."""
+    found: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
-        found.setdefault((f"{row.family.removeprefix('family_')} {row.layer}", row.op), []).append(row)
-    yield from found.items()
+        was, now = (int(text) if text else 0 for text in (row.was, row.now))
+        found.setdefault((row.op, tuple(_causes(row)), row.explained, now > was), []).append(row)
+    return list(found.values())
 
 
 def _causes(row: Any) -> Iterator[str]:
@@ -91,8 +105,12 @@ def _amount(text: str) -> str:
 
 
 def _refused(releases: Sequence[Any]) -> list[tuple[str, list[str]]]:
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Any]] = {}
     for row in releases:
         if not row.families:
-            found.setdefault(row.reason, []).append(row.release)
-    return list(found.items())
+            found.setdefault(row.reason.replace(row.release, "") or row.reason, []).append(row)
+    return [(_short(rows[0].reason), [row.release for row in rows]) for rows in found.values()]
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) < 160 else f"{reason[:160]} […]"

@@ -1,8 +1,8 @@
 """What onnx-tool counts, operator by operator.
 
-Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC (N:21): 1 for a multiply-add, an
-add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or a power, 39 for a sine or a
-cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:145).
+Source: N = onnx_tool/node.py (lines of 1.0.1, and of 0.8.5 for older releases). Its unit is an instruction, which it calls a MAC
+(N:21): 1 for a multiply-add, an add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or
+a power, 39 for a sine or a cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:145).
 
 ``N``: elements of the first input, ``O``: of the output.
 """
@@ -18,6 +18,8 @@ from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"N": "onnx_tool/node.py"})
 
+RECURRENT = ("GRU", "LSTM")
+FIRST_STEP, EVERY_STEP = "<0.9", ">=0.9"
 EXP, LOG, ROOT, SINE, DIV = 32, 43, 24, 39, 4
 
 
@@ -30,9 +32,9 @@ def _o(op: Op) -> int:
     return _volume(op.outputs[0].shape)
 
 
-def rule(*names: str, source: str, formula: str):  # type: ignore[no-untyped-def]
+def rule(*names: str, source: str, formula: str, versions: str = ""):  # type: ignore[no-untyped-def]
     """Register a rule for these operators."""
-    return BOOK.rule(*(f"onnx.{name}" for name in names), source=source, formula=formula)
+    return BOOK.rule(*(f"onnx.{name}" for name in names), source=source, formula=formula, versions=versions)
 
 
 def _each(op: Op, work: Work) -> Work:
@@ -194,17 +196,27 @@ def _q_mat_mul(op: Op) -> Work:
     return Work(mac=_volume(op.inputs[0].shape) * dims(op.inputs[3].shape)[-1])
 
 
+def _step(op: Op) -> Work:
+    """The products and biases of one step of a batch."""
+    batch, (w, r) = dims(op.inputs[0].shape)[1], (_volume(op.inputs[index].shape) for index in (1, 2))
+    bias = 0 if op.attrs.get("B", "") is None else _volume(op.inputs[3].shape)
+    return Work(mac=(w + r) * batch, add=bias * batch)
+
+
+rule(*RECURRENT, source="N:2341, N:1661", formula="(W + R + B) batch, of one step of T", versions=FIRST_STEP)(_step)
+
+
 def _gates(op: Op, gates: int) -> tuple[Work, int]:
     """The products and biases of all steps, and the elements of the states of one direction in all steps."""
     steps, batch = dims(op.inputs[0].shape)[:2]
-    w, r = (dims(op.inputs[index].shape) for index in (1, 2))
-    bias = 0 if op.attrs.get("B", "") is None else _volume(op.inputs[3].shape)
-    work = Work(mac=(_volume(w) + _volume(r)) * batch * steps, add=bias * batch * steps)
-    return work, _volume((batch, steps, w[1] // gates))
+    return _step(op) * steps, _volume((batch, steps, dims(op.inputs[1].shape)[1] // gates))
 
 
 @rule(
-    "GRU", source="N:2655", formula="(W + R + B) batch T, and per state (3 + 2 32 + (32 + 2 + 4) + 5), one direction's"
+    "GRU",
+    source="N:2655",
+    formula="(W + R + B) batch T, and per state (3 + 2 32 + (32 + 2 + 4) + 5), one direction's",
+    versions=EVERY_STEP,
 )
 def _gru(op: Op) -> Work:
     work, states = _gates(op, 3)
@@ -215,6 +227,7 @@ def _gru(op: Op) -> Work:
     "LSTM",
     source="N:1946",
     formula="(W + R + B) batch T, and per state (4 + 3 32 + 2 (32 + 2 + 4) + 4), one direction's",
+    versions=EVERY_STEP,
 )
 def _lstm(op: Op) -> Work:
     work, states = _gates(op, 4)

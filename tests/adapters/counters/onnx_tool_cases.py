@@ -14,7 +14,8 @@ from reconcile.core.records import Op, Shape
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-RELEASES = ("1.0.1",)
+RELEASES = ("0.8.5", "1.0.1")
+BEFORE, NOW = RELEASES[:1], RELEASES[1:]
 
 X = (2, 3, 4)
 O = 24  # noqa: E741
@@ -136,13 +137,15 @@ def recurrent() -> Iterator[Case]:
     macs, bias = 7 * 2 * 2 * 9 * (5 + 3), 7 * 2 * 2 * 18
     each = Work(add=3 + 2 + 2, special=3 * 32, div=4, mul=3)
     total = macs + bias + states * (3 + 2 * 32 + (32 + 2 + 4) + 5)
-    yield Case(node("GRU", [*gru], [x]), RELEASES, total, Work(mac=macs, add=bias) + each * states)
-    yield Case(node("GRU", [*gru[:3]], [x], B=None), RELEASES, total - bias, Work(mac=macs) + each * states)
+    yield Case(node("GRU", [*gru], [x]), NOW, total, Work(mac=macs, add=bias) + each * states)
+    yield Case(node("GRU", [*gru[:3]], [x], B=None), NOW, total - bias, Work(mac=macs) + each * states)
+    yield Case(node("GRU", [*gru], [x]), BEFORE, (macs + bias) // 7, Work(mac=macs // 7, add=bias // 7))
     lstm = [x, (2, 12, 5), (2, 12, 3), (2, 24)]
     macs, bias = 7 * 2 * 2 * 12 * (5 + 3), 7 * 2 * 2 * 24
     each = Work(add=4 + 4 + 1, special=5 * 32, div=8, mul=3)
     total = macs + bias + states * (4 + 3 * 32 + 2 * (32 + 2 + 4) + 4)
-    yield Case(node("LSTM", [*lstm], [x]), RELEASES, total, Work(mac=macs, add=bias) + each * states)
+    yield Case(node("LSTM", [*lstm], [x]), NOW, total, Work(mac=macs, add=bias) + each * states)
+    yield Case(node("LSTM", [*lstm], [x]), BEFORE, (macs + bias) // 7, Work(mac=macs // 7, add=bias // 7))
 
 
 CASES = (*elementwise(), *products(), *convolutions(), *others(), *recurrent())
