@@ -45,7 +45,8 @@ def read(path: Path) -> list[Claim]:
     for name in REQUIRED:
         if name not in head:
             raise UsageError(
-                f"the claims {brief(path)} have no column {name}: the first line has to be {','.join(COLUMNS)}, or some of these."
+                f"the claims {brief(path)} have no column {name}: expected a header row with some of these columns: "
+                f"{', '.join(COLUMNS)}."
             )
     for name in head:
         if name not in COLUMNS:

@@ -12,48 +12,41 @@ from .streams import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-COMMANDS = {
-    "run": ("reconcile.cli.run:run", "Run the counters on a model and reconcile them."),
-    "new": ("reconcile.cli.new:new", "Write a pair file, or a counter, that runs, to start from."),
-    "matrix": ("reconcile.cli.matrix:matrix", "Run a model in several environments and reconcile neighbours."),
-    "check": ("reconcile.cli.check:check", "Hold a fresh run against a baseline."),
-    "diff": ("reconcile.cli.diff:diff", "Hold one saved baseline or ledger against another."),
-    "upgrade": (
-        "reconcile.cli.upgrade:upgrade",
-        "Say what a release moves: every layer of the zoo's families under both.",
-    ),
-    "decode": ("reconcile.cli.decode:decode", "Say what a published number is for a model."),
-    "gallery": ("reconcile.cli.gallery:gallery", "Run every pair of the zoo and write the gallery."),
-    "scorecard": (
-        "reconcile.cli.scorecard:scorecard",
-        "Judge every counter on every layer of the zoo's families.",
-    ),
-    "sweep": ("reconcile.cli.sweep:sweep", "Run every model of a package or a list, and write a page that shows them."),
-    "audit": (
-        "reconcile.cli.audit:audit",
-        "Say of every published figure in a table what it counts, or why nobody can say.",
-    ),
-    "formula": ("reconcile.cli.formula:formula", "Find the counts of a model as polynomials of its sizes."),
-    "llm": (
-        "reconcile.cli.llm:llm",
-        "Print the page that a training needs: each formula beside what ran, and the numbers for MFU and HFU.",
-    ),
-    "list": ("reconcile.cli.list:list_", "List models, counters, causes or conventions."),
-    "explain": (
-        "reconcile.cli.explain:explain",
-        "Say what a cause, a convention or a counter is, show it, and how to avoid it.",
-    ),
-    "conform": ("reconcile.cli.conform:conform", "Test whether a counter holds what every counter of this tool holds."),
-    "draft-rules": (
-        "reconcile.cli.draft_rules:draft_rules",
-        "Print a draft of the rules of a counter that has none.",
-    ),
-    "reproduce": (
-        "reconcile.cli.reproduce:reproduce",
-        "Print the shortest program that shows where a counter is wrong.",
-    ),
-    "completion": ("reconcile.cli.completion:completion", "Print what makes a shell complete this tool's words."),
+GROUPS = {
+    "Count a model": {
+        "run": "Run the counters on a model and reconcile them.",
+        "matrix": "Run a model in several environments and compare them.",
+        "formula": "Find the counts of a model as polynomials of its sizes.",
+        "llm": "Report a training step beside the published formulas.",
+    },
+    "Many models": {
+        "sweep": "Run every model of a package or a list.",
+        "gallery": "Run every pair of the zoo and write the gallery.",
+        "scorecard": "Test every counter on every layer of the zoo's families.",
+    },
+    "A number that you were given": {
+        "decode": "Explain a published number of a model.",
+        "audit": "Explain what each published figure in a table counts.",
+    },
+    "Releases": {
+        "check": "Compare a new run with a baseline.",
+        "diff": "Compare two saved baselines or ledgers.",
+        "upgrade": "Compare two releases layer by layer, before you upgrade.",
+    },
+    "Look up": {
+        "list": "List models, counters, causes or conventions.",
+        "explain": "Explain a cause, a convention or a counter.",
+        "completion": "Print the completion script of your shell.",
+    },
+    "For authors of counters": {
+        "new": "Write a pair file or a counter to start from.",
+        "conform": "Run the conformance tests on a counter.",
+        "draft-rules": "Draft the rules of a counter that has none.",
+        "reproduce": "Print the shortest program that shows a counter's error.",
+    },
 }
+"""The commands by what you want to do, each with the first line of its own help."""
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -68,7 +61,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, commands_at=COMMANDS, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, groups=GROUPS, context_settings=CONTEXT)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )

@@ -25,7 +25,8 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 )  # fmt: skip
 @options("environments")
 @click.option(
-    "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
+    "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR",
+    help="Output directory; run again with the same one to resume.",
 )  # fmt: skip
 @where_it_runs
 @options("quiet")
@@ -42,7 +43,7 @@ def audit(
     fresh: bool,
     quiet: bool,
 ) -> None:
-    """Say of every published figure in a table what it counts, or why nobody can say.
+    """Explain what each published figure in a table counts.
 
     \b
     CLAIMS.csv has a head and a figure per row:

@@ -45,7 +45,7 @@ def check(
     verbose: bool,
     **asked: Any,
 ) -> None:
-    """Hold a fresh run against a baseline.
+    """Compare a new run with a baseline.
 
     Every entry of every counter is held against the one of the baseline: same layer, same kind of op, same occurrence.
     Nothing moved: one line. Otherwise: what moved, at which layer, from which version to which, and why. New names alone

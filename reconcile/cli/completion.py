@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete this tool's words.
+    """Print the completion script of your shell.
 
     \b
     bash:  echo 'eval "$(reconcile completion bash)"' >> ~/.bashrc

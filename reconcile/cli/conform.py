@@ -35,7 +35,7 @@ def conform(
     python: str | None,
     quiet: bool,
 ) -> None:
-    """Test whether a counter holds what every counter of this tool holds.
+    """Run the conformance tests on a counter.
 
     The cases are the zoo's families of layers, each at its own batch and at twice that, in a call and in a training step.
     A counter conforms if its entries add up to its total, if its statement closes with residual 0 under every convention, if a

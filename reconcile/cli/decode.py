@@ -75,7 +75,7 @@ def decode(
     verbose: bool,
     **asked: Any,
 ) -> None:
-    """Say what a published number is for a model.
+    """Explain a published number of a model.
 
     NUMBER is a whole number (25150826 or 25,150,826), which must be met exactly, or a rounded one (3.86e9, 7.7G, 585M),
     which is held against the digits given. MACs or FLOPs after it (4.1 GMACs) leave readings in that unit only, if any

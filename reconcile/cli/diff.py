@@ -25,7 +25,7 @@ def diff(
     verbose: bool,
     **asked: Any,
 ) -> None:
-    """Hold one saved baseline or ledger against another.
+    """Compare two saved baselines or ledgers.
 
     A.json is the older one. Nothing is run. A ledger by itself has no trace beside it, so what moved is shown without
     causes.

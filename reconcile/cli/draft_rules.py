@@ -28,7 +28,7 @@ def draft_rules(
     with_: tuple[str, ...],
     python: str | None,
 ) -> None:
-    """Print a draft of the rules of a counter that has none.
+    """Draft the rules of a counter that has none.
 
     The counter needs its capture only. Its numbers for the layers of the zoo's families are compared, class by class, with sums
     of the components of work (mac, add, mul, ...), biases and sizes of tensors. The arithmetic is exact, and one case is held

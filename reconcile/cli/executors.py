@@ -66,7 +66,7 @@ def before(finished: Sequence[Finished]) -> str:
 
 
 def _shown(tell: Callable[..., None], *words: str) -> None:
-    """Call that with these words, made to show as they are; that nobody listens any more ends no sweep."""
+    """Call that with these words, made to show as they are; a closed terminal is ignored."""
     from ..core.text import clean
 
     with suppress(OSError):

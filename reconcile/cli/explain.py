@@ -27,7 +27,7 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @click.command()
 @click.argument("name", shell_complete=_complete)
 def explain(name: str) -> None:
-    """Say what a cause, a convention or a counter is, show it, and how to avoid it.
+    """Explain a cause, a convention or a counter.
 
     NAME is one that a report uses. The same pages are in docs/ of the repository.
     """

@@ -14,33 +14,39 @@ from .streams import reader_may_go
 
 
 class LazyGroup(click.Group):
-    """Takes ``commands_at``: command name -> ("module:attribute", one line of help)."""
+    """Takes ``groups``: heading -> command name -> one line of help.
 
-    def __init__(self, *args: Any, commands_at: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+    The command ``draft-rules`` is the function ``draft_rules`` of the file of that name beside this one; ``list`` is ``list_``.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.commands_at = commands_at
+        self.groups = groups
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, in the order they were declared in."""
-        return list(self.commands_at)
+        return [name for group in self.groups.values() for name in group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command's file."""
-        if cmd_name not in self.commands_at:
+        names = self.list_commands(ctx)
+        if cmd_name not in names:
             if ctx.resilient_parsing:
                 return None
-            raise unknown("command", cmd_name, self.commands_at)
-        import importlib
+            raise unknown("command", cmd_name, names)
+        from importlib import import_module
 
-        module, _, attribute = self.commands_at[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"{__package__}.{name}"), "list_" if name == "list" else name)
         assert isinstance(command, click.Command)
         return _helpful(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, without importing any command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self.commands_at.items()])
+        longest = max(map(len, self.list_commands(ctx)))
+        for heading, group in self.groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(longest), line) for name, line in group.items()])
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

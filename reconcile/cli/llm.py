@@ -45,7 +45,7 @@ def llm(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Print the page that a training needs: each formula beside what ran, and the numbers for MFU and HFU.
+    """Report a training step beside the published formulas.
 
     MODEL is a HuggingFace config.json or its folder, a function that returns a model with its inputs
     (package.module:function), or a pair of the zoo. Of a configuration, a model is made on meta, so nothing is allocated, and

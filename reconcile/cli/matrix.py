@@ -43,7 +43,7 @@ def matrix(
     verbose: bool,
     **asked: Any,
 ) -> None:
-    """Run a model in several environments and reconcile neighbours.
+    """Run a model in several environments and compare them.
 
     Each environment is made once and kept; where one cannot be made, the others still report. Every counter is held
     against the work that ran, and against the same family's counter in the environment before. It is a call of the model:

@@ -23,7 +23,7 @@ COUNTER = {
 @click.argument("file", type=PATH, metavar="NAME")
 @click.option("--counter", is_flag=True, help="Write the package of a counter instead.")
 def new(file: Path, counter: bool) -> None:
-    """Write a pair file, or a counter, that runs, to start from.
+    """Write a pair file or a counter to start from.
 
     NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
     its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.

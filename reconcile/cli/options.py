@@ -177,19 +177,19 @@ FACE: dict[str, dict[str, Any]] = {
     },
     "pass": {"help": "What to count: a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
-    "optimizer": {"help": "Of the training step.  [default: sgd]"},
+    "optimizer": {"help": "Optimizer of the training step.  [default: sgd]"},
     "environment": {
         "metavar": "NAME",
         "shell_complete": _complete(_environments),
         "help": "Run in this named environment.",
     },
-    "environments": {"metavar": "FILE.toml", "help": "Environments of your own, beside them."},
+    "environments": {"metavar": "FILE.toml", "help": "TOML file that defines additional environments."},
     "with": {"metavar": "REQUIREMENT", "help": "Run in an environment with this in it. Repeatable."},
     "python": {
         "metavar": "PATH|X.Y",
         "help": "Run in this environment of yours, given by its interpreter; with --with, the version of the one it makes.",
     },
-    "out": {"metavar": "DIR", "default": Path("reports"), "show_default": True, "help": "Where the files go."},
+    "out": {"metavar": "DIR", "default": Path("reports"), "show_default": True, "help": "Output directory."},
     "format": {
         "metavar": "LIST",
         "default": ",".join(TABLES),

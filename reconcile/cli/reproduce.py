@@ -23,7 +23,7 @@ def reproduce(
     python: str | None,
     quiet: bool,
 ) -> None:
-    """Print the shortest program that shows where a counter is wrong.
+    """Print the shortest program that shows a counter's error.
 
     CASE is a layer of the zoo's families, such as family_transposed:transposed2d_stride. The program needs the counter and its
     framework, not this tool: it makes the layer, runs the counter, and prints the reported and the expected number. A comment

@@ -47,7 +47,7 @@ def scorecard(
     out: Path,
     quiet: bool,
 ) -> None:
-    """Judge every counter on every layer of the zoo's families.
+    """Test every counter on every layer of the zoo's families.
 
     A cell compares the multiply-adds that the counter counts in a layer with those that ran there: exact, partial, zero, wrong
     by a factor, fails or blind. It opens to its causes and to a program that shows it. README.md, a page per family,

@@ -1,6 +1,6 @@
 """The standard streams: everything that is printed leaves here, so that no name does anything to a terminal.
 
-Names of layers, files and factories, and what a worker's log says, are nobody's choice of ours: control characters in them
+Names of layers, files and factories, and what a worker's log says, are untrusted: control characters in them
 show as escapes. A stream that cannot be written to is noticed here, too.
 """
 

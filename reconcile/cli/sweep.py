@@ -42,7 +42,8 @@ LIST = ".toml"
     "timeout",
 )
 @click.option(
-    "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR", help="Where the files go, and are found again."
+    "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR",
+    help="Output directory; run again with the same one to resume.",
 )  # fmt: skip
 @click.option(
     "--format", "formats", default="md", show_default=True, metavar="LIST",
@@ -67,7 +68,7 @@ def sweep(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Run every model of a package or a list, and write a page that shows them.
+    """Run every model of a package or a list.
 
     \b
     WHAT is any number of:

@@ -28,7 +28,7 @@ def upgrade(
     counters: tuple[str, ...],
     verbose: bool,
 ) -> None:
-    """Say what a release moves: every layer of the zoo's families under both.
+    """Compare two releases layer by layer, before you upgrade.
 
     The layers run under the release that is installed here (or --since) and under the one you name, which uv installs in an
     environment of its own. What changed is printed: layer, op, before, after, and why. If the rules of a counter do not hold at

@@ -1,4 +1,4 @@
-"""Workers without a start: where many models run one after another, their workers are forked from one that has its framework.
+"""Forked workers: where many models run one after another, their workers are forked from one that has its framework.
 
 Importing a framework takes longer than counting a small model.  Inside ``warm()``, a worker of the running interpreter comes from
 a nursery (nursery.py), one for each framework; every other worker starts as always.  A process that runs one cell of a sweep has

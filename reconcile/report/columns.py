@@ -1,4 +1,4 @@
-"""Columns of a terminal: a number is whole at any width. Where the columns do not fit, an amount stands on a line of its own."""
+"""Table layout: numbers are never wrapped. Where the columns do not fit, an amount stands on a line of its own."""
 
 from __future__ import annotations
 

@@ -216,6 +216,4 @@ def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
 
 
 def _gone(why: str) -> UsageError:
-    return UsageError(
-        f"the executor has gone ({why}): what is finished is kept, and the same command goes on from there."
-    )
+    return UsageError(f"lost the executor ({why}). Finished models are saved; run the command again to resume.")

@@ -223,6 +223,4 @@ def _printed(module: str, python: str, program: str, *arguments: str) -> Any:
     try:
         return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
     except (StopIteration, ValueError) as error:
-        raise UsageError(
-            f"{brief(module)} cannot be listed: its code prints over the list, or ends the process."
-        ) from error
+        raise UsageError(f"cannot list {brief(module)}: importing it wrote to stdout or exited.") from error

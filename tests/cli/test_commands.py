@@ -69,7 +69,7 @@ def test_the_groups_help_says_what_each_command_says_of_itself(name: str) -> Non
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     assert command.name == name
-    assert command.get_short_help_str(limit=200).rstrip(".") == COMMANDS[name][1].rstrip(".")
+    assert command.get_short_help_str(limit=200).rstrip(".") == COMMANDS[name].rstrip(".")
 
 
 def test_every_option_of_run_has_help(stub: Stub) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
+import click
+
 from reconcile import files
-from reconcile.cli import COMMANDS
+from reconcile.cli import COMMANDS, cli
 from reconcile.launch import supervisor
 from reconcile.worker import model_file
 
@@ -22,9 +23,9 @@ def test_the_kinds_are_those_that_are_opened() -> None:
 
 def test_every_option_exists() -> None:
     known = {"--version"}
-    for place, _ in COMMANDS.values():
-        module, _, name = place.partition(":")
-        command = getattr(importlib.import_module(module), name)
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
         known |= {option for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"--[a-z][a-z-]+", TEXT))
     assert {"--trust-file", "--torch", "--tf", "--onnx", "--formulas", "--verbose"} <= named

@@ -204,7 +204,7 @@ def test_a_scheduler_that_stops_ends_the_sweep_and_what_is_finished_is_kept(
         stopped.clear()
     assert done.exit_code == 2
     assert done.stderr == (
-        "Error: the executor has gone (its scheduler gives no answer: TimeoutError): what is finished is kept, and the same "
-        "command goes on from there.\n"
+        "Error: lost the executor (its scheduler gives no answer: TimeoutError). Finished models are saved; run the command "
+        "again to resume.\n"
     )
     assert [path.name for path in (tmp_path / "sweep" / "cells").glob("*.json")] == ["a.make.json"]

@@ -157,12 +157,12 @@ def test_an_executor_that_is_gone_ends_the_sweep_in_a_sentence(tmp_path: Path, r
             raise CancelledError
         return answer(text)
 
-    with ThreadPoolExecutor(1) as pool, pytest.raises(UsageError, match="what is finished is kept"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(UsageError, match="Finished models are saved"):
         sweep(tmp_path / "out", executor=pool, run=gone)
     assert "a" in outcomes(tmp_path / "out")
     with ThreadPoolExecutor(1) as pool:
         pool.shutdown()
-        with pytest.raises(UsageError, match="the executor has gone"):
+        with pytest.raises(UsageError, match="lost the executor"):
             sweep(tmp_path / "out", executor=pool)
 
 
@@ -199,7 +199,7 @@ def test_what_has_not_begun_is_cancelled_whatever_the_executor_can_do(
 
 def test_an_executor_that_says_that_it_is_lost_ends_the_sweep(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
     executor = Plain(ready=1)
-    said = r"the executor has gone \(no answer\): what is finished is kept"
+    said = r"lost the executor \(no answer\)\. Finished models are saved"
     with pytest.raises(UsageError, match=said):
         sweep(tmp_path / "out", executor=executor, lost=lambda: "no answer")
     assert list(outcomes(tmp_path / "out")) == ["a"]

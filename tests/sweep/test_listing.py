@@ -61,7 +61,7 @@ def test_a_package_lists_what_can_be_called_without_anything() -> None:
 
 def test_a_package_that_prints_over_its_list_is_one_sentence(folder: Path) -> None:
     (folder / "ends.py").write_text("import os\ndef make(): ...\nprint('[1, 2')\nos._exit(0)\n")
-    with pytest.raises(UsageError, match=r"^ends cannot be listed: its code prints over the list, or ends the process"):
+    with pytest.raises(UsageError, match=r"^cannot list ends: importing it wrote to stdout or exited"):
         listing.cells_of("ends")
 
 

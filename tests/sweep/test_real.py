@@ -259,7 +259,7 @@ def test_a_scheduler_that_dies_ends_the_sweep_soon_and_loses_nothing(folder: Pat
             scheduler.kill()
             _, said = process.communicate(timeout=SOON)
         assert process.returncode == 2
-    assert said.splitlines()[-1].startswith("Error: the executor has gone (")
+    assert said.splitlines()[-1].startswith("Error: lost the executor (")
     assert "Traceback" not in said
     assert 0 < len(list(cells.glob("*.json"))) < len(WORK)
     sweep(folder, "dead", "--jobs", "2")

@@ -1,5 +1,4 @@
-"""What DeepSpeed's flops profiler counts. Lines are of deepspeed 0.19.8, and for older releases of 0.17.1. Units FLOP and, for
-deepspeed@macs, MAC."""
+"""What DeepSpeed's flops profiler counts. Lines are of deepspeed 0.19.8. Units FLOP and, for deepspeed@macs, MAC."""
 
 from __future__ import annotations
 
@@ -23,7 +22,11 @@ from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWIC
 from ..rulebook import RuleBook
 from . import COUNTERS
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"P": "deepspeed/profiling/flops_profiler/profiler.py"})
+FILES = {
+    "P": "deepspeed/profiling/flops_profiler/profiler.py",
+    "OLD": "deepspeed/profiling/flops_profiler/profiler.py (0.17.1)",
+}
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 
 PRODUCTS = ("torch.mm", "torch.Tensor.mm", "torch.bmm", "torch.Tensor.bmm", "torch.Tensor.__matmul__")
 _ELEMENTS = "elements of the result; of the one tensor; 1 of two numbers"
@@ -68,7 +71,7 @@ fill(
         "linear": "P:523",
         "conv": "P:569",
         "transposed": "P:614",
-        "transposed_before": "P:609",
+        "transposed_before": "OLD:609",
         "relu": "P:529",
         "prelu": "P:533",
         "elu": "P:537",
@@ -81,7 +84,7 @@ fill(
         "batch_norm": "P:665",
         "norm": "P:683, P:695, P:705",
         "resized": "P:720",
-        "resized_before": "P:710",
+        "resized_before": "OLD:710",
         "softmax": "P:749",
         "embedding": "P:753",
         "matmul": "P:769",
@@ -92,8 +95,8 @@ fill(
         "attention": "P:863",
         "mul": "P:838, P:846",
         "add": "P:842, P:846",
-        "mul_before": "P:824, P:832",
-        "add_before": "P:828, P:832",
+        "mul_before": "OLD:824, OLD:832",
+        "add_before": "OLD:828, OLD:832",
         "recurrent": "P:1067, P:1041",
         "cell": "P:1095, P:1041",
     },

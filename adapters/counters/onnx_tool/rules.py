@@ -1,6 +1,6 @@
 """What onnx-tool counts, operator by operator.
 
-Source: N = onnx_tool/node.py (lines of 1.0.1, and of 0.8.5 for older releases). Its unit is an instruction, which it calls a MAC
+Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC
 (N:21): 1 for a multiply-add, an add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or
 a power, 39 for a sine or a cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:145).
 
@@ -16,7 +16,9 @@ from ....work import Work, prod
 from ..rulebook import RuleBook, dims
 from . import COUNTERS
 
-BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"N": "onnx_tool/node.py"})
+BOOK = RuleBook(
+    COUNTERS[0].family, COUNTERS[0].versions_key, {"N": "onnx_tool/node.py", "OLD": "onnx_tool/node.py (0.8.5)"}
+)
 
 RECURRENT = ("GRU", "LSTM")
 FIRST_STEP, EVERY_STEP = "<0.9", ">=0.9"
@@ -203,7 +205,7 @@ def _step(op: Op) -> Work:
     return Work(mac=(w + r) * batch, add=bias * batch)
 
 
-rule(*RECURRENT, source="N:2341, N:1661", formula="(W + R + B) batch, of one step of T", versions=FIRST_STEP)(_step)
+rule(*RECURRENT, source="OLD:2341, OLD:1661", formula="(W + R + B) batch, of one step of T", versions=FIRST_STEP)(_step)
 
 
 def _gates(op: Op, gates: int) -> tuple[Work, int]:

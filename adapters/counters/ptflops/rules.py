@@ -1,7 +1,7 @@
 """What ptflops includes. Unit MAC; all other operations that it counts are mixed in at one each.
 
 E = ptflops/pytorch_engine.py and O = ptflops/pytorch_ops.py are the backend "pytorch": modules by exact class, and functions that
-it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5, and for older releases of 0.7.3.
+it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from ..rule_parts import AXES, by_axes, classes, functional, of_torch, per_input
 from ..rulebook import Compute, RuleBook
 from . import AVERAGE
 
-FILES = {"E": "ptflops/pytorch_engine.py", "O": "ptflops/pytorch_ops.py", "A": "ptflops/aten_ops.py"}
+FILES = {
+    "E": "ptflops/pytorch_engine.py",
+    "O": "ptflops/pytorch_ops.py",
+    "A": "ptflops/aten_ops.py",
+    "OLD": "ptflops/pytorch_ops.py (0.7.3)",
+}
 BOOK = RuleBook("ptflops", "ptflops", FILES)
 rule = BOOK.rule
 SINCE_TRANSPOSED, BEFORE_TRANSPOSED = ">=0.7.5", "<0.7.5"
@@ -46,7 +51,7 @@ def _convolution(op: Op) -> Work:
 @rule(
     *by_axes("conv", "Conv"),
     *by_axes("conv", "ConvTranspose"),
-    source="O:58",
+    source="OLD:58",
     formula="B positions of the output (K in (out // groups) + out [bias]), also if it is transposed",
     versions=BEFORE_TRANSPOSED,
 )
@@ -62,7 +67,7 @@ def _products(op: Op) -> int:
 
 for _of_layer, _source, _versions in (
     (_convolution, "O:95, O:60", SINCE_TRANSPOSED),
-    (_convolution_by_output, "O:89, O:58", BEFORE_TRANSPOSED),
+    (_convolution_by_output, "OLD:89, OLD:58", BEFORE_TRANSPOSED),
 ):
 
     @rule(
@@ -126,7 +131,7 @@ def _interpolate(op: Op) -> Work:
 
 @rule(
     *functional("interpolate", "upsample"),
-    source="O:345",
+    source="OLD:345",
     formula="the sizes, one number once; or numel(input) times the scale to the power of B, len(input); or as many scales as B",
     versions="<0.7.4",
 )
