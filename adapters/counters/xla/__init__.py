@@ -32,7 +32,7 @@ _SEEN = Counter(
     default=False,
     blind="sees the forward pass only",
     requirements=REQUIREMENTS,
-    checked=("", "0.12.0.1"),
+    checked=("0.7.2", "0.12.0.1"),
 )
 COUNTERS = (
     _SEEN,
