@@ -53,10 +53,19 @@ class Watched(FlopCounterMode):
         super(Watched, self).__init__(display=False)
         self.added = Added(where, self.so_far)
 
-    def _count_flops(self, func_packet, out, args, kwargs):
-        # type: (Any, Any, Any, Any) -> Any
-        count = partial(super(Watched, self)._count_flops, func_packet, out, args, kwargs)
-        return self.added.by(packet_name(func_packet), count)
+    if hasattr(FlopCounterMode, "_count_flops"):
+
+        def _count_flops(self, func_packet, out, args, kwargs):
+            # type: (Any, Any, Any, Any) -> Any
+            count = partial(super(Watched, self)._count_flops, func_packet, out, args, kwargs)
+            return self.added.by(packet_name(func_packet), count)
+
+    else:  # PyTorch 2.1 counts where it dispatches
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            # type: (Any, Any, Any, Any) -> Any
+            count = partial(super(Watched, self).__torch_dispatch__, func, types, args, kwargs)
+            return self.added.by(packet_name(func._overloadpacket), count)
 
     def so_far(self):
         # type: () -> int

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.launch.environments import load
 from reconcile.launch.provision import ensure
-from tests.adapters.counters.onnx_tool_cases import CASES
+from tests.adapters.counters.onnx_tool_cases import CASES, NOW
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
@@ -43,7 +43,7 @@ def python() -> str:
 
 
 def test_every_case_is_what_its_profile_says() -> None:
-    known = [case for case in CASES if case.missed is None]
+    known = [case for case in CASES if case.missed is None and NOW[0] in case.releases]
     texts = []
     for case in known:
         attrs = {name: value for name, value in case.op.attrs.items() if name not in ("given", "B")}

@@ -13,7 +13,7 @@ import reconcile
 from reconcile.core.causes import Cause, State
 from reconcile.core.records import Op
 from tests.adapters.counters.cases import Case
-from tests.adapters.counters.ptflops_cases import CASES
+from tests.adapters.counters.ptflops_cases import CASES, RELEASES
 
 torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
@@ -72,7 +72,10 @@ def of_module(hook: Any, kind: Any, op: Op, inputs: list[Any], out: Any) -> int:
     return int(made.__flops__)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op.op.rpartition(".")[2])
+HERE = [case for case in CASES if RELEASES[-1] in case.releases]
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.op.op.rpartition(".")[2])
 def test_a_case_by_hand_is_what_its_function_gives(case: Case) -> None:
     assert counted(case.op) in (case.total, None if case.op.op == "ptflops.average" else case.total)
 
