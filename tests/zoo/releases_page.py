@@ -14,7 +14,7 @@ HEAD = (
     "here. It counts one call of the layers of the zoo's [families](../../model_zoo) and of three of its networks. A release",
     "that asks the packages here for what they no longer have counts the three networks beside PyTorch 1.10.1, on Python 3.8.",
     "Counters that a framework brings come with the framework's own release, and are held to the trace that it takes; there the",
-    "last of each minor release is looked at, those of TensorFlow before 2.14 on Python 3.8 with the three networks. Each is",
+    "last of each minor release is looked at, those of TensorFlow before 2.12 on Python 3.8 with the three networks. Each is",
     "compared with the release before it. *All explained* are releases whose rules explain every entry that they gave.",
     "Amounts are in the counter's own unit. Of a package with more than fifty releases some are left out: a change lies between",
     "the two that are named. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that",
