@@ -6,6 +6,7 @@ first tensor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from ...core.causes import Cause
@@ -109,10 +110,10 @@ def scaled_by_batch(shape: tuple[int, ...], scale: object) -> int:
 
 
 def _scaled(shape: tuple[int, ...], scale: object, axes: int) -> int:
-    count: float = prod(shape)
-    for part in scale if isinstance(scale, (list, tuple)) else [scale] * axes:
-        count *= part if isinstance(part, (int, float)) else 1
-    return int(count)
+    # In the order in which the counter multiplies: its numbers are floats, and it cuts the last one off.
+    if isinstance(scale, (list, tuple)):
+        return int(prod(shape) * math.prod(scale))
+    return int(prod(shape) * (scale if isinstance(scale, (int, float)) else 1) ** axes)
 
 
 def matmul(op: Op) -> Work:

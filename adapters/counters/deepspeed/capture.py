@@ -1,5 +1,6 @@
 """Ledger of DeepSpeed's get_model_profile, one entry per module. Python 3.6, PyTorch 2.0 and later."""
 
+import inspect
 import os
 from typing import List, Tuple
 
@@ -22,11 +23,6 @@ def _run(module, inputs):
     return flops, macs
 
 
-def _number(version):
-    # type: (str) -> Tuple[int, ...]
-    return tuple(int(part) for part in version.split("+")[0].split(".")[:3])
-
-
 def capture(counter, model):
     # type: (str, TorchModel) -> Ledger
     """Count one inference call of a fresh module on ``model.device``."""
@@ -35,7 +31,7 @@ def capture(counter, model):
     kept = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
     versions = {"deepspeed": version_of("deepspeed", profiler)}
     # Before 0.19.7 it sums up the children of children, and meets a shared module at each of its paths (profiler.py:1172).
-    per_path = _number(versions["deepspeed"]) < (0, 19, 7)
+    per_path = ".children()" in inspect.getsource(profiler.get_module_flops)
     how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=per_path)
     macs = counter == "deepspeed@macs"
     return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))

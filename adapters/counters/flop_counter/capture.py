@@ -60,7 +60,7 @@ class Watched(FlopCounterMode):
             count = partial(super(Watched, self)._count_flops, func_packet, out, args, kwargs)
             return self.added.by(packet_name(func_packet), count)
 
-    else:  # PyTorch 2.1 counts where it dispatches
+    else:  # PyTorch 2.1 and 2.2 count where they dispatch
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             # type: (Any, Any, Any, Any) -> Any

@@ -164,6 +164,8 @@ def corrected() -> Iterator[Case]:
 def scaled_up() -> Iterator[Case]:
     """DeepSpeed from 0.17.2 on."""
     for name in ("interpolate", "upsample"):
+        # 1.7 ** 2 is 2.8899999999999997, of which the cut leaves 288; 100 * 1.7 * 1.7 would be 289
+        yield case(288, Work(mul=288), F + name, [(1, 1, 10, 10)], args=[None, None, 1.7])
         yield case(4 * N, Work(mul=4 * N), F + name, [X], args=[None, None, 2.0])
         yield case(6 * N, Work(mul=6 * N), F + name, [X], args=[None, None, [2, 3]])
         yield case(70, Work(mul=70), F + name, [X], args=[None, [10, 7], None])
