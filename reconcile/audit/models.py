@@ -105,8 +105,8 @@ def _factory(model: str) -> tuple[str, str]:
     library, colon, name = model.partition(":")
     if colon and library in listing.libraries() and not name.endswith(CONFIGURATION):
         raise UsageError(
-            f"{short(model)} names no configuration, of which {library} makes a model: write {library}:NAMEConfig(...) with its "
-            "values where that library has such classes, or name a function that makes the published model, MODULE:FUNCTION."
+            f"{short(model)} is not a configuration class of {library}: write {library}:NAMEConfig(...) with its values where "
+            "that library has such classes, or name a function that makes the published model, MODULE:FUNCTION."
         )
     for record in frameworks().values():
         known = (*(package for package, _, _ in record.functions), *(package for package, _ in record.libraries))

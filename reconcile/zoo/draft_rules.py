@@ -67,8 +67,8 @@ def text(counter: Counter, made: Sequence[Draft]) -> str:
     fitting = [d for d in made if d.reading is not None and d.reading.terms]
     if not fitting:
         raise UsageError(
-            f"no reading fits what {counter.name} reports: its numbers are no sums of the work and the sizes of {len(made)} "
-            "classes of layers. Read its source instead."
+            f"no reading fits what {counter.name} reports: its totals are not linear in the work or the tensor sizes of "
+            f"these {len(made)} classes of layers. Read its source instead."
         )
     name = counter.family
     lines = [
