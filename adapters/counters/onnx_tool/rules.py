@@ -1,8 +1,8 @@
 """What onnx-tool counts, operator by operator.
 
-Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC
-(N:21): 1 for a multiply-add, an add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or
-a power, 39 for a sine or a cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:145).
+Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC (N:21): 1 for a multiply-add, an
+add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or a power, 39 for a sine or a
+cosine, 43 for a logarithm.  Its volume of a scalar is 0 (tensor.py:145).
 
 ``N``: elements of the first input, ``O``: of the output.
 """

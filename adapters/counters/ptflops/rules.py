@@ -122,11 +122,8 @@ def _upsample(op: Op) -> Work:
     versions=">=0.7.4",
 )
 def _interpolate(op: Op) -> Work:
-    x, size, scale = shape_in(op), op.attrs["size"], op.attrs["scale_factor"]
-    if size is not None:
-        return Work(mul=prod(x[:2]) * (prod(size) if isinstance(size, list) else size ** (len(x) - 2)))
-    each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale ** (len(x) - 2)
-    return Work(mul=int(prod(x) * each))
+    x = shape_in(op)
+    return _resized(op, prod(x[:2]), len(x) - 2, len(x) - 2)
 
 
 @rule(
@@ -136,11 +133,16 @@ def _interpolate(op: Op) -> Work:
     versions="<0.7.4",
 )
 def _interpolate_by_batch(op: Op) -> Work:
-    x, size, scale = shape_in(op), op.attrs["size"], op.attrs["scale_factor"]
+    return _resized(op, 1, 1, shape_in(op)[0])
+
+
+def _resized(op: Op, channels: int, sizes: int, scales: int) -> Work:
+    """A size that is one number is taken ``sizes`` times, and a scale ``scales`` times."""
+    size, scale = op.attrs["size"], op.attrs["scale_factor"]
     if size is not None:
-        return Work(mul=prod(size) if isinstance(size, list) else size)
-    each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale ** x[0]
-    return Work(mul=int(prod(x) * each))
+        return Work(mul=channels * (prod(size) if isinstance(size, list) else size**sizes))
+    each = prod([int(s) for s in scale]) if isinstance(scale, list) else scale**scales
+    return Work(mul=int(prod(shape_in(op)) * each))
 
 
 def _step(op: Op, width: int) -> Work:
