@@ -8,118 +8,6 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-# Imported inside legacy environments, so Python 3.6 syntax: vermin holds these files to it.
-# pyproject.toml lists them a second time, for ruff; a test holds the two lists to each other.
-LEGACY := \
-	reconcile/__init__.py \
-	reconcile/core/__init__.py \
-	reconcile/core/counter.py \
-	reconcile/core/framework.py \
-	reconcile/core/message.py \
-	reconcile/core/protocol.py \
-	reconcile/core/records.py \
-	reconcile/worker/__init__.py \
-	reconcile/worker/boot.py \
-	reconcile/worker/introspect.py \
-	reconcile/worker/factory.py \
-	reconcile/worker/user_code.py \
-	reconcile/worker/process_guard.py \
-	reconcile/worker/import_path.py \
-	reconcile/worker/main.py \
-	adapters/__init__.py \
-	adapters/shared/__init__.py \
-	adapters/shared/adapter.py \
-	adapters/shared/distribution.py \
-	adapters/shared/keras_model.py \
-	adapters/shared/nested.py \
-	adapters/shared/refusal.py \
-	adapters/tensorflow/__init__.py \
-	adapters/tensorflow/adapter.py \
-	adapters/tensorflow/trace.py \
-	adapters/tensorflow/graph.py \
-	adapters/tensorflow/loops.py \
-	adapters/tensorflow/shapes.py \
-	adapters/tensorflow/dilated.py \
-	adapters/tensorflow/fetches.py \
-	adapters/tensorflow/frames.py \
-	adapters/tensorflow/freezing.py \
-	adapters/tensorflow/layer_scopes.py \
-	adapters/tensorflow/own_graph.py \
-	adapters/tensorflow/model.py \
-	adapters/tensorflow/session.py \
-	adapters/onnx/__init__.py \
-	adapters/jax/__init__.py \
-	adapters/pytorch/__init__.py \
-	adapters/pytorch/adapter.py \
-	adapters/pytorch/caches.py \
-	adapters/pytorch/call_adapter.py \
-	adapters/pytorch/compiled.py \
-	adapters/pytorch/decoding.py \
-	adapters/pytorch/exported.py \
-	adapters/pytorch/inputs.py \
-	adapters/pytorch/nested_paths.py \
-	adapters/pytorch/offloaded.py \
-	adapters/pytorch/model.py \
-	adapters/pytorch/module_path.py \
-	adapters/pytorch/records.py \
-	adapters/pytorch/memory.py \
-	adapters/pytorch/torchvision.py \
-	adapters/pytorch/wrappers.py \
-	adapters/counters/__init__.py \
-	adapters/counters/dispatched.py \
-	adapters/counters/limits.py \
-	adapters/counters/module_calls.py \
-	adapters/counters/tf_profiler/__init__.py \
-	adapters/counters/tf_profiler/capture.py \
-	adapters/counters/thop/__init__.py \
-	adapters/counters/thop/capture.py \
-	adapters/counters/thop/legacy.py \
-	adapters/counters/formulas/__init__.py \
-	adapters/counters/formulas/capture.py \
-	adapters/counters/formulas/facts.py \
-	adapters/counters/formulas/own.py \
-	adapters/counters/formulas/papers.py \
-	adapters/counters/formulas/serving.py \
-	adapters/counters/formulas/table.py \
-	adapters/counters/formulas/terms.py \
-	adapters/counters/formulas/trainers.py \
-	adapters/counters/torchinfo/__init__.py \
-	adapters/counters/torchinfo/capture.py \
-	adapters/counters/torch_profiler/__init__.py \
-	adapters/counters/fvcore/__init__.py \
-	adapters/counters/fvcore/asked.py \
-	adapters/counters/fvcore/capture.py \
-	adapters/counters/fvcore/limits.py \
-	adapters/counters/fvcore/nodes.py \
-	adapters/counters/ptflops/__init__.py \
-	adapters/counters/flop_counter/__init__.py \
-	adapters/counters/mmengine/__init__.py \
-	adapters/counters/mmengine/capture.py \
-	adapters/counters/ultralytics_thop/__init__.py \
-	adapters/counters/ultralytics_thop/capture.py \
-	adapters/counters/ultralytics_thop/get_flops.py \
-	adapters/counters/calflops/__init__.py \
-	adapters/counters/deepspeed/__init__.py \
-	adapters/counters/keras_flops/__init__.py \
-	adapters/counters/keras_flops/capture.py \
-	adapters/counters/onnx_tool/__init__.py \
-	model_zoo/__init__.py \
-	model_zoo/loading.py \
-	model_zoo/pair.py \
-	model_zoo/gru_demo.py \
-	model_zoo/conv1x1.py \
-	model_zoo/conv_only.py \
-	model_zoo/matmul_init.py \
-	model_zoo/resnet50.py \
-	model_zoo/resnet50_v1_5.py \
-	model_zoo/mobilenet_v2.py \
-	model_zoo/vgg16.py \
-	model_zoo/bert_base.py \
-	model_zoo/gpt2.py \
-	model_zoo/lstm_lm.py \
-	model_zoo/crnn.py \
-	model_zoo/unet.py
-
 .PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
@@ -198,9 +86,8 @@ lint: $(VENV)/.installed legacy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# importlib.metadata: adapters/pytorch/records.py falls back to pkg_resources where it is missing.
 legacy: $(VENV)/.installed
-	$(BIN)/vermin --quiet --violations --eval-annotations --exclude importlib.metadata --target=3.6- $(LEGACY)
+	$(BIN)/python -m tests.home.legacy
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -22,16 +22,15 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers_for(p):
-    # type: (Any) -> Tuple[Layer, ...]
+def layers_for(p: Any) -> Tuple[Layer, ...]:
     """The embeddings, one row per encoder layer, the pooler."""
     parts = ("attention", "attention_add", "attention_norm", "ffn_inner", "ffn_outer", "ffn_add", "ffn_norm")
     embeddings = ("word", "position", "segment", "embeddings_add", "embeddings_norm")
     found = [Layer("embeddings", embeddings, embeddings, jax=embeddings)]
     for index in range(p.depth):
-        ours = tuple("layer_%d_%s" % (index, part) for part in parts)
-        gelu = ("layer_%d_gelu" % index,)
-        found.append(Layer("layer_%d" % index, ours, "encoder.%d" % index, jax=ours + gelu))
+        ours = tuple(f"layer_{index}_{part}" for part in parts)
+        gelu = (f"layer_{index}_gelu",)
+        found.append(Layer(f"layer_{index}", ours, f"encoder.{index}", jax=ours + gelu))
     found.append(Layer("pooler", ("first_token", "pooler"), ("pooler", "tanh"), jax=("pooler", "tanh")))
     return tuple(found)
 
@@ -67,14 +66,12 @@ PROOF = {"steps": "9", "depth": "2", "width": "24", "heads": "4", "inner": "40",
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Token ids and segment ids: (batch, steps) each."""
     return [Input("tokens", (p.batch, p.steps), "int64"), Input("segments", (p.batch, p.steps), "int64")]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_tf(p: Any) -> Any:
     """The encoder in Keras' own layers."""
     import tensorflow as tf
 
@@ -83,16 +80,13 @@ def build_tf(p):
     class Position(tf.keras.layers.Layer):
         """A learned vector per position, for every position of the input."""
 
-        def build(self, shape):
-            # type: (Any) -> None
+        def build(self, shape: Any) -> None:
             self.table = self.add_weight(shape=(p.positions, p.width), initializer="uniform", name="table")
 
-        def call(self, x):
-            # type: (Any) -> Any
+        def call(self, x: Any) -> Any:
             return tf.broadcast_to(self.table[: p.steps], tf.shape(x))
 
-    def normal(name):
-        # type: (str) -> Any
+    def normal(name: str) -> Any:
         return keras.LayerNormalization(epsilon=EPSILON, name=name)
 
     tokens = keras.Input(batch_shape=(p.batch, p.steps), dtype="int64", name="tokens")
@@ -101,7 +95,7 @@ def build_tf(p):
     parts = [words, Position(name="position")(words), keras.Embedding(2, p.width, name="segment")(segments)]
     x = normal("embeddings_norm")(keras.Add(name="embeddings_add")(parts))
     for index in range(p.depth):
-        name = "layer_%d_" % index
+        name = f"layer_{index}_"
         attention = keras.MultiHeadAttention(p.heads, p.width // p.heads, name=name + "attention")
         x = normal(name + "attention_norm")(keras.Add(name=name + "attention_add")([x, attention(x, x)]))
         y = keras.Dense(p.inner, activation="gelu", name=name + "ffn_inner")(x)
@@ -112,23 +106,20 @@ def build_tf(p):
     return tf.keras.Model([tokens, segments], x)
 
 
-def _first(x):
-    # type: (Any) -> Any
+def _first(x: Any) -> Any:
     """The first token's vector."""
     return x[:, 0]
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The encoder in PyTorch's own layers."""
     import torch
 
     class Bert(torch.nn.Module):
         """Embeddings, nn.TransformerEncoderLayer, pooler."""
 
-        def __init__(self):
-            # type: () -> None
-            super(Bert, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.word = torch.nn.Embedding(p.vocabulary, p.width)
             self.position = torch.nn.Embedding(p.positions, p.width)
             self.segment = torch.nn.Embedding(2, p.width)
@@ -148,8 +139,7 @@ def build_torch(p):
             self.pooler = torch.nn.Linear(p.width, p.width)
             self.tanh = torch.nn.Tanh()
 
-        def forward(self, tokens, segments):
-            # type: (Any, Any) -> Any
+        def forward(self, tokens: Any, segments: Any) -> Any:
             positions = torch.arange(p.steps, device=tokens.device)
             x = self.embeddings_add(self.word(tokens), self.position(positions), self.segment(segments))
             x = self.embeddings_norm(x)
@@ -160,30 +150,26 @@ def build_torch(p):
     class Sum(torch.nn.Module):
         """The sum of the embeddings, as a layer of its own so that it has a name."""
 
-        def forward(self, *parts):
-            # type: (*Any) -> Any
+        def forward(self, *parts: Any) -> Any:
             return parts[0] + parts[1] + parts[2]
 
     return Bert()
 
 
-def build_jax(p):
-    # type: (Any) -> Any
+def build_jax(p: Any) -> Any:
     """The encoder in Flax's own modules, under the names of Keras' layers."""
     import jax
     from flax import nnx
 
     from reconcile.model_zoo.bricks.flax_parts import Function, Sum, Table
 
-    def normal(rngs):
-        # type: (Any) -> Any
+    def normal(rngs: Any) -> Any:
         return nnx.LayerNorm(p.width, epsilon=EPSILON, use_fast_variance=False, rngs=rngs)
 
     class Bert(nnx.Module):
         """Embeddings, nnx.MultiHeadAttention and dense layers, pooler."""
 
-        def __init__(self, rngs):
-            # type: (Any) -> None
+        def __init__(self, rngs: Any) -> None:
             self.word = nnx.Embed(p.vocabulary, p.width, rngs=rngs)
             self.position = Table(p.positions, p.width, rngs)
             self.segment = nnx.Embed(2, p.width, rngs=rngs)
@@ -201,19 +187,17 @@ def build_jax(p):
                     "ffn_norm": normal(rngs),
                 }
                 for part, module in parts.items():
-                    setattr(self, "layer_%d_%s" % (index, part), module)
+                    setattr(self, f"layer_{index}_{part}", module)
             self.pooler = nnx.Linear(p.width, p.width, rngs=rngs)
             self.tanh = Function(jax.numpy.tanh)
 
-        def __call__(self, tokens, segments):
-            # type: (Any, Any) -> Any
+        def __call__(self, tokens: Any, segments: Any) -> Any:
             x = self.embeddings_add(self.word(tokens), self.position(p.steps), self.segment(segments))
             x = self.embeddings_norm(x)
             for index in range(p.depth):
 
-                def part(name, *given, index=index):
-                    # type: (str, *Any, int) -> Any
-                    return getattr(self, "layer_%d_%s" % (index, name))(*given)
+                def part(name: str, *given: Any, index: int = index) -> Any:
+                    return getattr(self, f"layer_{index}_{name}")(*given)
 
                 x = part("attention_norm", part("attention_add", x, part("attention", x)))
                 y = part("ffn_outer", part("gelu", part("ffn_inner", x)))
@@ -223,30 +207,25 @@ def build_jax(p):
     return Bert(nnx.Rngs(0))
 
 
-def arrays_for(weights, p):
-    # type: (Any, Any) -> Any
+def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax model's weights: its modules have the names of Keras' layers."""
     from reconcile.model_zoo.bricks.flax_parts import arrays
 
     return arrays(weights)
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import numpy
     import torch
 
-    def put(parameter, array):
-        # type: (Any, Any) -> None
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
-    def weights(name):
-        # type: (str) -> Any
+    def weights(name: str) -> Any:
         return tf_model.get_layer(name).get_weights()
 
-    def both(module, name):
-        # type: (Any, str) -> None
+    def both(module: Any, name: str) -> None:
         first, second = weights(name)
         put(module.weight, first.T)
         put(module.bias, second)
@@ -255,7 +234,7 @@ def copy_weights(tf_model, torch_model):
         put(getattr(torch_model, name).weight, weights(name)[0])
     both(torch_model.embeddings_norm, "embeddings_norm")
     for index, layer in enumerate(torch_model.encoder):
-        name = "layer_%d_" % index
+        name = f"layer_{index}_"
         held = weights(
             name + "attention"
         )  # kernels (width, heads, per head), biases (heads, per head): query, key, value

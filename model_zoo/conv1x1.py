@@ -28,14 +28,12 @@ PROOF = {"size": "5"}
 """Equivalence is shown here: one output number would be its own largest."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """One image of one channel per sample, channels last: (batch, size, size, 1)."""
     return [Input("image", (p.batch, p.size, p.size, 1))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, p.size, p.size, 1), name="image")
@@ -44,29 +42,25 @@ def build_keras(p, keras):
     return keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module; it takes the image as Keras does, channels last."""
     import torch
 
     class Conv1x1(torch.nn.Module):
         """Same layers, same names."""
 
-        def __init__(self):
-            # type: () -> None
-            super(Conv1x1, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.conv = torch.nn.Conv2d(1, 1, 1, bias=False)
             self.flatten = torch.nn.Flatten()
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             return self.flatten(self.conv(x.permute(0, 3, 1, 2)))
 
     return Conv1x1()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import torch
 

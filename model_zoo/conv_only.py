@@ -31,14 +31,12 @@ KERNEL = 4
 STRIDE = (1, 2)
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """One spectrogram per sample: (batch, 1, frames, bins)."""
     return [Input("spectrogram", (p.batch, 1, p.frames, p.bins))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, 1, p.frames, p.bins), name="spectrogram")
@@ -48,8 +46,7 @@ def build_keras(p, keras):
     return keras.Model(start, x)
 
 
-def build_tf_session(p):
-    # type: (Any) -> Any
+def build_tf_session(p: Any) -> Any:
     """The network as the post built it under TensorFlow 1: the input is a random tensor, its making in the graph."""
     import tensorflow as tf
 
@@ -62,29 +59,25 @@ def build_tf_session(p):
     return v1.keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module."""
     import torch
 
     class ConvOnly(torch.nn.Module):
         """Same layers, same names."""
 
-        def __init__(self):
-            # type: () -> None
-            super(ConvOnly, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.conv = torch.nn.Conv2d(1, p.filters, KERNEL, stride=STRIDE)
             self.relu = torch.nn.ReLU()
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             return self.relu(self.conv(x))
 
     return ConvOnly()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import torch
 

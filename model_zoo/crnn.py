@@ -39,10 +39,9 @@ CONVS = (
 )
 
 
-def layers():
-    # type: () -> Tuple[Layer, ...]
+def layers() -> Tuple[Layer, ...]:
     """One row per layer; a relu belongs to the convolution before it."""
-    found = []  # type: List[Layer]
+    found: List[Layer] = []
     for conv in CONVS:
         name = conv.name
         found.append(Layer(name, (name, name + "_relu"), (name, name + "_relu")))
@@ -68,8 +67,7 @@ PROOF = {"columns": "20", "scale": "16", "units": "6", "classes": "5"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def size(p):
-    # type: (Any) -> Tuple[int, int]
+def size(p: Any) -> Tuple[int, int]:
     """Rows and columns of the last convolution's output."""
     rows, columns = int(p.rows), int(p.columns)
     for conv in CONVS:
@@ -77,14 +75,12 @@ def size(p):
     return rows - 1, columns - 1
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Grey images, channels last: (batch, rows, columns, 1)."""
     return [Input("image", (p.batch, p.rows, p.columns, 1))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, p.rows, p.columns, 1), name="image")
@@ -105,17 +101,15 @@ def build_keras(p, keras):
     return keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module; it takes the image channels last."""
     import torch
 
     class Crnn(torch.nn.Module):
         """Same layers, same names; both GRU levels in one module."""
 
-        def __init__(self):
-            # type: () -> None
-            super(Crnn, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             width = 1
             for conv in CONVS:
                 filters = conv.filters // p.scale
@@ -130,8 +124,7 @@ def build_torch(p):
             self.gru = torch.nn.GRU(size(p)[0] * width, p.units, num_layers=2, bidirectional=True, batch_first=True)
             self.dense = torch.nn.Linear(2 * p.units, p.classes)
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = x.permute(0, 3, 1, 2)
             for conv in CONVS:
                 x = getattr(self, conv.name)(x)
@@ -146,14 +139,12 @@ def build_torch(p):
     return Crnn()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import numpy
     import torch
 
-    def put(parameter, array):
-        # type: (Any, Any) -> None
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     for conv in CONVS:
@@ -166,22 +157,19 @@ def copy_weights(tf_model, torch_model):
             for parameter, array in zip((norm.weight, norm.bias, norm.running_mean, norm.running_var), held):
                 put(parameter, array)
     for level in (0, 1):
-        weights = tf_model.get_layer(
-            "gru_%d" % (level + 1)
-        ).get_weights()  # kernel, recurrent, biases: forward, backward
+        weights = tf_model.get_layer(f"gru_{level + 1}").get_weights()  # kernel, recurrent, biases: forward, backward
         for direction, end in enumerate(("", "_reverse")):
             kernel, recurrent, biases = weights[3 * direction : 3 * direction + 3]
-            put(getattr(torch_model.gru, "weight_ih_l%d%s" % (level, end)), _reorder(kernel).T)
-            put(getattr(torch_model.gru, "weight_hh_l%d%s" % (level, end)), _reorder(recurrent).T)
-            put(getattr(torch_model.gru, "bias_ih_l%d%s" % (level, end)), _reorder(biases[:1])[0])
-            put(getattr(torch_model.gru, "bias_hh_l%d%s" % (level, end)), _reorder(biases[1:])[0])
+            put(getattr(torch_model.gru, f"weight_ih_l{level}{end}"), _reorder(kernel).T)
+            put(getattr(torch_model.gru, f"weight_hh_l{level}{end}"), _reorder(recurrent).T)
+            put(getattr(torch_model.gru, f"bias_ih_l{level}{end}"), _reorder(biases[:1])[0])
+            put(getattr(torch_model.gru, f"bias_hh_l{level}{end}"), _reorder(biases[1:])[0])
     kernel, bias = tf_model.get_layer("dense").get_weights()
     put(torch_model.dense.weight, kernel.T)
     put(torch_model.dense.bias, bias)
 
 
-def _reorder(gates):
-    # type: (Any) -> Any
+def _reorder(gates: Any) -> Any:
     """Keras' gate order z, r, h to PyTorch's r, z, n, along the last axis."""
     import numpy
 

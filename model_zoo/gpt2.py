@@ -24,13 +24,12 @@ WITHOUT_EFFECT = ("key/bias",)
 """Weights that softmax hides: the key's bias adds the same to every score of a row."""
 
 
-def layers_for(p):
-    # type: (Any) -> Tuple[Layer, ...]
+def layers_for(p: Any) -> Tuple[Layer, ...]:
     """The embeddings, two rows per block, the head."""
     embeddings = ("word", "position", "embeddings_add")
     found = [Layer("embeddings", embeddings, embeddings, jax=embeddings)]
     for index in range(p.depth):
-        ours, theirs = "block_%d_" % index, "blocks.%d." % index
+        ours, theirs = f"block_{index}_", f"blocks.{index}."
         for row, parts in (
             ("attention", ("attention_norm", "attention", "attention_add")),
             ("mlp", ("mlp_norm", "mlp_inner", "mlp_outer", "mlp_add")),
@@ -76,14 +75,12 @@ PROOF = {"steps": "9", "depth": "2", "width": "24", "heads": "3", "vocabulary": 
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Token ids: (batch, steps)."""
     return [Input("tokens", (p.batch, p.steps), "int64")]
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_tf(p: Any) -> Any:
     """The decoder in Keras' own layers."""
     import tensorflow as tf
 
@@ -92,32 +89,26 @@ def build_tf(p):
     class Position(tf.keras.layers.Layer):
         """A learned vector per position."""
 
-        def build(self, shape):
-            # type: (Any) -> None
+        def build(self, shape: Any) -> None:
             self.table = self.add_weight(shape=(p.steps, p.width), initializer="uniform", name="table")
 
-        def call(self, x):
-            # type: (Any) -> Any
+        def call(self, x: Any) -> Any:
             return tf.broadcast_to(self.table, tf.shape(x))
 
     class Head(tf.keras.layers.Layer):
         """Logits by the table of the embedding."""
 
-        def __init__(self, embedding, name):
-            # type: (Any, str) -> None
-            super(Head, self).__init__(name=name)
+        def __init__(self, embedding: Any, name: str) -> None:
+            super().__init__(name=name)
             self.embedding = embedding
 
-        def call(self, x):
-            # type: (Any) -> Any
+        def call(self, x: Any) -> Any:
             return tf.matmul(x, self.embedding.embeddings, transpose_b=True)
 
-    def gelu(x):
-        # type: (Any) -> Any
+    def gelu(x: Any) -> Any:
         return tf.nn.gelu(x, approximate=True)
 
-    def normal(name):
-        # type: (str) -> Any
+    def normal(name: str) -> Any:
         return keras.LayerNormalization(epsilon=EPSILON, name=name)
 
     tokens = keras.Input(batch_shape=(p.batch, p.steps), dtype="int64", name="tokens")
@@ -125,7 +116,7 @@ def build_tf(p):
     x = embedding(tokens)
     x = keras.Add(name="embeddings_add")([x, Position(name="position")(x)])
     for index in range(p.depth):
-        name = "block_%d_" % index
+        name = f"block_{index}_"
         y = normal(name + "attention_norm")(x)
         attention = keras.MultiHeadAttention(p.heads, p.width // p.heads, name=name + "attention")
         x = keras.Add(name=name + "attention_add")([x, attention(y, y, use_causal_mask=True)])
@@ -137,29 +128,25 @@ def build_tf(p):
     return tf.keras.Model(tokens, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The decoder as it is usually written in PyTorch."""
     import torch
 
     class Add(torch.nn.Module):
         """A sum, as a layer of its own so that it has a name."""
 
-        def forward(self, x, y):
-            # type: (Any, Any) -> Any
+        def forward(self, x: Any, y: Any) -> Any:
             return x + y
 
     class Attention(torch.nn.Module):
         """Causal self-attention: one projection for query, key and value."""
 
-        def __init__(self):
-            # type: () -> None
-            super(Attention, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.project = torch.nn.Linear(p.width, 3 * p.width)
             self.out = torch.nn.Linear(p.width, p.width)
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             shape = (p.batch, p.steps, p.heads, p.width // p.heads)
             q, k, v = [part.view(shape).transpose(1, 2) for part in self.project(x).split(p.width, dim=-1)]
             x = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -168,9 +155,8 @@ def build_torch(p):
     class Block(torch.nn.Module):
         """Attention and two dense layers, each behind a norm and added to its input."""
 
-        def __init__(self):
-            # type: () -> None
-            super(Block, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.attention_norm = torch.nn.LayerNorm(p.width, eps=EPSILON)
             self.attention = Attention()
             self.attention_add = Add()
@@ -180,17 +166,15 @@ def build_torch(p):
             self.mlp_outer = torch.nn.Linear(4 * p.width, p.width)
             self.mlp_add = Add()
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = self.attention_add(x, self.attention(self.attention_norm(x)))
             return self.mlp_add(x, self.mlp_outer(self.gelu(self.mlp_inner(self.mlp_norm(x)))))
 
     class GPT2(torch.nn.Module):
         """Embeddings, blocks, final norm, tied head."""
 
-        def __init__(self):
-            # type: () -> None
-            super(GPT2, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.word = torch.nn.Embedding(p.vocabulary, p.width)
             self.position = torch.nn.Embedding(p.steps, p.width)
             self.embeddings_add = Add()
@@ -199,8 +183,7 @@ def build_torch(p):
             self.head = torch.nn.Linear(p.width, p.vocabulary, bias=False)
             self.head.weight = self.word.weight
 
-        def forward(self, tokens):
-            # type: (Any) -> Any
+        def forward(self, tokens: Any) -> Any:
             x = self.embeddings_add(self.word(tokens), self.position(torch.arange(p.steps, device=tokens.device)))
             for block in self.blocks:
                 x = block(x)
@@ -209,23 +192,20 @@ def build_torch(p):
     return GPT2()
 
 
-def build_jax(p):
-    # type: (Any) -> Any
+def build_jax(p: Any) -> Any:
     """The decoder in Flax's own modules, under the names of Keras' layers."""
     import jax
     from flax import nnx
 
     from reconcile.model_zoo.bricks.flax_parts import Function, Sum, Table, Tied
 
-    def normal(rngs):
-        # type: (Any) -> Any
+    def normal(rngs: Any) -> Any:
         return nnx.LayerNorm(p.width, epsilon=EPSILON, use_fast_variance=False, rngs=rngs)
 
     class GPT2(nnx.Module):
         """Embeddings, blocks, final norm, tied head."""
 
-        def __init__(self, rngs):
-            # type: (Any) -> None
+        def __init__(self, rngs: Any) -> None:
             self.word = nnx.Embed(p.vocabulary, p.width, rngs=rngs)
             self.position = Table(p.steps, p.width, rngs)
             self.embeddings_add = Sum()
@@ -241,19 +221,17 @@ def build_jax(p):
                     "mlp_add": Sum(),
                 }
                 for part, module in parts.items():
-                    setattr(self, "block_%d_%s" % (index, part), module)
+                    setattr(self, f"block_{index}_{part}", module)
             self.final_norm = normal(rngs)
             self.head = Tied()
 
-        def __call__(self, tokens):
-            # type: (Any) -> Any
+        def __call__(self, tokens: Any) -> Any:
             mask = nnx.make_causal_mask(tokens)
             x = self.embeddings_add(self.word(tokens), self.position(p.steps))
             for index in range(p.depth):
 
-                def part(name, *given, index=index, **named):
-                    # type: (str, *Any, int, **Any) -> Any
-                    return getattr(self, "block_%d_%s" % (index, name))(*given, **named)
+                def part(name: str, *given: Any, index: int = index, **named: Any) -> Any:
+                    return getattr(self, f"block_{index}_{name}")(*given, **named)
 
                 x = part("attention_add", x, part("attention", part("attention_norm", x), mask=mask))
                 y = part("mlp_outer", part("gelu", part("mlp_inner", part("mlp_norm", x))))
@@ -263,26 +241,22 @@ def build_jax(p):
     return GPT2(nnx.Rngs(0))
 
 
-def arrays_for(weights, p):
-    # type: (Any, Any) -> Any
+def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax model's weights: its modules have the names of Keras' layers."""
     from reconcile.model_zoo.bricks.flax_parts import arrays
 
     return arrays(weights)
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import numpy
     import torch
 
-    def put(parameter, array):
-        # type: (Any, Any) -> None
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
-    def both(module, name):
-        # type: (Any, str) -> None
+    def both(module: Any, name: str) -> None:
         first, second = tf_model.get_layer(name).get_weights()
         put(module.weight, first.T)
         put(module.bias, second)
@@ -290,7 +264,7 @@ def copy_weights(tf_model, torch_model):
     put(torch_model.word.weight, tf_model.get_layer("word").get_weights()[0])
     put(torch_model.position.weight, tf_model.get_layer("position").get_weights()[0])
     for index, block in enumerate(torch_model.blocks):
-        name = "block_%d_" % index
+        name = f"block_{index}_"
         held = tf_model.get_layer(name + "attention").get_weights()  # query, key, value: kernel and bias each; output
         width = held[0].shape[0]
         put(block.attention.project.weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)]))

@@ -50,20 +50,17 @@ KERNEL = 4
 STRIDE = (1, 2)
 
 
-def steps(p):
-    # type: (Any) -> int
+def steps(p: Any) -> int:
     """Time steps the GRU walks: rows of the convolution's output."""
     return int(p.frames) - KERNEL + 1
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """One spectrogram per sample: (batch, 1, frames, bins)."""
     return [Input("spectrogram", (p.batch, 1, p.frames, p.bins))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, 1, p.frames, p.bins), name="spectrogram")
@@ -77,8 +74,7 @@ def build_keras(p, keras):
     return keras.Model(start, x)
 
 
-def build_tf_session(p):
-    # type: (Any) -> Any
+def build_tf_session(p: Any) -> Any:
     """The network as the post built it under TensorFlow 1: the input is a random tensor, the GRU is Keras' first one.
 
     That one's gates are hard sigmoids: (0.2 x + 0.5) cut off at 0 and 1.
@@ -97,17 +93,15 @@ def build_tf_session(p):
     return v1.keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module."""
     import torch
 
     class GruDemo(torch.nn.Module):
         """Same layers, same names."""
 
-        def __init__(self):
-            # type: () -> None
-            super(GruDemo, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             columns = (p.bins - KERNEL) // STRIDE[1] + 1
             self.conv = torch.nn.Conv2d(1, p.filters, KERNEL, stride=STRIDE)
             self.relu = torch.nn.ReLU()
@@ -115,8 +109,7 @@ def build_torch(p):
             self.dense = torch.nn.Linear(p.units, p.classes)
             self.sigmoid = torch.nn.Sigmoid()
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = self.relu(self.conv(x))
             x = x.permute(0, 2, 1, 3).flatten(2)
             x, _ = self.gru(x)
@@ -125,8 +118,7 @@ def build_torch(p):
     return GruDemo()
 
 
-def build_jax(p):
-    # type: (Any) -> Any
+def build_jax(p: Any) -> Any:
     """The Flax module: linen's GRU has a bias for the product that the reset gate scales, as Keras' and PyTorch's have."""
     from flax import linen
 
@@ -134,24 +126,21 @@ def build_jax(p):
         """A convolution and a relu."""
 
         @linen.compact
-        def __call__(self, x):
-            # type: (Any) -> Any
+        def __call__(self, x: Any) -> Any:
             return linen.relu(linen.Conv(p.filters, (KERNEL, KERNEL), STRIDE, "VALID", name="conv")(x))
 
     class Dense(linen.Module):
         """A dense layer and a sigmoid."""
 
         @linen.compact
-        def __call__(self, x):
-            # type: (Any) -> Any
+        def __call__(self, x: Any) -> Any:
             return linen.sigmoid(linen.Dense(p.classes, name="dense")(x))
 
     class GruDemo(linen.Module):
         """Same layers, same names; Flax has the channels last."""
 
         @linen.compact
-        def __call__(self, x):
-            # type: (Any) -> Any
+        def __call__(self, x: Any) -> Any:
             x = Conv(name="conv")(x.transpose(0, 2, 3, 1))
             x = x.transpose(0, 1, 3, 2).reshape(p.batch, steps(p), -1)
             x = linen.RNN(linen.GRUCell(p.units, name="cell"), name="gru")(x)
@@ -160,33 +149,30 @@ def build_jax(p):
     return GruDemo()
 
 
-def arrays_for(weights, p):
-    # type: (Any, Any) -> Any
+def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax module's weights: of its reset and update gates it has one bias, the sum of Keras' two."""
     found = {}
     for name in ("conv", "dense"):
         for part in ("kernel", "bias"):
-            found["params.%s.%s.%s" % (name, name, part)] = weights["%s/%s" % (name, part)]
+            found[f"params.{name}.{name}.{part}"] = weights[f"{name}/{part}"]
     kernel, recurrent, biases = (weights["gru/gru_cell/" + part] for part in ("kernel", "recurrent_kernel", "bias"))
     for index, gate in enumerate("zrn"):
         of_gate = slice(index * p.units, (index + 1) * p.units)
         outer, inner = biases[0, of_gate], biases[1, of_gate]
-        found["params.cell.i%s.kernel" % gate] = kernel[:, of_gate]
-        found["params.cell.h%s.kernel" % gate] = recurrent[:, of_gate]
-        found["params.cell.i%s.bias" % gate] = outer if gate == "n" else outer + inner
+        found[f"params.cell.i{gate}.kernel"] = kernel[:, of_gate]
+        found[f"params.cell.h{gate}.kernel"] = recurrent[:, of_gate]
+        found[f"params.cell.i{gate}.bias"] = outer if gate == "n" else outer + inner
         if gate == "n":
             found["params.cell.hn.bias"] = inner
     return found
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import numpy
     import torch
 
-    def put(parameter, array):
-        # type: (Any, Any) -> None
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     kernel, bias = tf_model.get_layer("conv").get_weights()
@@ -204,8 +190,7 @@ def copy_weights(tf_model, torch_model):
     put(torch_model.dense.bias, bias)
 
 
-def _reorder(gates):
-    # type: (Any) -> Any
+def _reorder(gates: Any) -> Any:
     """Keras' gate order z, r, h to PyTorch's r, z, n, along the last axis."""
     import numpy
 

@@ -27,23 +27,20 @@ OTHERS = ("__init__.py", "loading.py", "pair.py", "parity.py")
 """The files beside the pairs."""
 
 
-def zoo_names():
-    # type: () -> List[str]
+def zoo_names() -> List[str]:
     """Names of the pairs that ship with the tool."""
     files = sorted(os.listdir(HERE))
     return [f[:-3] for f in files if f.endswith(".py") and f not in OTHERS]
 
 
-def pair_path(model):
-    # type: (str) -> str
+def pair_path(model: str) -> str:
     """The file of the zoo pair of that name, or the path itself if ``model`` is the path of a pair file."""
     if model.endswith(".py") or os.sep in model:
         return os.path.abspath(model)
     return os.path.join(HERE, model + ".py")
 
 
-def load_pair(path):
-    # type: (str) -> Pair
+def load_pair(path: str) -> Pair:
     """The pair of a file, which is imported by path under a private name, so that it hides no other module.
 
     Raises PairError if the file states no pair, and whatever importing it raises.
@@ -51,19 +48,19 @@ def load_pair(path):
     name = os.path.basename(path)[:-3].encode("utf-8", "backslashreplace").decode("utf-8")  # it need not be text
     spec = importlib.util.spec_from_file_location("_reconcile_pair_" + name, path)
     if spec is None or spec.loader is None:
-        raise ImportError("cannot load %s as a Python file" % path)
+        raise ImportError(f"cannot load {path} as a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    pair = vars(module).get("PAIR")  # type: Any
+    pair: Any = vars(module).get("PAIR")
     if not any(map(_is_base, type(pair).__mro__)):
-        states = "its PAIR is of type %s" % type(pair).__name__ if "PAIR" in vars(module) else "it defines no PAIR"
+        states = f"its PAIR is of type {type(pair).__name__}" if "PAIR" in vars(module) else "it defines no PAIR"
         raise PairError(
-            "the pair file %s cannot be used: %s; write PAIR = Pair(...), or PAIR = Model(), where Model is a subclass of "
-            "Pair." % (path, states)
+            f"the pair file {path} cannot be used: {states}; write PAIR = Pair(...), or PAIR = Model(), where Model is a "
+            "subclass of Pair."
         )
     if not pair.name:
-        raise PairError("the pair file %s cannot be used: its PAIR has no name." % path)
-    made = FromModule(module) if _is_base(type(pair)) else pair  # type: Pair
+        raise PairError(f"the pair file {path} cannot be used: its PAIR has no name.")
+    made: Pair = FromModule(module) if _is_base(type(pair)) else pair
     made.module = module
     if made.build_keras is not None:
         for framework in KERAS:
@@ -72,8 +69,7 @@ def load_pair(path):
     return made
 
 
-def _with_keras(build, framework, p):
-    # type: (Callable[[Params, Any], Any], str, Params) -> Any
+def _with_keras(build: Callable[[Params, Any], Any], framework: str, p: Params) -> Any:
     """The model that Keras makes on that framework, which is its backend in this process from now on."""
     package, name, backend = KERAS[framework]
     os.environ["KERAS_BACKEND"] = backend
@@ -81,8 +77,7 @@ def _with_keras(build, framework, p):
     return build(p, getattr(module, name) if name else module)
 
 
-def layers_of(pair, p):
-    # type: (Pair, Params) -> Tuple[Layer, ...]
+def layers_of(pair: Pair, p: Params) -> Tuple[Layer, ...]:
     """The pair's layers at these parameters; a model that Keras makes has the same names in every framework."""
     layers = tuple(pair.layers_for(p))
     made = [name for name in KERAS if isinstance(pair.builder(name), functools.partial)]
@@ -92,20 +87,18 @@ def layers_of(pair, p):
     return tuple(Layer(x.name, **dict(dict.fromkeys(rest, x.paths[first]), **x.paths)) for x in layers)
 
 
-def _is_base(kind):
-    # type: (type) -> bool
+def _is_base(kind: type) -> bool:
     """Whether that class is ``Pair``. A worker's pair files import it by another name than the worker does."""
     this_module, its_module = (name.split(".")[-2:] for name in (Pair.__module__, kind.__module__))
     return kind.__name__ == Pair.__name__ and its_module == this_module
 
 
-def check_names(pair, packages):
-    # type: (Pair, Mapping[str, str]) -> None
+def check_names(pair: Pair, packages: Mapping[str, str]) -> None:
     """Raise PairError for a function of the pair file whose name is almost that of a method which the file does not define.
 
     ``packages`` are the known frameworks' names, each with the name of its package.
     """
-    members = {}  # type: Dict[str, Any]
+    members: Dict[str, Any] = {}
     for kind in reversed(type(pair).__mro__):
         members.update(vars(kind) if kind.__module__ == pair.module.__name__ else {})
     if isinstance(pair, FromModule):
@@ -116,13 +109,12 @@ def check_names(pair, packages):
         method = _intended(function, packages)
         if method and method != function and method not in members:
             raise PairError(
-                "the pair file %s cannot be used: it defines %s, which is not a method of a pair. Did you mean %s?"
-                % (pair.module.__file__, function, method)
+                f"the pair file {pair.module.__file__} cannot be used: it defines {function}, which is not a "
+                f"method of a pair. Did you mean {method}?"
             )
 
 
-def _intended(function, packages):
-    # type: (str, Mapping[str, str]) -> str
+def _intended(function: str, packages: Mapping[str, str]) -> str:
     """The method that a function of that name is or was meant to be; '' if it is a helper function."""
     if not function.startswith(BUILD):
         return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
@@ -133,36 +125,33 @@ def _intended(function, packages):
     return BUILD + sides[nearest[0]] if nearest else ""
 
 
-def source_hash(path):
-    # type: (str) -> str
+def source_hash(path: str) -> str:
     """SHA-256 of the pair file."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def resolve(pair, overrides):
-    # type: (Pair, Dict[str, str]) -> Dict[str, Any]
+def resolve(pair: Pair, overrides: Dict[str, str]) -> Dict[str, Any]:
     """The pair's parameters with ``--set`` overrides, each read as the type of its default. Raises PairError."""
     values = dict(pair.params)
     for name, text in overrides.items():
         if name not in values:
             known = ", ".join(sorted(values)) or "none"
-            raise PairError("%s has no parameter %r; its parameters are: %s." % (pair.name, name, known))
+            raise PairError(f"{pair.name} has no parameter {name!r}; its parameters are: {known}.")
         values[name] = _read(pair.name, name, text, values[name])
         ours = pair.module is not None and os.path.dirname(os.path.abspath(pair.module.__file__)) == HERE
         if ours and type(values[name]) is int and values[name] < 1:  # in the zoo, every whole number is a size
-            raise PairError("%s: %s must be at least 1, not %d." % (pair.name, name, values[name]))
+            raise PairError(f"{pair.name}: {name} must be at least 1, not {values[name]}.")
     return values
 
 
-def _read(model, name, text, default):
-    # type: (str, str, str, Any) -> Any
+def _read(model: str, name: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
         if text.lower() in ("true", "yes", "1"):
             return True
         if text.lower() in ("false", "no", "0"):
             return False
-        raise PairError("%s: %s must be true or false, not %r." % (model, name, text))
+        raise PairError(f"{model}: {name} must be true or false, not {text!r}.")
     if isinstance(default, str):
         return text
     value = None
@@ -171,6 +160,6 @@ def _read(model, name, text, default):
             value = type(default)(text)
     if value is None or not -LARGEST <= value <= LARGEST:  # NaN is not between two numbers either
         kind = "a whole number" if isinstance(default, int) else "a number"
-        shown = repr(text) if len(text) <= LONGEST else "one of %d characters" % len(text)
-        raise PairError("%s: %s must be %s between -2^63 and 2^63, not %s." % (model, name, kind, shown))
+        shown = repr(text) if len(text) <= LONGEST else f"one of {len(text)} characters"
+        raise PairError(f"{model}: {name} must be {kind} between -2^63 and 2^63, not {shown}.")
     return value

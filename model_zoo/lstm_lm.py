@@ -31,14 +31,12 @@ PROOF = {"steps": "7", "vocabulary": "30", "units": "12"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Token ids: (batch, steps)."""
     return [Input("tokens", (p.batch, p.steps), "int64")]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
     x = start = layers.Input(batch_shape=(p.batch, p.steps), dtype="int64", name="tokens")
@@ -49,45 +47,40 @@ def build_keras(p, keras):
     return keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module."""
     import torch
 
     class LstmLm(torch.nn.Module):
         """Same layers; both LSTM layers in one module."""
 
-        def __init__(self):
-            # type: () -> None
-            super(LstmLm, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.embedding = torch.nn.Embedding(p.vocabulary, p.units)
             self.lstm = torch.nn.LSTM(p.units, p.units, num_layers=2, batch_first=True)
             self.dense = torch.nn.Linear(p.units, p.vocabulary)
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x, _ = self.lstm(self.embedding(x))
             return self.dense(x)
 
     return LstmLm()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import torch
 
-    def put(parameter, array):
-        # type: (Any, Any) -> None
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(array.copy()))
 
     put(torch_model.embedding.weight, tf_model.get_layer("embedding").get_weights()[0])
     for index in (0, 1):
-        kernel, recurrent, bias = tf_model.get_layer("lstm_%d" % (index + 1)).get_weights()
-        put(getattr(torch_model.lstm, "weight_ih_l%d" % index), kernel.T)
-        put(getattr(torch_model.lstm, "weight_hh_l%d" % index), recurrent.T)
-        put(getattr(torch_model.lstm, "bias_ih_l%d" % index), bias)
-        getattr(torch_model.lstm, "bias_hh_l%d" % index).data.zero_()
+        kernel, recurrent, bias = tf_model.get_layer(f"lstm_{index + 1}").get_weights()
+        put(getattr(torch_model.lstm, f"weight_ih_l{index}"), kernel.T)
+        put(getattr(torch_model.lstm, f"weight_hh_l{index}"), recurrent.T)
+        put(getattr(torch_model.lstm, f"bias_ih_l{index}"), bias)
+        getattr(torch_model.lstm, f"bias_hh_l{index}").data.zero_()
     kernel, bias = tf_model.get_layer("dense").get_weights()
     put(torch_model.dense.weight, kernel.T)
     put(torch_model.dense.bias, bias)

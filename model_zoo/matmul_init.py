@@ -26,56 +26,48 @@ PAIR = Pair(
 )
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """None: both factors are variables."""
     return []
 
 
-def build_tf(p):
-    # type: (Any) -> Any
+def build_tf(p: Any) -> Any:
     """A function of no inputs that multiplies its two variables (TF 1.12 has no tf.Module)."""
     import tensorflow as tf
 
-    class MatMulInit(object):
+    class MatMulInit:
         """Both variables, initialised by random_normal."""
 
-        def __init__(self):
-            # type: () -> None
+        def __init__(self) -> None:
             self.a = tf.Variable(tf.random.normal([p.rows, p.inner]), name="A")
             self.b = tf.Variable(tf.random.normal([p.inner, p.columns]), name="B")
             self.weights = [self.a, self.b]
 
-        def __call__(self, *nothing):
-            # type: (*Any) -> Any
+        def __call__(self, *nothing: Any) -> Any:
             return tf.matmul(self.a, self.b, name="MatMul")
 
     return MatMulInit()
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """A module that multiplies its two parameters."""
     import torch
 
     class MatMulInit(torch.nn.Module):
         """Both parameters, initialised by randn."""
 
-        def __init__(self):
-            # type: () -> None
-            super(MatMulInit, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self.a = torch.nn.Parameter(torch.randn(p.rows, p.inner))
             self.b = torch.nn.Parameter(torch.randn(p.inner, p.columns))
 
-        def forward(self, *nothing):
-            # type: (*Any) -> Any
+        def forward(self, *nothing: Any) -> Any:
             return self.a @ self.b
 
     return MatMulInit()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the TensorFlow module's variables."""
     import torch
 

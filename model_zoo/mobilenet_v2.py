@@ -30,27 +30,24 @@ class Block(NamedTuple):
     stride: int
 
     @property
-    def residual(self):
-        # type: () -> bool
+    def residual(self) -> bool:
         """Whether its input is added to its output."""
         return self.stride == 1 and self.width == self.filters
 
 
-def blocks():
-    # type: () -> List[Block]
+def blocks() -> List[Block]:
     """Every block in order."""
-    found = []  # type: List[Block]
+    found: List[Block] = []
     width = 32
     for expansion, filters, count, stride in GROUPS:
         for index in range(count):
-            name = "block_%d_" % len(found) if found else "expanded_conv_"
+            name = f"block_{len(found)}_" if found else "expanded_conv_"
             found.append(Block(name, width, width * expansion, filters, stride if index == 0 else 1))
             width = filters
     return found
 
 
-def layer_names():
-    # type: () -> List[str]
+def layer_names() -> List[str]:
     """Names of the layers that do work, in order; the same on either side."""
     found = ["Conv1", "bn_Conv1", "Conv1_relu"]
     for block in blocks():
@@ -61,8 +58,7 @@ def layer_names():
     return found + ["Conv_1", "Conv_1_bn", "out_relu", "predictions"]
 
 
-def layers():
-    # type: () -> Tuple[Layer, ...]
+def layers() -> Tuple[Layer, ...]:
     """One row per layer; the softmax belongs to the dense layer."""
     found = [Layer(name, name, name) for name in layer_names()[:-1]]
     found.append(Layer("avg_pool", "global_average_pooling2d", "avg_pool"))
@@ -93,27 +89,23 @@ PROOF = {"size": "32", "classes": "10"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Images, channels last: (batch, size, size, 3)."""
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """keras.applications.MobileNetV2, not trained."""
     image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
     shape = (p.size, p.size, 3)
     return keras.applications.MobileNetV2(weights=None, input_tensor=image, input_shape=shape, classes=p.classes)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The same network in PyTorch, every layer by its name in Keras; it takes the image channels last."""
     import torch
 
-    def padding(side):
-        # type: (int) -> Any
+    def padding(side: int) -> Any:
         """TensorFlow's "same" before a 3x3 of stride 2."""
         before = 1 - (side % 2 == 0)
         return torch.nn.ZeroPad2d((before, 1, before, 1))
@@ -121,15 +113,13 @@ def build_torch(p):
     class Add(torch.nn.Module):
         """The residual sum, as a layer of its own so that it has a name."""
 
-        def forward(self, shortcut, x):
-            # type: (Any, Any) -> Any
+        def forward(self, shortcut: Any, x: Any) -> Any:
             return shortcut + x
 
     class MobileNetV2(torch.nn.Module):
         """Every layer by its name in Keras."""
 
-        def __init__(self):
-            # type: () -> None
+        def __init__(self) -> None:
             super().__init__()
             side = p.size
             self.Conv1_pad = padding(side)
@@ -155,22 +145,30 @@ def build_torch(p):
             self.predictions = torch.nn.Linear(1280, p.classes)
             self.softmax = torch.nn.Softmax(-1)
 
-        def _conv(self, conv, norm, relu, width, filters, kernel, stride=1, padding=0, groups=1):
-            # type: (str, str, str, int, int, int, int, int, int) -> None
+        def _conv(
+            self,
+            conv: str,
+            norm: str,
+            relu: str,
+            width: int,
+            filters: int,
+            kernel: int,
+            stride: int = 1,
+            padding: int = 0,
+            groups: int = 1,
+        ) -> None:
             made = torch.nn.Conv2d(width, filters, kernel, stride, padding, groups=groups, bias=False)
             self.add_module(conv, made)
             self.add_module(norm, torch.nn.BatchNorm2d(filters, eps=EPSILON))
             if relu:
                 self.add_module(relu, torch.nn.ReLU6())
 
-        def _run(self, x, *names):
-            # type: (Any, *str) -> Any
+        def _run(self, x: Any, *names: str) -> Any:
             for name in names:
                 x = getattr(self, name)(x)
             return x
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = self._run(x.permute(0, 3, 1, 2), "Conv1_pad", "Conv1", "bn_Conv1", "Conv1_relu")
             for block in blocks():
                 name = block.name
@@ -189,8 +187,7 @@ def build_torch(p):
     return MobileNetV2()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
     import torch
 

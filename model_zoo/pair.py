@@ -22,7 +22,7 @@ METHODS = ("inputs", "layers_for", "copy_weights", "arrays_for")
 BUILD = "build_"
 CONSTANTS = ("PROOF", "TRAINING", "NOT_EQUIVALENT", "WITHOUT_EFFECT")
 """The attributes that a pair file may state as constants."""
-NO_SETTINGS = MappingProxyType({})  # type: Mapping[str, Any]
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Input(NamedTuple):
@@ -45,20 +45,18 @@ class PairError(Exception):
     """A pair file or an override that cannot be used; the message is one sentence for the user."""
 
 
-class Params(object):
+class Params:
     """Parameters as attributes."""
 
-    def __init__(self, values):
-        # type: (Dict[str, Any]) -> None
+    def __init__(self, values: Dict[str, Any]) -> None:
         self.__dict__.update(values)
 
-    def replaced(self, **values):
-        # type: (**Any) -> Params
+    def replaced(self, **values: Any) -> "Params":
         """The same parameters, some with other values."""
         return Params(dict(self.__dict__, **values))
 
 
-class Pair(object):
+class Pair:
     """One model in several frameworks, every member with its default. ``p`` are its parameters, as attributes.
 
     The first group of members is stated by a pair, and the second is computed. The third is for models from a factory or a
@@ -69,11 +67,11 @@ class Pair(object):
     """The pair's name in reports. Every pair states it."""
     params = NO_SETTINGS
     """Parameters and their defaults; ``--set`` overrides them, keeping their types."""
-    layers = ()  # type: Tuple[Layer, ...]
+    layers: Tuple[Layer, ...] = ()
     """Which layers of one model belong to which of the other; without any, layers are matched automatically."""
-    notes = ()  # type: Tuple[str, ...]
+    notes: Tuple[str, ...] = ()
     """How the frameworks differ in this model, in sentences."""
-    published = ()  # type: Tuple[Published, ...]
+    published: Tuple[Published, ...] = ()
     """Published figures for this model."""
     proof = NO_SETTINGS
     """Settings, as in ``--set``, at which the gallery compares the outputs if the defaults are unsuitable."""
@@ -81,59 +79,58 @@ class Pair(object):
     """Settings that the gallery's training step needs; ``device`` is the device of PyTorch's counters."""
     not_equivalent = ""
     """Why the two models compute different outputs, if they are meant to."""
-    without_effect = ()  # type: Tuple[str, ...]
+    without_effect: Tuple[str, ...] = ()
     """Suffixes of the names of weights that change no output."""
-    module = None  # type: Any
+    module: Any = None
     """The module of the pair file, which ``load_pair`` sets."""
 
-    def __init__(self, name=None, params=None, layers=None, notes=None, published=None):
-        # type: (Optional[str], Optional[Mapping[str, Any]], Optional[Sequence[Layer]], Optional[Sequence[str]], Optional[Sequence[Published]]) -> None
+    def __init__(
+        self,
+        name: Optional[str] = None,
+        params: Optional[Mapping[str, Any]] = None,
+        layers: Optional[Sequence[Layer]] = None,
+        notes: Optional[Sequence[str]] = None,
+        published: Optional[Sequence[Published]] = None,
+    ) -> None:
         stated = {"name": name, "params": params, "layers": layers, "notes": notes, "published": published}
         self.__dict__.update((member, value) for member, value in stated.items() if value is not None)
 
-    build_tf = None  # type: Any
+    build_tf: Any = None
     """``build_tf(p)`` returns the TensorFlow model; None if there is none."""
-    build_keras = None  # type: Any
+    build_keras: Any = None
     """``build_keras(p, keras)`` returns the model that this Keras makes: it is ``build_tf`` and ``build_jax`` of a pair which
     does not define these itself."""
-    build_torch = None  # type: Any
+    build_torch: Any = None
     """``build_torch(p)`` returns the PyTorch model; None if there is none. Any other framework's is ``build_NAME(p)``."""
 
-    def build_tf_session(self, p):
-        # type: (Params) -> Any
+    def build_tf_session(self, p: Params) -> Any:
         """The TensorFlow model as a published recipe built it into a graph of TensorFlow 1."""
         return self.build_tf(p)
 
-    def builder(self, framework):
-        # type: (str) -> Optional[Callable[[Params], Any]]
+    def builder(self, framework: str) -> Optional[Callable[[Params], Any]]:
         """The method that builds the model of the framework of that name; None if the pair has no such side."""
         return getattr(self, BUILD + framework, None)
 
-    def frameworks(self, known):
-        # type: (Sequence[str]) -> Tuple[str, ...]
+    def frameworks(self, known: Sequence[str]) -> Tuple[str, ...]:
         """The frameworks, of these known ones and in their order, in which this pair has a model."""
         return tuple(framework for framework in known if self.builder(framework) is not None)
 
-    def inputs(self, p):
-        # type: (Params) -> Sequence[Input]
+    def inputs(self, p: Params) -> Sequence[Input]:
         """The inputs of both models, in the order of the call. Every pair defines it."""
-        raise PairError("%s does not state its inputs: define inputs(p), which returns a list of Input." % self.name)
+        raise PairError(f"{self.name} does not state its inputs: define inputs(p), which returns a list of Input.")
 
-    def layers_for(self, p):
-        # type: (Params) -> Sequence[Layer]
+    def layers_for(self, p: Params) -> Sequence[Layer]:
         """The layers at these parameters. Define it if the number of layers depends on the parameters."""
         return self.layers
 
-    def copy_weights(self, tf_model, torch_model):
-        # type: (Any, Any) -> None
+    def copy_weights(self, tf_model: Any, torch_model: Any) -> None:
         """Give the PyTorch model the TensorFlow model's weights, so that their outputs can be compared."""
-        raise PairError("%s does not copy weights: define copy_weights(tf_model, torch_model)." % self.name)
+        raise PairError(f"{self.name} does not copy weights: define copy_weights(tf_model, torch_model).")
 
-    def arrays_for(self, weights, p):
-        # type: (Mapping[str, Any], Params) -> Mapping[str, Any]
+    def arrays_for(self, weights: Mapping[str, Any], p: Params) -> Mapping[str, Any]:
         """The weights of the JAX model, by path, from those of the TensorFlow model. A pair whose JAX model is no Keras model
         defines it; each weight of the JAX model is named once."""
-        raise PairError("%s does not copy weights to JAX: define arrays_for(weights, p)." % self.name)
+        raise PairError(f"{self.name} does not copy weights to JAX: define arrays_for(weights, p).")
 
     here = False
     """Whether the model is the caller's own, in their own process, which goes on after us; ``model`` is then what they gave."""
@@ -142,38 +139,32 @@ class Pair(object):
     """Whether a user's factory or file makes the model. Its arguments may then have any structure, and its layers may make
     their weights at the first call."""
 
-    def ready(self, lacking, doing):
-        # type: (str, Callable[[str], None]) -> None
+    def ready(self, lacking: str, doing: Callable[[str], None]) -> None:
         """Prepare for the first model. ``lacking`` is the error if the framework's package is not installed, and ``doing`` is
         told which of the user's code is about to run, and '' when that is done.
         """
 
-    def arguments(self, p):
-        # type: (Params) -> Tuple[Tuple[Any, ...], Dict[str, Any]]
+    def arguments(self, p: Params) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """Positional and named arguments of one call of the model that was built last."""
         return tuple(self.inputs(p)), {}
 
-    def called_notes(self, inputs):
-        # type: (Callable[[], str]) -> Tuple[str, ...]
+    def called_notes(self, inputs: Callable[[], str]) -> Tuple[str, ...]:
         """Notes for the report on how the model was made, and called with these inputs."""
         return ()
 
-    def tried(self, call, inputs):
-        # type: (Callable[[], Any], Callable[[], str]) -> None
+    def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model without any counter. Raises FactoryError if the user has to correct the model."""
 
-    def may_run(self, trace):
-        # type: (Any) -> None
+    def may_run(self, trace: Any) -> None:
         """Raise FactoryError if a counter that runs the model would never finish."""
 
 
 class FromModule(Pair):
     """A pair file that states a bare ``PAIR`` and defines functions: they are the methods, its constants the attributes."""
 
-    def __init__(self, module):
-        # type: (ModuleType) -> None
+    def __init__(self, module: ModuleType) -> None:
         stated = module.PAIR
-        super(FromModule, self).__init__(stated.name, stated.params, stated.layers, stated.notes, stated.published)
+        super().__init__(stated.name, stated.params, stated.layers, stated.notes, stated.published)
         members = vars(module)
         self.__dict__.update(
             (name, value) for name, value in members.items() if name in METHODS or name.startswith(BUILD)

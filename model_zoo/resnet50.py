@@ -21,18 +21,16 @@ STAGES = (("conv2", 64, 3, 1), ("conv3", 128, 4, 2), ("conv4", 256, 6, 2), ("con
 EPSILON = 1.001e-5
 
 
-def blocks():
-    # type: () -> List[Tuple[str, int, int, bool]]
+def blocks() -> List[Tuple[str, int, int, bool]]:
     """Every block in order: (name in Keras, filters, stride, whether its shortcut is a convolution)."""
     return [
-        ("%s_block%d" % (stage, index + 1), filters, stride if index == 0 else 1, index == 0)
+        (f"{stage}_block{index + 1}", filters, stride if index == 0 else 1, index == 0)
         for stage, filters, count, stride in STAGES
         for index in range(count)
     ]
 
 
-def layer_names():
-    # type: () -> List[str]
+def layer_names() -> List[str]:
     """Names of the layers that do work, in order; the same on either side."""
     found = ["conv1_conv", "conv1_bn", "conv1_relu", "pool1_pool"]
     for block, _filters, _stride, projected in blocks():
@@ -42,8 +40,7 @@ def layer_names():
     return found + ["avg_pool", "predictions"]
 
 
-def layers():
-    # type: () -> Tuple[Layer, ...]
+def layers() -> Tuple[Layer, ...]:
     """One row per layer; the softmax belongs to the dense layer."""
     torch = {"predictions": ("predictions", "softmax")}
     return tuple(Layer(name, tf=name, torch=torch.get(name, name)) for name in layer_names())
@@ -72,36 +69,31 @@ PROOF = {"size": "32", "classes": "10"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Images, channels last: (batch, size, size, 3)."""
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """keras.applications.ResNet50, not trained."""
     image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
     return keras.applications.ResNet50(weights=None, input_tensor=image, classes=p.classes)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The same network in PyTorch, the stride in the first 1x1 of a block."""
     return twin(p, stride_in_3x3=False)
 
 
-def twin(p, stride_in_3x3):
-    # type: (Any, bool) -> Any
+def twin(p: Any, stride_in_3x3: bool) -> Any:
     """ResNet-50 with Keras' layer names; it takes the image as Keras does, channels last."""
     import torch
 
     class ResNet50(torch.nn.Module):
         """Every layer by its name in Keras."""
 
-        def __init__(self):
-            # type: () -> None
-            super(ResNet50, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             self._conv("conv1", 3, 64, 7, 2, 3)
             self.conv1_relu = torch.nn.ReLU()
             self.pool1_pool = torch.nn.MaxPool2d(3, 2, padding=1)
@@ -122,19 +114,16 @@ def twin(p, stride_in_3x3):
             self.predictions = torch.nn.Linear(width, p.classes)
             self.softmax = torch.nn.Softmax(-1)
 
-        def _conv(self, name, width, filters, kernel, stride, padding):
-            # type: (str, int, int, int, int, int) -> None
+        def _conv(self, name: str, width: int, filters: int, kernel: int, stride: int, padding: int) -> None:
             self.add_module(name + "_conv", torch.nn.Conv2d(width, filters, kernel, stride, padding))
             self.add_module(name + "_bn", torch.nn.BatchNorm2d(filters, eps=EPSILON))
 
-        def _run(self, name, x):
-            # type: (str, Any) -> Any
+        def _run(self, name: str, x: Any) -> Any:
             x = getattr(self, name + "_bn")(getattr(self, name + "_conv")(x))
             relu = getattr(self, name + "_relu", None)
             return x if relu is None else relu(x)
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = self.pool1_pool(self._run("conv1", x.permute(0, 3, 1, 2)))
             for name, _filters, _stride, projected in blocks():
                 shortcut = self._run(name + "_0", x) if projected else x
@@ -146,15 +135,13 @@ def twin(p, stride_in_3x3):
     class Add(torch.nn.Module):
         """The residual sum, as a layer of its own so that it has a name."""
 
-        def forward(self, shortcut, x):
-            # type: (Any, Any) -> Any
+        def forward(self, shortcut: Any, x: Any) -> Any:
             return shortcut + x
 
     return ResNet50()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
     import torch
 

@@ -45,7 +45,6 @@ build_keras = resnet50.build_keras
 copy_weights = resnet50.copy_weights
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The network with the stride in the 3x3."""
     return resnet50.twin(p, stride_in_3x3=True)

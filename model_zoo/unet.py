@@ -18,20 +18,18 @@ from reconcile.model_zoo.pair import Input, Layer, Pair
 LEVELS = 4
 
 
-def layers():
-    # type: () -> Tuple[Layer, ...]
+def layers() -> Tuple[Layer, ...]:
     """One row per layer; a relu belongs to the convolution before it."""
 
-    def pair(name):
-        # type: (str) -> List[Layer]
+    def pair(name: str) -> List[Layer]:
         return [Layer(name + end, name + end, (name + end, name + end + "_relu")) for end in ("_conv1", "_conv2")]
 
-    found = []  # type: List[Layer]
+    found: List[Layer] = []
     for level in range(LEVELS):
-        found += pair("down%d" % level) + [Layer("down%d_pool" % level, "down%d_pool" % level, "down%d_pool" % level)]
+        found += pair(f"down{level}") + [Layer(f"down{level}_pool", f"down{level}_pool", f"down{level}_pool")]
     found += pair("bottom")
     for level in reversed(range(LEVELS)):
-        found += [Layer("up%d_up" % level, "up%d_up" % level, "up%d_up" % level)] + pair("up%d" % level)
+        found += [Layer(f"up{level}_up", f"up{level}_up", f"up{level}_up")] + pair(f"up{level}")
     return tuple(found) + (Layer("logits", "logits", "logits"),)
 
 
@@ -49,19 +47,16 @@ PROOF = {"size": "32", "filters": "4"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Images, channels last: (batch, size, size, channels)."""
     return [Input("image", (p.batch, p.size, p.size, p.channels))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """The Keras model."""
     layers = keras.layers
 
-    def twice(x, filters, name):
-        # type: (Any, int, str) -> Any
+    def twice(x: Any, filters: int, name: str) -> Any:
         for end in ("_conv1", "_conv2"):
             x = layers.Conv2D(filters, 3, padding="same", activation="relu", name=name + end)(x)
         return x
@@ -69,73 +64,67 @@ def build_keras(p, keras):
     x = start = layers.Input(batch_shape=(p.batch, p.size, p.size, p.channels), name="image")
     across = []
     for level in range(LEVELS):
-        x = twice(x, p.filters * 2**level, "down%d" % level)
+        x = twice(x, p.filters * 2**level, f"down{level}")
         across.append(x)
-        x = layers.MaxPooling2D(2, name="down%d_pool" % level)(x)
+        x = layers.MaxPooling2D(2, name=f"down{level}_pool")(x)
     x = twice(x, p.filters * 2**LEVELS, "bottom")
     for level in reversed(range(LEVELS)):
-        x = layers.Conv2DTranspose(p.filters * 2**level, 2, strides=2, name="up%d_up" % level)(x)
-        x = layers.Concatenate(name="up%d_join" % level)([across[level], x])
-        x = twice(x, p.filters * 2**level, "up%d" % level)
+        x = layers.Conv2DTranspose(p.filters * 2**level, 2, strides=2, name=f"up{level}_up")(x)
+        x = layers.Concatenate(name=f"up{level}_join")([across[level], x])
+        x = twice(x, p.filters * 2**level, f"up{level}")
     x = layers.Conv2D(p.classes, 1, name="logits")(x)
     return keras.Model(start, x)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The PyTorch module; it takes and gives the image channels last."""
     import torch
 
     class UNet(torch.nn.Module):
         """Same layers, same names."""
 
-        def __init__(self):
-            # type: () -> None
-            super(UNet, self).__init__()
+        def __init__(self) -> None:
+            super().__init__()
             width = p.channels
             for level in range(LEVELS):
                 filters = p.filters * 2**level
-                self._pair("down%d" % level, width, filters)
-                self.add_module("down%d_pool" % level, torch.nn.MaxPool2d(2))
+                self._pair(f"down{level}", width, filters)
+                self.add_module(f"down{level}_pool", torch.nn.MaxPool2d(2))
                 width = filters
             self._pair("bottom", width, 2 * width)
             for level in reversed(range(LEVELS)):
                 filters = p.filters * 2**level
-                self.add_module("up%d_up" % level, torch.nn.ConvTranspose2d(2 * filters, filters, 2, stride=2))
-                self._pair("up%d" % level, 2 * filters, filters)
+                self.add_module(f"up{level}_up", torch.nn.ConvTranspose2d(2 * filters, filters, 2, stride=2))
+                self._pair(f"up{level}", 2 * filters, filters)
             self.logits = torch.nn.Conv2d(p.filters, p.classes, 1)
 
-        def _pair(self, name, width, filters):
-            # type: (str, int, int) -> None
+        def _pair(self, name: str, width: int, filters: int) -> None:
             for end, channels in (("_conv1", width), ("_conv2", filters)):
                 self.add_module(name + end, torch.nn.Conv2d(channels, filters, 3, padding=1))
                 self.add_module(name + end + "_relu", torch.nn.ReLU())
 
-        def _twice(self, x, name):
-            # type: (Any, str) -> Any
+        def _twice(self, x: Any, name: str) -> Any:
             for end in ("_conv1", "_conv2"):
                 x = getattr(self, name + end + "_relu")(getattr(self, name + end)(x))
             return x
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = x.permute(0, 3, 1, 2)
             across = []
             for level in range(LEVELS):
-                x = self._twice(x, "down%d" % level)
+                x = self._twice(x, f"down{level}")
                 across.append(x)
-                x = getattr(self, "down%d_pool" % level)(x)
+                x = getattr(self, f"down{level}_pool")(x)
             x = self._twice(x, "bottom")
             for level in reversed(range(LEVELS)):
-                x = getattr(self, "up%d_up" % level)(x)
-                x = self._twice(torch.cat([across[level], x], 1), "up%d" % level)
+                x = getattr(self, f"up{level}_up")(x)
+                x = self._twice(torch.cat([across[level], x], 1), f"up{level}")
             return self.logits(x).permute(0, 2, 3, 1)
 
     return UNet()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
     import torch
 

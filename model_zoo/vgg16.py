@@ -20,20 +20,18 @@ BLOCKS = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
 DENSE = 4096
 
 
-def conv_names():
-    # type: () -> List[Tuple[str, int, bool]]
+def conv_names() -> List[Tuple[str, int, bool]]:
     """Every convolution in order: (name in Keras, filters, whether a pool follows)."""
     return [
-        ("block%d_conv%d" % (block + 1, index + 1), filters, index == count - 1)
+        (f"block{block + 1}_conv{index + 1}", filters, index == count - 1)
         for block, (count, filters) in enumerate(BLOCKS)
         for index in range(count)
     ]
 
 
-def layers():
-    # type: () -> Tuple[Layer, ...]
+def layers() -> Tuple[Layer, ...]:
     """One row per layer; a relu belongs to the layer before it."""
-    found = []  # type: List[Layer]
+    found: List[Layer] = []
     for name, _filters, pooled in conv_names():
         found.append(Layer(name, name, (name, name + "_relu")))
         if pooled:
@@ -67,29 +65,25 @@ PROOF = {"size": "32", "classes": "10"}
 """Equivalence is shown here, where it takes seconds to change every weight."""
 
 
-def inputs(p):
-    # type: (Any) -> List[Input]
+def inputs(p: Any) -> List[Input]:
     """Images, channels last: (batch, size, size, 3)."""
     return [Input("image", (p.batch, p.size, p.size, 3))]
 
 
-def build_keras(p, keras):
-    # type: (Any, Any) -> Any
+def build_keras(p: Any, keras: Any) -> Any:
     """keras.applications.VGG16, not trained."""
     image = keras.layers.Input(batch_shape=(p.batch, p.size, p.size, 3), name="image")
     return keras.applications.VGG16(weights=None, input_tensor=image, classes=p.classes)
 
 
-def build_torch(p):
-    # type: (Any) -> Any
+def build_torch(p: Any) -> Any:
     """The same network in PyTorch, every layer by its name in Keras; it takes the image channels last."""
     import torch
 
     class VGG16(torch.nn.Module):
         """Every layer by its name in Keras."""
 
-        def __init__(self):
-            # type: () -> None
+        def __init__(self) -> None:
             super().__init__()
             width, side = 3, p.size
             for name, filters, pooled in conv_names():
@@ -106,8 +100,7 @@ def build_torch(p):
             self.predictions = torch.nn.Linear(DENSE, p.classes)
             self.softmax = torch.nn.Softmax(-1)
 
-        def forward(self, x):
-            # type: (Any) -> Any
+        def forward(self, x: Any) -> Any:
             x = x.permute(0, 3, 1, 2)
             for name, _filters, pooled in conv_names():
                 x = getattr(self, name + "_relu")(getattr(self, name)(x))
@@ -120,8 +113,7 @@ def build_torch(p):
     return VGG16()
 
 
-def copy_weights(tf_model, torch_model):
-    # type: (Any, Any) -> None
+def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
     import torch
 

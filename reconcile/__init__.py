@@ -23,4 +23,4 @@ def __getattr__(name):  # Python 3.7 and later: api.py, and what it imports, onl
         from importlib import import_module
 
         return getattr(import_module("." + _HOMES[name], __name__), name)
-    raise AttributeError("module 'reconcile' has no attribute %r" % name)
+    raise AttributeError(f"module 'reconcile' has no attribute {name!r}")

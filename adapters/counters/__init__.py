@@ -10,8 +10,7 @@ SUM = "(sum)"
 """The entry of the part of a total that belongs to no module."""
 
 
-def torch_counter(name, module, unit, summary, blind, **more):
-    # type: (str, str, str, str, str, **Any) -> Counter
+def torch_counter(name: str, module: str, unit: str, summary: str, blind: str, **more: Any) -> Counter:
     """A counter of PyTorch models that runs if it is asked for; its package has the name of its family.
 
     ``more`` are fields with other values, or with values instead of their defaults.

@@ -1,21 +1,21 @@
-"""What a counter at the dispatcher adds for each op that it lets run, by module.  Python 3.6, PyTorch 2.0 and later."""
+"""What a counter at the dispatcher adds for each op that it lets run, by module. PyTorch 2.0 and later."""
 
-from typing import Any, Callable, Dict, List, Tuple
+from __future__ import annotations
+
+from typing import Any, Callable
 
 from ...core.records import Entry, Op, Sighting
 
 
-class Added(object):
+class Added:
     """The amounts that a counter added, by module and name of an op. ``so_far`` gives its total at any time."""
 
-    def __init__(self, where, so_far):
-        # type: (Callable[[], str], Callable[[], int]) -> None
+    def __init__(self, where: Callable[[], str], so_far: Callable[[], int]) -> None:
         self.where = where
         self.so_far = so_far
-        self.amounts = {}  # type: Dict[Tuple[str, str], int]
+        self.amounts: dict[tuple[str, str], int] = {}
 
-    def by(self, name, count):
-        # type: (str, Callable[[], Any]) -> Any
+    def by(self, name: str, count: Callable[[], Any]) -> Any:
         """What ``count()`` returns; what it has added is noted for an op of this name."""
         before = self.so_far()
         result = count()
@@ -25,13 +25,12 @@ class Added(object):
             self.amounts[key] = self.amounts.get(key, 0) + amount
         return result
 
-    def beside(self, ops):
-        # type: (List[Op]) -> Tuple[List[Entry], List[Sighting]]
+    def beside(self, ops: list[Op]) -> tuple[list[Entry], list[Sighting]]:
         """An entry for each module and name, and a sighting of each op that ran, which feeds the entry of its own."""
-        calls = {}  # type: Dict[Tuple[str, str], int]
+        calls: dict[tuple[str, str], int] = {}
         for op in ops:
             calls[op.layer, op.op] = calls.get((op.layer, op.op), 0) + op.calls
         entries = [
-            Entry("%s|%s" % key, key[0], key[1], value, calls.get(key, 0)) for key, value in self.amounts.items()
+            Entry("{}|{}".format(*key), key[0], key[1], value, calls.get(key, 0)) for key, value in self.amounts.items()
         ]
-        return entries, [Sighting(op, "%s|%s" % (op.layer, op.op)) for op in ops]
+        return entries, [Sighting(op, f"{op.layer}|{op.op}") for op in ops]

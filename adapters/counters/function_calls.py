@@ -2,13 +2,16 @@
 
 Under the counter, ops are recorded as in a trace: recurrent layers and attention are one op each.  No mode for functions is
 active meanwhile: with one, PyTorch's functions call themselves again under their public names, which the counter has patched.
-Python 3.6, PyTorch 2.0 and later.
+PyTorch 2.0 and later.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import Parameter
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable
 
 import torch
 
@@ -29,43 +32,46 @@ NO_ENTRY = ""
 class CallRecorder(Recorder):
     """Records the ops, the calls, and in which calls each op ran (``Op.within``, outermost first)."""
 
-    def __init__(self, path):
-        # type: (ModulePath) -> None
+    def __init__(self, path: ModulePath) -> None:
         super().__init__(path)
-        self.calls = {}  # type: Dict[Any, Op]
-        self.entries = {}  # type: Dict[str, str]  # of each call
-        self.running = []  # type: List[Any]  # keys of calls
+        self.calls: dict[Any, Op] = {}
+        self.entries: dict[str, str] = {}  # of each call
+        self.running: list[Any] = []  # keys of calls
 
-    def add(self, op):
-        # type: (Op) -> None
+    def add(self, op: Op) -> None:
         """Take the op in, with the calls that are running."""
         super().add(op._replace(within=self.within()))
 
-    def within(self):
-        # type: () -> Tuple[str, ...]
+    def within(self) -> tuple[str, ...]:
         """The ids of the calls that are running."""
         return tuple(self.calls[key].id for key in self.running)
 
-    def begin(self, name, entry, tensors, attrs):
-        # type: (str, str, List[torch.Tensor], Dict[str, Any]) -> None
+    def begin(self, name: str, entry: str, tensors: list[torch.Tensor], attrs: dict[str, Any]) -> None:
         """A call of a function or module of this name begins, which feeds that entry. Equal calls are one record."""
         inputs = tuple(map(tensor_record, tensors))
-        op = Op("call%d" % len(self.calls), name, self.path.current, inputs, (), attrs, 0, within=self.within())
+        op = Op(f"call{len(self.calls)}", name, self.path.current, inputs, (), attrs, 0, within=self.within())
         key = (name, entry, op.layer, inputs, repr(sorted(attrs.items())), op.within)
         held = self.calls.get(key, op)
         self.calls[key] = held._replace(calls=held.calls + 1)
         self.entries[held.id] = entry
         self.running.append(key)
 
-    def end(self, result):
-        # type: (Any) -> None
+    def end(self, result: Any) -> None:
         """The innermost call returned this."""
         key = self.running.pop()
         outputs = tuple(map(tensor_record, tensors_in(result)))
         self.calls[key] = self.calls[key]._replace(outputs=outputs)
 
-    def call(self, function, name, entry, signature, args, kwargs, also):
-        # type: (Callable[..., Any], str, str, Any, Tuple[Any, ...], Dict[str, Any], Dict[str, Any]) -> Any
+    def call(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        entry: str,
+        signature: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        also: dict[str, Any],
+    ) -> Any:
         """Call a function that the counter reads by this signature: tensors are inputs, in its order, all others attributes.
 
         ``also`` are more attributes.
@@ -75,7 +81,8 @@ class CallRecorder(Recorder):
         except TypeError:  # the counter cannot read it either, and says so
             return function(*args, **kwargs)
         bound.apply_defaults()
-        tensors, attrs = [], dict(also)  # type: List[torch.Tensor], Dict[str, Any]
+        tensors: list[torch.Tensor] = []
+        attrs: dict[str, Any] = dict(also)
         for argument, value in bound.arguments.items():
             kind = signature.parameters[argument].kind
             for name_of, given in value.items() if kind == Parameter.VAR_KEYWORD else [(argument, value)]:
@@ -92,25 +99,23 @@ class CallRecorder(Recorder):
             self.end(result)
         return result
 
-    def watch(self, module, name, entry, also):
-        # type: (torch.nn.Module, str, str, Dict[str, Any]) -> None
+    def watch(self, module: torch.nn.Module, name: str, entry: str, also: dict[str, Any]) -> None:
         """Record the calls of a module, with its settings and these attributes."""
 
-        def begins(module, inputs):
-            # type: (torch.nn.Module, Any) -> None
+        def begins(module: torch.nn.Module, inputs: Any) -> None:
             self.begin(name, entry, tensors_in(inputs), dict(settings(module), **also))
 
         module.register_forward_pre_hook(begins)
         module.register_forward_hook(lambda module, inputs, outputs: self.end(outputs))
 
-    def sightings(self):
-        # type: () -> List[Sighting]
+    def sightings(self) -> list[Sighting]:
         """The calls, each with its entry, and the ops."""
         calls = [Sighting(op, self.entries[op.id], LIVE) for op in self.calls.values()]
         return calls + [Sighting(op, NO_ENTRY, LIVE) for op in self.ops.values()]
 
-    def of_paths(self, paths, owners, counts):
-        # type: (List[Tuple[str, torch.nn.Module]], Dict[Any, str], Dict[Any, int]) -> Tuple[List[Entry], List[Sighting]]
+    def of_paths(
+        self, paths: list[tuple[str, torch.nn.Module]], owners: dict[Any, str], counts: dict[Any, int]
+    ) -> tuple[list[Entry], list[Sighting]]:
         """An entry for each path at which a counter adds a module's count, and the sightings, those of further paths again.
 
         ``owners`` has the path of each module in the trace, ``counts`` its count.
@@ -118,16 +123,17 @@ class CallRecorder(Recorder):
         entries = [Entry(p or ROOT, owners[m], class_name(m), counts[m], 1) for p, m in paths if counts.get(m)]
         sightings = self.sightings()
         further = [(p, s.op) for p, m in paths if p != owners[m] for s in sightings if s.entry == (owners[m] or ROOT)]
-        again = [Sighting(op._replace(id="%s@%s" % (op.id, path)), path, ALIAS) for path, op in further]
+        again = [Sighting(op._replace(id=f"{op.id}@{path}"), path, ALIAS) for path, op in further]
         return entries, sightings + again
 
 
-Run = Callable[[torch.nn.Module, Tuple[Any, ...]], Tuple[int, List[Entry], List[Sighting]]]
+Run = Callable[[torch.nn.Module, tuple[Any, ...]], tuple[int, list[Entry], list[Sighting]]]
 """Runs a counter on a module with the inputs; returns its total, its entries and what it met."""
 
 
-def ledger_of(counter, unit, model, packages, limits, run):
-    # type: (str, str, TorchModel, Dict[str, str], Tuple[Limit, ...], Run) -> Ledger
+def ledger_of(
+    counter: str, unit: str, model: TorchModel, packages: dict[str, str], limits: tuple[Limit, ...], run: Run
+) -> Ledger:
     """The ledger of a counter that ``run`` runs on a fresh module. ``packages`` are the versions that select its rules."""
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
@@ -139,31 +145,27 @@ def ledger_of(counter, unit, model, packages, limits, run):
     )  # fmt: skip
 
 
-def spaces():
-    # type: () -> List[Any]
+def spaces() -> list[Any]:
     """Where counters patch functions."""
     return [torch.nn.functional, torch, torch.Tensor] + ([sys.modules["einops"]] if "einops" in sys.modules else [])
 
 
-def public_name(function):
-    # type: (Any) -> str
+def public_name(function: Any) -> str:
     """The name by which users call a function; '' if it has none."""
     name = str(function.__name__)
     for space in spaces():
         if getattr(space, name, None) is function:
-            return "%s.%s" % ("torch.Tensor" if space is torch.Tensor else space.__name__, name)
+            return ("torch.Tensor" if space is torch.Tensor else space.__name__) + "." + name
     return ""
 
 
-def public_names(functions):
-    # type: (Any) -> Dict[Any, str]
+def public_names(functions: Any) -> dict[Any, str]:
     """The public names of the functions that have one."""
     return {function: name for function in functions for name in [public_name(function)] if name}
 
 
 @contextmanager
-def replaced(owner, **values):
-    # type: (Any, **Any) -> Iterator[None]
+def replaced(owner: Any, **values: Any) -> Iterator[None]:
     """Within this a module or a class has other attributes."""
     before = {name: getattr(owner, name) for name in values}
     for name, value in values.items():
@@ -176,26 +178,22 @@ def replaced(owner, **values):
 
 
 @contextmanager
-def fused(recorder):
-    # type: (Recorder) -> Iterator[None]
+def fused(recorder: Recorder) -> Iterator[None]:
     """Recurrent layers and attention are one op each, as in a trace. Enter this before the counter patches anything."""
     one = FusedCalls(recorder)
     functional = torch.nn.functional
-    library = torch.nn.modules.rnn._VF  # type: Any  # a module that finds its functions elsewhere: an attribute comes first
+    library: Any = torch.nn.modules.rnn._VF  # a module that finds its functions elsewhere: an attribute comes first
     attention = functional.scaled_dot_product_attention
 
-    def recurrent(name):
-        # type: (str) -> Callable[..., Any]
+    def recurrent(name: str) -> Callable[..., Any]:
         call = getattr(library, name)
 
-        def watched(*args):
-            # type: (*Any) -> Any
+        def watched(*args: Any) -> Any:
             return one.recurrent_call(name, call, args) if one.wanted else call(*args)
 
         return watched
 
-    def attend(*args, **kwargs):
-        # type: (*Any, **Any) -> Any
+    def attend(*args: Any, **kwargs: Any) -> Any:
         return one.attention(attention, args, kwargs) if one.wanted else attention(*args, **kwargs)
 
     for name in RECURRENT:
@@ -208,7 +206,6 @@ def fused(recorder):
             delattr(library, name)
 
 
-def innermost(path, among):
-    # type: (ModulePath, Any) -> str
+def innermost(path: ModulePath, among: Any) -> str:
     """The path of the innermost running module that is among these; '' if none is."""
     return next((name for name in reversed(path.running) if name in among), "")

@@ -2,14 +2,17 @@
 torch.Tensor, and hooks recurrent modules. calflops is a fork of it.
 
 The counter itself says which functions it patches, and how it reads their arguments: all go through its ``wrapFunc``.
-Python 3.6, PyTorch 2.0 and later.
+PyTorch 2.0 and later.
 """
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from types import FunctionType
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple
 
 import torch
 
@@ -34,8 +37,8 @@ class Profiler(NamedTuple):
     module: Any
     pipeline: Any
     ending: str
-    kept: Tuple[Any, ...]
-    run: Callable[[torch.nn.Module, List[torch.Tensor]], Tuple[int, int]]
+    kept: tuple[Any, ...]
+    run: Callable[[torch.nn.Module, list[torch.Tensor]], tuple[int, int]]
     per_path: bool
 
 
@@ -44,18 +47,24 @@ NUMBER = "number"
 FLOPS, MACS = "flops", "macs"
 
 
-def ledger(counter, unit, model, number, packages, profiler, limits):
-    # type: (str, str, TorchModel, str, Dict[str, str], Profiler, Tuple[Limit, ...]) -> Ledger
+def ledger(
+    counter: str,
+    unit: str,
+    model: TorchModel,
+    number: str,
+    packages: dict[str, str],
+    profiler: Profiler,
+    limits: tuple[Limit, ...],
+) -> Ledger:
     """Run the counter once on a fresh module, in evaluation mode, with gradients on as its users have them.
 
     ``number`` is one of FLOPS and MACS; ``packages`` are the versions of the packages that select the rules.
     """
 
-    def run(module, inputs):
-        # type: (torch.nn.Module, Tuple[Any, ...]) -> Tuple[int, List[Entry], List[Sighting]]
+    def run(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[int, list[Entry], list[Sighting]]:
         path = ModulePath(module)
         recorder = CallRecorder(path)
-        counts = {}  # type: Dict[torch.nn.Module, int]
+        counts: dict[torch.nn.Module, int] = {}
         watched = _watched(profiler, recorder, module, number, counts)
         with torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
             total = _whole(profiler.run(module, list(inputs))[number == MACS])
@@ -70,8 +79,7 @@ def ledger(counter, unit, model, number, packages, profiler, limits):
     return ledger_of(counter, unit, model, packages, limits, run)
 
 
-def _name_of(function):
-    # type: (Any) -> str
+def _name_of(function: Any) -> str:
     """The public name of a function that is about to be patched."""
     attention = "torch.nn.functional.scaled_dot_product_attention"
     if function is torch.nn.functional.scaled_dot_product_attention:  # ours, which lets it through as one op
@@ -79,15 +87,15 @@ def _name_of(function):
     return public_name(function) or str(function.__name__)
 
 
-def _whole(count):
-    # type: (Any) -> Any
+def _whole(count: Any) -> Any:
     """A product with a scale is a float; a count is an int where it can be one."""
     return int(count) if count == int(count) else Fraction(count)
 
 
 @contextmanager
-def _watched(profiler, recorder, module, number, counts):
-    # type: (Profiler, CallRecorder, torch.nn.Module, str, Dict[torch.nn.Module, int]) -> Iterator[None]
+def _watched(
+    profiler: Profiler, recorder: CallRecorder, module: torch.nn.Module, number: str, counts: dict[torch.nn.Module, int]
+) -> Iterator[None]:
     """Meanwhile the counter's calls are recorded, and what it has counted at the end goes into ``counts``.
 
     Afterwards every function is what it was: a counter that stops halfway leaves them patched, and calflops before 0.2.8 puts
@@ -99,16 +107,14 @@ def _watched(profiler, recorder, module, number, counts):
     for child in module.modules():
         if type(child) in mapping:
             recorder.watch(child, class_name(child), names[child] or ROOT, {NUMBER: number})
-    originals = {}  # type: Dict[Any, Any]
+    originals: dict[Any, Any] = {}
     wrap, ending = profiler.module.wrapFunc, getattr(profiler.pipeline, profiler.ending)
 
-    def wrapped(function, formula, *places):
-        # type: (Any, Any, *Any) -> Any
+    def wrapped(function: Any, formula: Any, *places: Any) -> Any:
         name, signature = _name_of(function), inspect.signature(formula)
         patched = wrap(function, formula, *places)
 
-        def called(*args, **kwargs):
-            # type: (*Any, **Any) -> Any
+        def called(*args: Any, **kwargs: Any) -> Any:
             entry = innermost(recorder.path, hooked) or ROOT
             return recorder.call(patched, name, entry, signature, args, kwargs, {NUMBER: number})
 
@@ -116,9 +122,8 @@ def _watched(profiler, recorder, module, number, counts):
         called.__str__ = function.__str__  # type: ignore[method-assign]  # by which the counter finds the original again
         return called
 
-    def ended(pipeline):
-        # type: (Any) -> None
-        counts.update((m, _whole(getattr(m, "__%s__" % number))) for m in module.modules())
+    def ended(pipeline: Any) -> None:
+        counts.update((m, _whole(getattr(m, f"__{number}__"))) for m in module.modules())
         ending(pipeline)
 
     try:

@@ -13,9 +13,14 @@ from typing import Any, Callable, Iterator, NamedTuple, Tuple
 from ...core.message import text_of
 from ..shared.refusal import BeyondCounter, CannotCount, FactoryError
 
-Limit = NamedTuple("Limit", [("marks", Tuple[str, ...]), ("reason", str)])
-"""A limit of a counter: what its error's text or the places that the error passed through (``file.py:function``) contain, and the
-reason."""
+
+class Limit(NamedTuple):
+    """A limit of a counter: what its error's text or the places that the error passed through (``file.py:function``) contain,
+    and the reason."""
+
+    marks: Tuple[str, ...]
+    reason: str
+
 
 NO_VALUES = Limit(
     (
@@ -52,8 +57,7 @@ SHOWN = 160
 
 
 @contextmanager
-def counting(limits, works):
-    # type: (Tuple[Limit, ...], Callable[[], Any]) -> Iterator[None]
+def counting(limits: Tuple[Limit, ...], works: Callable[[], Any]) -> Iterator[None]:
     """Within this a counter runs a model.  ``works()`` runs it on the smallest model; it raises if the counter is broken."""
     try:
         yield
@@ -68,26 +72,23 @@ def counting(limits, works):
                 works()
             except Exception:  # whatever it raises, it raises it for every model
                 raise error from None
-            reason = "its own code stops on this model, which runs without it (%s)" % _first_line(error)
+            reason = f"its own code stops on this model, which runs without it ({_first_line(error)})"
         raise BeyondCounter(reason) from error
 
 
-def reason_of(error, limits):
-    # type: (BaseException, Tuple[Limit, ...]) -> str
+def reason_of(error: BaseException, limits: Tuple[Limit, ...]) -> str:
     """The reason of the first limit, of the counter's or of all, that has left its mark on this error; '' if none has."""
     marked = "\n".join([text_of(error)] + _places(error))
     every = limits + (NO_VALUES,)
     return next((limit.reason for limit in every if any(mark in marked for mark in limit.marks)), "")
 
 
-def _places(error):
-    # type: (BaseException) -> Any
+def _places(error: BaseException) -> Any:
     codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
-    return ["%s:%s" % (code.co_filename.replace("\\", "/"), code.co_name) for code in codes]
+    return [code.co_filename.replace("\\", "/") + ":" + code.co_name for code in codes]
 
 
-def _is_of_library(error):
-    # type: (BaseException) -> bool
+def _is_of_library(error: BaseException) -> bool:
     """Whether a library raised it, also from C++: neither our code, nor a ``raise`` or an ``assert`` of the user's."""
     frame, line = list(walk_tb(error.__traceback__))[-1]
     path = frame.f_code.co_filename
@@ -97,8 +98,7 @@ def _is_of_library(error):
     return installed or not getline(path, line).strip().startswith(("raise", "assert"))
 
 
-def _first_line(error):
-    # type: (BaseException) -> str
+def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in text_of(error).splitlines() if line.strip()]
     name = type(error).__name__
-    return "%s: %s" % (name, lines[0][:SHOWN].rstrip(".:; ")) if lines else name
+    return f"{name}: {lines[0][:SHOWN].rstrip('.:; ')}" if lines else name

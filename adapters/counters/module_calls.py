@@ -23,20 +23,19 @@ from .limits import counting
 MAPPED = "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
 
 
-def full_name(cls):
-    # type: (type) -> str
+def full_name(cls: type) -> str:
     """Module and qualified name of a class."""
     return cls.__module__ + "." + cls.__qualname__
 
 
-def class_name(module):
-    # type: (torch.nn.Module) -> str
+def class_name(module: torch.nn.Module) -> str:
     """Full name of the module's exact class: thop matches ``type(m)``, never a subclass."""
     return full_name(type(module))
 
 
-def visits(root, enters=lambda module: True):
-    # type: (torch.nn.Module, Callable[[torch.nn.Module], bool]) -> List[Tuple[str, torch.nn.Module]]
+def visits(
+    root: torch.nn.Module, enters: Callable[[torch.nn.Module], bool] = lambda module: True
+) -> List[Tuple[str, torch.nn.Module]]:
     """Every path at which a walk over children meets a module: it looks below the root, and below a module that it ``enters``."""
     visited, stack = [("", root)], [("", root)]
     while stack:
@@ -49,10 +48,9 @@ def visits(root, enters=lambda module: True):
     return visited
 
 
-def settings(module):
-    # type: (torch.nn.Module) -> Dict[str, Any]
+def settings(module: torch.nn.Module) -> Dict[str, Any]:
     """Plain attributes of a module (sizes, strides, flags), and whether it has a bias and a weight."""
-    attributes = {}  # type: Dict[str, Any]
+    attributes: Dict[str, Any] = {}
     for name, value in vars(module).items():
         if name.startswith("_") or name in ("training", "total_ops", "total_params"):
             continue
@@ -68,14 +66,12 @@ def settings(module):
     return attributes
 
 
-def _is_mapped(tensor):
-    # type: (torch.Tensor) -> bool
-    functions = getattr(torch._C, "_functorch", None)  # type: Any
+def _is_mapped(tensor: torch.Tensor) -> bool:
+    functions: Any = getattr(torch._C, "_functorch", None)
     return hasattr(functions, "is_batchedtensor") and bool(functions.is_batchedtensor(tensor))
 
 
-def in_order(module, inputs, named):
-    # type: (torch.nn.Module, Tuple[Any, ...], Dict[str, Any]) -> Tuple[Any, ...]
+def in_order(module: torch.nn.Module, inputs: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[Any, ...]:
     """All arguments of a module's call in the order of its parameters; none if they do not fit them."""
     try:
         return tuple(inspect.signature(module.forward).bind(*inputs, **named).arguments.values())
@@ -83,29 +79,25 @@ def in_order(module, inputs, named):
         return ()
 
 
-class Calls(object):
+class Calls:
     """Uses forward hooks to note the shapes with which every module is called."""
 
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        self.by_module = {}  # type: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]]
+    def __init__(self, root: torch.nn.Module) -> None:
+        self.by_module: Dict[Any, Dict[Tuple[Tuple[Tensor, ...], Tuple[Tensor, ...], int], int]] = {}
         self.mapped = False  # whether torch.func.vmap called any
         self.handles = [self.hook(m) for m in root.modules()]
 
-    def hook(self, module):
-        # type: (torch.nn.Module) -> Any
+    def hook(self, module: torch.nn.Module) -> Any:
         """Hook one module; returns what removes the hook."""
         if "with_kwargs" in inspect.signature(torch.nn.Module.register_forward_hook).parameters:  # since PyTorch 2.0
             return module.register_forward_hook(self._note_named, with_kwargs=True)
         return module.register_forward_hook(self._note)
 
-    def _note_named(self, module, inputs, named, outputs):
-        # type: (Any, Any, Dict[str, Any], Any) -> None
+    def _note_named(self, module: Any, inputs: Any, named: Dict[str, Any], outputs: Any) -> None:
         self._note(module, inputs or in_order(module, (), named), outputs)
 
-    def _note(self, module, inputs, outputs):
-        # type: (Any, Any, Any) -> None
-        first = inputs[0] if inputs else None  # type: Any
+    def _note(self, module: Any, inputs: Any, outputs: Any) -> None:
+        first: Any = inputs[0] if inputs else None
         packed = isinstance(first, torch.nn.utils.rnn.PackedSequence)
         tensors = [first.data, first.batch_sizes] if packed else tensors_in(inputs)
         self.mapped = self.mapped or any(map(_is_mapped, tensors + tensors_in(outputs)))
@@ -114,36 +106,32 @@ class Calls(object):
         counts = self.by_module.setdefault(module, {})
         counts[key] = counts.get(key, 0) + 1
 
-    def remove(self):
-        # type: () -> None
+    def remove(self) -> None:
         """Remove the hooks."""
         for handle in self.handles:
             handle.remove()
 
-    def check(self):
-        # type: () -> None
+    def check(self) -> None:
         """Raise BeyondCounter if torch.func.vmap called a module: a hook sees one example of the batch there."""
         if self.mapped:
             raise BeyondCounter(MAPPED)
 
-    def count(self, module):
-        # type: (torch.nn.Module) -> int
+    def count(self, module: torch.nn.Module) -> int:
         """How often the module was called."""
         return sum(self.by_module.get(module, {}).values())
 
-    def ops(self, module, path, layer, first, hooks=None):
-        # type: (torch.nn.Module, str, str, int, Optional[int]) -> List[Op]
+    def ops(self, module: torch.nn.Module, path: str, layer: str, first: int, hooks: Optional[int] = None) -> List[Op]:
         """A record per kind of call of the module, with its settings; ``path#first`` and so on are their ids.
 
         ``hooks`` is the number of hooks that the model itself put on the module: their work belongs to it.
         """
-        records = []  # type: List[Op]
+        records: List[Op] = []
         for (inputs, outputs, batch), times in self.by_module.get(module, {}).items():
             bases = [full_name(c) for c in type(module).__mro__[1:-1]]
             attrs = dict(settings(module), packed_batch=batch, bases=bases)
             if hooks is not None:
                 attrs["hooks"] = hooks
-            op_id = "%s#%d" % (path, first + len(records))
+            op_id = f"{path}#{first + len(records)}"
             records.append(Op(op_id, class_name(module), layer, inputs, outputs, attrs, times))
         return records
 
@@ -156,8 +144,15 @@ Read = Callable[[torch.nn.Module], Dict[str, Any]]
 """Gives attributes of a module that a counter reads beyond its plain ones."""
 
 
-def module_ledger(counter, unit, model, packages, count, read=lambda module: {}, watch=Calls):
-    # type: (str, str, TorchModel, Dict[str, str], Count, Read, Callable[[torch.nn.Module], Calls]) -> Ledger
+def module_ledger(
+    counter: str,
+    unit: str,
+    model: TorchModel,
+    packages: Dict[str, str],
+    count: Count,
+    read: Read = lambda module: {},
+    watch: Callable[[torch.nn.Module], Calls] = Calls,
+) -> Ledger:
     """The ledger of a counter that hooks modules, which ``count`` runs on a fresh module.
 
     ``packages`` are the versions of the packages that select its rules.  ``read`` gives further attributes of a module that the
@@ -171,7 +166,8 @@ def module_ledger(counter, unit, model, packages, count, read=lambda module: {},
     total, values = count(module, inputs)
     calls.remove()
     calls.check()
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    entries: List[Entry] = []
+    sightings: List[Sighting] = []
     for child, path in module_paths(module).items():
         entry = path or ROOT
         if values.get(path):
@@ -195,15 +191,15 @@ def module_ledger(counter, unit, model, packages, count, read=lambda module: {},
     )
 
 
-def captured(package, unit, run, read=lambda module: {}):
-    # type: (str, str, Count, Read) -> Callable[[str, TorchModel], Ledger]
+def captured(
+    package: str, unit: str, run: Count, read: Read = lambda module: {}
+) -> Callable[[str, TorchModel], Ledger]:
     """The capture of a counter that hooks modules: ``run`` runs the package of that name on a module and its inputs.
 
     The package's own errors on a model that runs without it are limits of the counter.
     """
 
-    def capture(counter, model):
-        # type: (str, TorchModel) -> Ledger
+    def capture(counter: str, model: TorchModel) -> Ledger:
         versions = {package: version_of(package, import_module(package))}
         with counting((), lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
             return module_ledger(counter, unit, model, versions, run, read)

@@ -20,21 +20,18 @@ class Adapter(adapter.Adapter):
 
     loader = ".adapters.pytorch.load"
 
-    def before_import(self):
-        # type: () -> None
+    def before_import(self) -> None:
         """See Adapter.before_import."""
         caches.watch()
         torchvision.watch()
 
-    def is_model(self, value):
-        # type: (Any) -> bool
+    def is_model(self, value: Any) -> bool:
         """See Adapter.is_model."""
         import torch
 
         return isinstance(value, torch.nn.Module)
 
-    def as_model(self, value, inputs):
-        # type: (Any, Any) -> Tuple[Any, Any]
+    def as_model(self, value: Any, inputs: Any) -> Tuple[Any, Any]:
         """A program of torch.export as modules, by default with the inputs that it was exported with."""
         from . import exported
 
@@ -42,40 +39,34 @@ class Adapter(adapter.Adapter):
             return value, inputs
         return exported.as_module(value), exported.inputs_of(value) if inputs is None else inputs
 
-    def is_made(self, value):
-        # type: (Any) -> bool
+    def is_made(self, value: Any) -> bool:
         """See Adapter.is_made."""
         from . import exported
 
         return self.is_model(value) or exported.is_program(value)
 
-    def makes_one(self, function, has_inputs):
-        # type: (Callable[..., Any], bool) -> bool
+    def makes_one(self, function: Callable[..., Any], has_inputs: bool) -> bool:
         """A function is never a module."""
         return True
 
-    def default_dtype(self):
-        # type: () -> str
+    def default_dtype(self) -> str:
         """The floating-point dtype of a module that says none, as its factory has left it."""
         import torch
 
         return str(torch.get_default_dtype()).replace("torch.", "")
 
-    def entry(self, model):
-        # type: (Any) -> Any
+    def entry(self, model: Any) -> Any:
         """A module's ``forward``: its ``__call__`` takes anything."""
         return getattr(model, "call", model) if keras_model.keras_of(model, "Layer") else model.forward
 
-    def copy(self, model):
-        # type: (Any) -> Any
+    def copy(self, model: Any) -> Any:
         """A copy of a module; where new tensors are made on meta, without a copy of its weights."""
         from .compiled import still_compiled
         from .twin import twin
 
         return still_compiled(model, twin(model))
 
-    def defaults(self):
-        # type: () -> Dict[str, Any]
+    def defaults(self) -> Dict[str, Any]:
         """Default dtype, whether gradients are on, and the default device, which is None where nobody has set one."""
         if "torch" not in sys.modules:
             return {}
@@ -84,8 +75,7 @@ class Adapter(adapter.Adapter):
         device = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)
         return {"dtype": torch.get_default_dtype(), "grad": torch.is_grad_enabled(), "device": device}
 
-    def restore(self, defaults):
-        # type: (Dict[str, Any]) -> None
+    def restore(self, defaults: Dict[str, Any]) -> None:
         """See Adapter.restore."""
         if not defaults or self.defaults() == defaults:
             return
@@ -97,8 +87,7 @@ class Adapter(adapter.Adapter):
             torch.set_default_device(defaults["device"])
 
     @contextmanager
-    def untouched(self):
-        # type: () -> Iterator[None]
+    def untouched(self) -> Iterator[None]:
         """The caller's random numbers go on as if nothing had run in between; Keras makes its tensors where it did; no folder
         stays that PyTorch made."""
         import torch
@@ -110,15 +99,13 @@ class Adapter(adapter.Adapter):
             stack.callback(caches.forget_meta)
             yield
 
-    def capture(self, request, pair):
-        # type: (Any, Any) -> Capture
+    def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""
         _check_device(request.device)
         return Capture(request, pair)
 
 
-def _forget_folder(given, there):
-    # type: (Optional[str], FrozenSet[str]) -> None
+def _forget_folder(given: Optional[str], there: FrozenSet[str]) -> None:
     """Importing torch._dynamo makes a folder beside these, and sets the variable; it makes both again when it needs them."""
     if given is None and FOLDER in os.environ:
         made = os.environ.pop(FOLDER)
@@ -127,8 +114,7 @@ def _forget_folder(given, there):
                 os.rmdir(made)
 
 
-def _check_device(name):
-    # type: (str) -> None
+def _check_device(name: str) -> None:
     if name == "cpu":
         return
     import torch
@@ -136,17 +122,16 @@ def _check_device(name):
     try:
         torch.empty(0, device=torch.device(name))
     except Exception as error:  # of any kind: each device has its own
-        raise FactoryError("the device %r cannot be used: %s." % (name, first_line(error).rstrip("."))) from error
+        raise FactoryError(f"the device {name!r} cannot be used: {first_line(error).rstrip('.')}.") from error
 
 
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py. Every trace and every ledger is of a fresh module."""
 
-    _memory = None  # type: Any
+    _memory: Any = None
     _moved_to = ""  # the device that a trace had to go to, from the one that was asked for
 
-    def trace(self, params):
-        # type: (Any) -> Any
+    def trace(self, params: Any) -> Any:
         """See Capture.trace."""
         from . import compiled
 
@@ -169,8 +154,7 @@ class Capture(adapter.Capture):
                 taken = taken._replace(notes=taken.notes + (decoding.note(model.context),))
             return adapter.noted(taken, self.pair, model.called_with)
 
-    def ledger(self, take, params):
-        # type: (Callable[[Any], Any], Any) -> Any
+    def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """See Capture.ledger."""
         from . import compiled
 
@@ -180,8 +164,7 @@ class Capture(adapter.Capture):
             ledger = take(model)
             return ledger._replace(notes=ledger.notes + spared)
 
-    def plain_call(self, params):
-        # type: (Any) -> Tuple[Callable[[], Any], str]
+    def plain_call(self, params: Any) -> Tuple[Callable[[], Any], str]:
         """See Capture.plain_call."""
         from . import model as models
 
@@ -191,8 +174,7 @@ class Capture(adapter.Capture):
             module = plain.build("cpu")
         return lambda: models.call(module, plain.example("cpu")), plain.called_with()
 
-    def _model(self, params):
-        # type: (Any) -> Any
+    def _model(self, params: Any) -> Any:
         from . import model as models
 
         model = models.TorchModel(self.pair, params, self._moved_to or self.request.device, self._memory_need())
@@ -200,8 +182,7 @@ class Capture(adapter.Capture):
         model.context = self.request.context
         return model
 
-    def _memory_need(self):
-        # type: () -> Any
+    def _memory_need(self) -> Any:
         """What is known of the model's need for memory; None for a file, whose memory is limited where it is loaded."""
         if self._memory is None and self.request.file is None:
             import torch

@@ -12,13 +12,12 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Iterator, List
 
-_WATCHED = weakref.WeakSet()  # type: Any
+_WATCHED: Any = weakref.WeakSet()
 _MAKE = functools.lru_cache
-_WENT_TO_META = []  # type: List[bool]
+_WENT_TO_META: List[bool] = []
 
 
-def watch():
-    # type: () -> None
+def watch() -> None:
     """Note every cache that is made from now on. It remains the one that functools makes.
 
     Before Python 3.9 a cache cannot be noted without keeping it; the PyTorch of such a Python makes no model on meta.
@@ -27,15 +26,13 @@ def watch():
         return
 
     @functools.wraps(_MAKE)
-    def lru_cache(*args, **settings):
-        # type: (*Any, **Any) -> Any
+    def lru_cache(*args: Any, **settings: Any) -> Any:
         made = _MAKE(*args, **settings)
         if hasattr(made, "cache_clear"):  # @lru_cache without parentheses
             _WATCHED.add(made)
             return made
 
-        def decorated(function):
-            # type: (Any) -> Any
+        def decorated(function: Any) -> Any:
             cache = made(function)
             _WATCHED.add(cache)
             return cache
@@ -45,22 +42,19 @@ def watch():
     functools.lru_cache = lru_cache
 
 
-def forget():
-    # type: () -> None
+def forget() -> None:
     """Empty the watched caches that hold tensors or modules; others, such as a registry, stay."""
     for cache in list(_WATCHED):
         if cache.cache_info().currsize and any(_holds_tensors(value) for value in gc.get_referents(cache)):
             cache.cache_clear()
 
 
-def went_to_meta():
-    # type: () -> None
+def went_to_meta() -> None:
     """Note that a model of this process runs on meta."""
     _WENT_TO_META[:] = [True]
 
 
-def forget_meta():
-    # type: () -> None
+def forget_meta() -> None:
     """Empty every cache of this process that holds a tensor on meta: a later call of the caller's would compute with it.
 
     It looks at every object there is, so it looks only where a model ran on meta.
@@ -75,16 +69,14 @@ def forget_meta():
 
 
 @contextmanager
-def imported_on(device):
-    # type: (str) -> Iterator[None]
+def imported_on(device: str) -> Iterator[None]:
     """Meanwhile a module that is imported makes its own tensors on that device, whatever the default is where it is imported."""
     import torch
 
     loader = importlib._bootstrap_external._LoaderBasics  # type: ignore[attr-defined]
     execute = loader.exec_module
 
-    def exec_module(self, module):
-        # type: (Any, Any) -> None
+    def exec_module(self: Any, module: Any) -> None:
         with torch.device(device):
             execute(self, module)
 
@@ -95,8 +87,7 @@ def imported_on(device):
         loader.exec_module = execute
 
 
-def _holds_tensors(value, on_meta=False):
-    # type: (Any, bool) -> bool
+def _holds_tensors(value: Any, on_meta: bool = False) -> bool:
     import torch
 
     if isinstance(value, dict):

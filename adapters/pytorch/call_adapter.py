@@ -10,36 +10,31 @@ from ..shared import keras_model, nested
 from . import decoding
 
 
-def is_leaf(value):
-    # type: (Any) -> bool
+def is_leaf(value: Any) -> bool:
     """Whether an argument is a tensor: one at hand (PyTorch's or numpy's), or the shape and dtype of one to make."""
     return isinstance(value, torch.Tensor) or (hasattr(value, "shape") and hasattr(value, "dtype"))
 
 
-def hooked_before(module, hook, **how):
-    # type: (torch.nn.Module, Any, **Any) -> Any
+def hooked_before(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
     """A hook before a module that has hooks already, also a ScriptModule: its call fires them, its own register_* refuses."""
     _pass_by(module._forward_pre_hooks)
     return torch.nn.Module.register_forward_pre_hook(module, hook, **how)
 
 
-def hooked_after(module, hook, **how):
-    # type: (torch.nn.Module, Any, **Any) -> Any
+def hooked_after(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
     """The same behind it."""
     _pass_by(module._forward_hooks)
     return torch.nn.Module.register_forward_hook(module, hook, **how)
 
 
-def _pass_by(hooks):
-    # type: (Mapping[int, Any]) -> None
+def _pass_by(hooks: Mapping[int, Any]) -> None:
     """A ScriptModule's hooks have the numbers from 0 on, which the next handles of this process would take from them."""
     from torch.utils.hooks import RemovableHandle
 
     RemovableHandle.next_id = max(RemovableHandle.next_id, 1 + max(hooks, default=-1))
 
 
-def same_numbers():
-    # type: () -> None
+def same_numbers() -> None:
     """Let a call draw the random numbers that every other call draws: where they decide sizes, all count the same work."""
     torch.manual_seed(0)
     random.seed(0)
@@ -48,7 +43,7 @@ def same_numbers():
         numbers.seed(0)
 
 
-class CallAdapter(object):
+class CallAdapter:
     """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
 
     What comes out is tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and handing results
@@ -56,8 +51,7 @@ class CallAdapter(object):
     module has hooks of its own, which are to see what they always see.
     """
 
-    def __init__(self, module, arguments):
-        # type: (torch.nn.Module, nested.Arguments) -> None
+    def __init__(self, module: torch.nn.Module, arguments: nested.Arguments) -> None:
         self.arguments = arguments
         self.forward = module.forward
         self.hooked_before = bool(module._forward_pre_hooks)
@@ -69,23 +63,19 @@ class CallAdapter(object):
             hooked_after(module, self._after)
         module.forward = self._forward
 
-    def _before(self, _module, tensors, named):
-        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+    def _before(self, _module: Any, tensors: Tuple[Any, ...], named: Dict[str, Any]) -> nested.Arguments:
         return (tensors, named) if self.inside else self._filled(tensors)
 
-    def _filled(self, tensors):
-        # type: (Tuple[Any, ...]) -> nested.Arguments
+    def _filled(self, tensors: Tuple[Any, ...]) -> nested.Arguments:
         """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
         same_numbers()
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         return positional, {name: decoding.unshared(value) for name, value in named.items()}
 
-    def _after(self, _module, _inputs, outputs):
-        # type: (Any, Any, Any) -> Any
+    def _after(self, _module: Any, _inputs: Any, outputs: Any) -> Any:
         return outputs if self.inside else _only_tensors(outputs)
 
-    def _forward(self, *given, **named):
-        # type: (*Any, **Any) -> Any
+    def _forward(self, *given: Any, **named: Any) -> Any:
         if self.inside:  # a model that calls itself knows how
             return self.forward(*given, **named)
         if not self.hooked_before:
@@ -101,14 +91,12 @@ class CallAdapter(object):
 class KerasCallAdapter(CallAdapter):
     """The same before a Keras model, which looks at its arguments before ``forward`` does: it goes by a class of its own."""
 
-    def __init__(self, module, arguments):
-        # type: (Any, nested.Arguments) -> None
+    def __init__(self, module: Any, arguments: nested.Arguments) -> None:
         self.arguments = arguments
         self.inside = False
         made = type(module)
 
-        def __call__(model, *given, **named):
-            # type: (Any, *Any, **Any) -> Any
+        def __call__(model: Any, *given: Any, **named: Any) -> Any:
             if self.inside:
                 return made.__call__(model, *given, **named)
             same_numbers()
@@ -125,20 +113,17 @@ class KerasCallAdapter(CallAdapter):
         module.__class__ = type(made.__name__, (made,), told)
 
 
-def _only_tensors(outputs):
-    # type: (Any) -> Any
+def _only_tensors(outputs: Any) -> Any:
     """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples."""
     found = tuple(tensors_out(outputs))
     return found if found and not _is_plain(outputs) else outputs
 
 
-def _is_plain(value):
-    # type: (Any) -> bool
+def _is_plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or (type(value) in (tuple, list) and all(_is_plain(item) for item in value))
 
 
-def tensors_out(value):
-    # type: (Any) -> List[torch.Tensor]
+def tensors_out(value: Any) -> List[torch.Tensor]:
     """Tensors in a model's outputs: a tensor, or tuples, lists, mappings and dataclasses of them."""
     if isinstance(value, torch.Tensor):
         return [value]

@@ -1,6 +1,8 @@
 """Calls as records: a dispatched operator, and a fused recurrent call."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from __future__ import annotations
+
+from typing import Any
 
 import torch
 
@@ -15,20 +17,18 @@ OF_SEQUENCES = ("aten::_native_multi_head_attention", "aten::_transformer_encode
 """Fused calls whose work on a nested tensor depends on how long each of its sequences is."""
 
 
-def op_name(func):
-    # type: (Any) -> str
+def op_name(func: Any) -> str:
     """``aten.addmm`` of ``aten::addmm_.out``: namespace and name, no overload, no in-place underscore."""
     space, name = func._schema.name.split("::")
     return space + "." + (name[:-1] if name.endswith("_") and not name.endswith("__") else name)
 
 
-def dispatched(func, args, kwargs, out, id, layer):
-    # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str, str) -> Op
+def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, id: str, layer: str) -> Op:
     """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
-    inputs = []  # type: List[Tensor]
-    attrs = {}  # type: Dict[str, Any]
-    kept = []  # type: List[Optional[int]]
-    packed = []  # type: List[Tensor]
+    inputs: list[Tensor] = []
+    attrs: dict[str, Any] = {}
+    kept: list[int | None] = []
+    packed: list[Tensor] = []
     for position, argument in enumerate(func._schema.arguments):
         given = position < len(args) or argument.name in kwargs
         value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
@@ -64,8 +64,7 @@ def dispatched(func, args, kwargs, out, id, layer):
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
 
 
-def unpacked(value):
-    # type: (Any) -> Optional[Tensor]
+def unpacked(value: Any) -> Tensor | None:
     """The weight in what a quantised layer or convolution keeps packed; None of anything else."""
     if not isinstance(value, torch.ScriptObject) or not value._has_method("unpack"):
         return None
@@ -76,15 +75,13 @@ def unpacked(value):
     return tensor_record(weight) if isinstance(weight, torch.Tensor) else None
 
 
-def tagged_pointwise(func):
-    # type: (Any) -> bool
+def tagged_pointwise(func: Any) -> bool:
     """Whether an operator of another library is tagged as pointwise; PyTorch's own are listed at home."""
     tag = getattr(getattr(torch, "Tag", None), "pointwise", None)
     return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
 
 
-def recurrent(name, args, out, id, layer):
-    # type: (str, Tuple[Any, ...], Any, str, str) -> Op
+def recurrent(name: str, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
     """A call of torch._VF.gru / lstm / rnn_tanh / rnn_relu, padded or packed, as one record (see work/recurrent.py).
 
     Padded: (input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
@@ -95,7 +92,7 @@ def recurrent(name, args, out, id, layer):
     tensors = [args[0]] + ([args[1]] if packed else [])
     tensors += tensors_in(args[2] if packed else args[1])
     weights = tensors_in(args[3] if packed else args[2])
-    attrs = {  # type: Dict[str, Any]
+    attrs: dict[str, Any] = {
         "has_biases": bool(rest[0]),
         "num_layers": int(rest[1]),
         "bidirectional": bool(rest[4]),
@@ -111,8 +108,7 @@ def recurrent(name, args, out, id, layer):
     return Op(id, "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 
 
-def stand_in(name, args):
-    # type: (str, Tuple[Any, ...]) -> Any
+def stand_in(name: str, args: tuple[Any, ...]) -> Any:
     """An output of a recurrent call on meta: right shapes, no step run."""
     packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
     hidden = tensors_in(args[2] if packed else args[1])

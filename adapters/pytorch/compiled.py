@@ -20,12 +20,11 @@ OPERATORS = ("torch._higher_order_ops.", "torch.nn.attention.")
 COMPILER = "torch._dynamo.eval_frame"
 
 
-def unwrapped(module):
-    # type: (Any) -> Any
+def unwrapped(module: Any) -> Any:
     """The module without what torch.compile has wrapped around it and its parts, and whether there was any; in place."""
     root = _inner(module)
     compiled = root is not module
-    seen = []  # type: List[Any]
+    seen: List[Any] = []
     pending = [root]
     while pending:
         part = pending.pop()
@@ -44,8 +43,7 @@ def unwrapped(module):
     return root, compiled
 
 
-def still_compiled(module, copy):
-    # type: (Any, Any) -> Any
+def still_compiled(module: Any, copy: Any) -> Any:
     """The copy of a module, with the same parts compiled as Module.compile() has compiled in the module, which copies none."""
     for part, twin in zip(module.modules(), copy.modules()):
         if part.__dict__.get("_compiled_call_impl") is not None:
@@ -53,17 +51,15 @@ def still_compiled(module, copy):
     return copy
 
 
-def _inner(module):
-    # type: (Any) -> Any
+def _inner(module: Any) -> Any:
     while type(module).__name__ == "OptimizedModule" and type(module).__module__ == COMPILER:
         module = module._orig_mod
     return module
 
 
-def _compiled_methods(cls):
-    # type: (type) -> Dict[str, Any]
+def _compiled_methods(cls: type) -> Dict[str, Any]:
     """Name -> the function as it was written, of the methods that torch.compile decorates."""
-    methods = {}  # type: Dict[str, Any]
+    methods: Dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if not base.__module__.startswith("torch."):
             methods.update(vars(base))
@@ -76,45 +72,39 @@ def _compiled_methods(cls):
     }
 
 
-class Eager(object):
+class Eager:
     """Whether a compiled function of the model's was called; and what makes such functions run as they are written."""
 
-    def __init__(self, stack):
-        # type: (ExitStack) -> None
+    def __init__(self, stack: ExitStack) -> None:
         self.called = False
         self._stack = stack
         self._asked = False
 
-    def ask(self):
-        # type: () -> None
+    def ask(self) -> None:
         """Ask the compiler, which is imported by now, to compile nothing from here on."""
-        compiler = sys.modules.get(COMPILER)  # type: Any
+        compiler: Any = sys.modules.get(COMPILER)
         if self._asked or not hasattr(compiler, "_callback_from_stance"):
             return
         self._asked = True
         self._stack.enter_context(torch.compiler.set_stance("force_eager"))
         chosen = compiler._callback_from_stance
 
-        def watched(callback):
-            # type: (Any) -> Any
+        def watched(callback: Any) -> Any:
             if callback not in (None, False):
                 self._note(sys._getframe(2))
             return chosen(callback)
 
         self._replace(compiler, "_callback_from_stance", watched)
 
-    def _replace(self, owner, name, value):
-        # type: (Any, str, Any) -> None
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
         self._stack.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)
 
-    def watch(self):
-        # type: () -> None
+    def watch(self) -> None:
         """Let torch.compile return the functions that it is given: fvcore cannot trace what it would make of them."""
         original = torch.compile
 
-        def compile(model=None, **options):
-            # type: (Any, **Any) -> Any
+        def compile(model: Any = None, **options: Any) -> Any:
             if model is None:
                 return lambda function: compile(function, **options)
             if isinstance(model, torch.nn.Module):
@@ -126,14 +116,12 @@ class Eager(object):
 
         self._replace(torch, "compile", compile)
 
-    def _note(self, caller):
-        # type: (Any) -> None
+    def _note(self, caller: Any) -> None:
         self.called = self.called or not str(caller.f_globals.get("__name__", "")).startswith(OPERATORS)
 
 
 @contextmanager
-def eagerly():
-    # type: () -> Iterator[Eager]
+def eagerly() -> Iterator[Eager]:
     """Within this, functions that torch.compile has compiled run as they are written (PyTorch 2.6 and later)."""
     with ExitStack() as stack:
         eager = Eager(stack)

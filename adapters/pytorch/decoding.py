@@ -22,38 +22,38 @@ ENCODED = ("decoder_input_ids", "decoder_inputs_embeds")
 """Arguments of a model whose decoder reads the outputs of an encoder."""
 
 
-def note(context):
-    # type: (int) -> str
+def note(context: int) -> str:
     """The call, for the report."""
     if not context:
         return "prefill: one call with use_cache=True, which reads the whole prompt and fills an empty cache"
     return (
-        "a decoding step with %s: one more token of each sequence; the model filled the cache before anything was counted"
-        % Words(context)
+        f"a decoding step with {Words(context)}: one more token of each sequence; the model filled the cache before anything "
+        "was counted"
     )
 
 
-class Words(object):
+class Words:
     """The cache of a decoding step, in words."""
 
-    def __init__(self, context):
-        # type: (int) -> None
-        self.text = "a cache of 1 token" if context == 1 else "a cache of {:,} tokens".format(context)
+    def __init__(self, context: int) -> None:
+        self.text = "a cache of 1 token" if context == 1 else f"a cache of {context:,} tokens"
 
-    def __repr__(self):
-        # type: () -> str
+    def __repr__(self) -> str:
         return self.text
 
 
-def worded(given, context):
-    # type: (nested.Arguments, int) -> nested.Arguments
+def worded(given: nested.Arguments, context: int) -> nested.Arguments:
     """The arguments of a decoding step with the cache in words."""
     positional, named = given
     return positional, {name: Words(context) if name in CACHES else value for name, value in named.items()}
 
 
-def arguments(module, given, context, filled):
-    # type: (torch.nn.Module, nested.Arguments, int, Callable[[nested.Arguments], nested.Arguments]) -> nested.Arguments
+def arguments(
+    module: torch.nn.Module,
+    given: nested.Arguments,
+    context: int,
+    filled: Callable[[nested.Arguments], nested.Arguments],
+) -> nested.Arguments:
     """The arguments of the call, made of those ``given`` for a call with the prompt; ``filled`` makes tensors of leaves.
 
     Raises FactoryError for a model without a cache, and for arguments that say nothing about the next token.
@@ -62,14 +62,14 @@ def arguments(module, given, context, filled):
     name = next((name for name in CACHES if name in parameters and SWITCH in parameters), "")
     if not name:
         raise FactoryError(
-            "%s has no cache to fill or to read: --pass prefill and --pass decode need a model whose forward takes %s and %s, "
-            "as the language models of transformers do." % (type(module).__name__, SWITCH, " or ".join(CACHES))
+            f"{type(module).__name__} has no cache to fill or to read: --pass prefill and --pass decode need a model whose "
+            f"forward takes {SWITCH} and {' or '.join(CACHES)}, as the language models of transformers do."
         )
     encoded = [other for other in ENCODED if other in parameters]
     if encoded:
         raise FactoryError(
-            "%s has an encoder (its forward takes %s): --pass prefill and --pass decode count models that are a decoder alone."
-            % (type(module).__name__, encoded[0])
+            f"{type(module).__name__} has an encoder (its forward takes {encoded[0]}): --pass prefill and --pass "
+            "decode count models that are a decoder alone."
         )
     positional, named = given
     if not context:
@@ -82,21 +82,21 @@ def arguments(module, given, context, filled):
     cache = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
     if cache is None:
         raise FactoryError(
-            "%s returned no %s for a call with %s=True: a decoding step needs the cache that the model filled."
-            % (type(module).__name__, name, SWITCH)
+            f"{type(module).__name__} returned no {name} for a call with {SWITCH}=True: a decoding step "
+            "needs the cache that the model filled."
         )
     step = _named(ids, batch, 1, mask, context + 1)
     return (), dict(step, **{name: cache, SWITCH: True})
 
 
-def _parameters(module):
-    # type: (torch.nn.Module) -> List[str]
+def _parameters(module: torch.nn.Module) -> List[str]:
     """The names of the parameters of the module's ``forward``, in order."""
     return list(inspect.signature(module.forward).parameters)
 
 
-def _tokens(module, positional, named, parameters):
-    # type: (torch.nn.Module, Tuple[Any, ...], Dict[str, Any], List[str]) -> Tuple[Any, Any]
+def _tokens(
+    module: torch.nn.Module, positional: Tuple[Any, ...], named: Dict[str, Any], parameters: List[str]
+) -> Tuple[Any, Any]:
     """The tokens of the prompt and its mask, None without one. Raises FactoryError if there are other arguments."""
     inputs = dict(zip(parameters, positional), **named)
     leaves = {key: value for key, value in inputs.items() if hasattr(value, "shape") and hasattr(value, "dtype")}
@@ -104,28 +104,25 @@ def _tokens(module, positional, named, parameters):
     mask = leaves.pop(MASK, None)
     if ids is None or len(ids.shape) != 2 or leaves or (mask is not None and len(mask.shape) != 2):
         raise FactoryError(
-            "a decoding step of %s takes %s of (batch, tokens), and %s of the same shape at most: give them with --input, such "
-            "as --input %s=1,128:int64." % (type(module).__name__, TOKENS, MASK, TOKENS)
+            f"a decoding step of {type(module).__name__} takes {TOKENS} of (batch, tokens), and {MASK} of the same shape "
+            f"at most: give them with --input, such as --input {TOKENS}=1,128:int64."
         )
     return ids, mask
 
 
-def _named(ids, batch, tokens, mask, seen):
-    # type: (Any, int, int, Any, int) -> Dict[str, Any]
+def _named(ids: Any, batch: int, tokens: int, mask: Any, seen: int) -> Dict[str, Any]:
     """The named arguments of a call with these many tokens, of which a mask shows all that the model has seen."""
-    inputs = {TOKENS: Input(TOKENS, (batch, tokens), _dtype(ids))}  # type: Dict[str, Any]
+    inputs: Dict[str, Any] = {TOKENS: Input(TOKENS, (batch, tokens), _dtype(ids))}
     if mask is not None:
         inputs[MASK] = torch.ones((batch, seen), dtype=getattr(torch, _dtype(mask)), device="cpu")
     return inputs
 
 
-def _dtype(leaf):
-    # type: (Any) -> str
+def _dtype(leaf: Any) -> str:
     return str(leaf.dtype).replace("torch.", "") or "int64"
 
 
-def unshared(value):
-    # type: (Any) -> Any
+def unshared(value: Any) -> Any:
     """A copy of a cache that shares its tensors: a call that appends to it leaves the original as it is. No op runs.
 
     A cache is an object that holds tensors; anything else stays as it is.
@@ -135,8 +132,7 @@ def unshared(value):
     return _copied(value, {})
 
 
-def _parts(value):
-    # type: (Any) -> List[Any]
+def _parts(value: Any) -> List[Any]:
     """The values inside a container or an object."""
     if isinstance(value, dict):
         return list(value.values())
@@ -145,14 +141,12 @@ def _parts(value):
     return list(getattr(value, "__dict__", {}).values())
 
 
-def _is_closed(value):
-    # type: (Any) -> bool
+def _is_closed(value: Any) -> bool:
     """Whether nothing inside the value belongs to a cache."""
     return isinstance(value, (torch.nn.Module, type)) or callable(value)
 
 
-def _holds(value, met):
-    # type: (Any, Any) -> bool
+def _holds(value: Any, met: Any) -> bool:
     """Whether there is a tensor inside."""
     if isinstance(value, torch.Tensor):
         return True
@@ -162,8 +156,7 @@ def _holds(value, met):
     return any(_holds(part, met) for part in _parts(value))
 
 
-def _copied(value, copies):
-    # type: (Any, Dict[int, Any]) -> Any
+def _copied(value: Any, copies: Dict[int, Any]) -> Any:
     if isinstance(value, torch.Tensor) or _is_closed(value):
         return value
     if id(value) in copies:
@@ -171,7 +164,7 @@ def _copied(value, copies):
     if isinstance(value, tuple):
         items = [_copied(item, copies) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    fresh = None  # type: Any
+    fresh: Any = None
     if isinstance(value, list):
         copies[id(value)] = fresh = type(value)()
         fresh.extend(_copied(item, copies) for item in value)

@@ -4,14 +4,17 @@ Threads are watched only if there are any.  PyTorch's profiler sees the ops of a
 busy during the call may have run some.  A process counts if it is started during the call, or if a tensor comes back from it.
 """
 
+from __future__ import annotations
+
 import multiprocessing.process
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable
 
 import torch
 
@@ -43,13 +46,13 @@ LEVEL = "KINETO_LOG_LEVEL"
 
 PACKAGE = __name__.partition(".")[0]
 
-STARTING = (
+STARTING: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (os, ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")),
     (sys.modules.get("_posixsubprocess"), ("fork_exec",)),
     (subprocess, ("_fork_exec",)),
     (getattr(subprocess, "_winapi", None), ("CreateProcess",)),
     (multiprocessing.process.BaseProcess, ("start",)),
-)  # type: Tuple[Tuple[Any, Tuple[str, ...]], ...]
+)
 """The functions by which Python starts processes."""
 RECEIVING = tuple(
     name for name in getattr(reductions, "__dict__", {}) if name.startswith("rebuild_") and "tensor" in name
@@ -58,10 +61,9 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(path, problems):
-    # type: (ModulePath, List[Problem]) -> Iterator[None]
+def noticed(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
     """Meanwhile, note as problems of the trace what runs where no mode reaches."""
-    layers = []  # type: List[str]
+    layers: list[str] = []
     with _other_threads(path, problems), _processes(lambda: layers.append(path.current)):
         yield
     problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
@@ -71,8 +73,7 @@ def noticed(path, problems):
 
 
 @contextmanager
-def _other_threads(path, problems):
-    # type: (ModulePath, List[Problem]) -> Iterator[None]
+def _other_threads(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
     if not others:
         yield
@@ -98,23 +99,20 @@ def _other_threads(path, problems):
             problems.append(Problem("", THREAD, "", BUSY % name))
 
 
-def _is_own(thread):
-    # type: (threading.Thread) -> bool
+def _is_own(thread: threading.Thread) -> bool:
     """Whether this thread is the caller, or one of ours that guards a worker."""
     function = getattr(thread, "_target", None) or getattr(thread, "function", None)
     module = getattr(function, "__module__", None) or ""
     return thread is threading.current_thread() or module.partition(".")[0] == PACKAGE
 
 
-def _op(event):
-    # type: (Any) -> str
+def _op(event: Any) -> str:
     """The op of a profiler's event, '' for one of its marks."""
     space, _, name = event.name().partition("::")
-    return "" if not name or space == "profiler" else "%s.%s" % (space, name)
+    return "" if not name or space == "profiler" else f"{space}.{name}"
 
 
-def _started_profiler():
-    # type: () -> Optional[Callable[[], Any]]
+def _started_profiler() -> Callable[[], Any] | None:
     """Profile the ops of all threads; what ends that and gives the result.  None if this PyTorch cannot, or profiles already."""
     autograd = torch._C._autograd
     told = LEVEL in os.environ
@@ -136,8 +134,7 @@ def _started_profiler():
     return autograd._disable_profiler
 
 
-def _clocks(threads):
-    # type: (List[threading.Thread]) -> Dict[str, Callable[[], float]]
+def _clocks(threads: list[threading.Thread]) -> dict[str, Callable[[], float]]:
     """By thread's name, what tells how many seconds it has computed since now; none where the system does not tell."""
     of_thread = getattr(time, "pthread_getcpuclockid", None)
     if of_thread is None:
@@ -145,12 +142,10 @@ def _clocks(threads):
     return {thread.name: _since(of_thread(thread.ident)) for thread in threads if thread.is_alive()}
 
 
-def _since(clock):
-    # type: (int) -> Callable[[], float]
+def _since(clock: int) -> Callable[[], float]:
     began = time.clock_gettime(clock)
 
-    def seconds():
-        # type: () -> float
+    def seconds() -> float:
         try:
             return time.clock_gettime(clock) - began
         except OSError:  # it has ended
@@ -163,19 +158,16 @@ def _since(clock):
 
 
 @contextmanager
-def _processes(note):
-    # type: (Callable[[], Any]) -> Iterator[None]
+def _processes(note: Callable[[], Any]) -> Iterator[None]:
     """Meanwhile ``note()`` is called where a process is started or a tensor comes back from one."""
-    replaced = []  # type: List[Tuple[Any, str, Any]]
+    replaced: list[tuple[Any, str, Any]] = []
 
-    def watch(owner, name, told):
-        # type: (Any, str, Callable[[], bool]) -> None
+    def watch(owner: Any, name: str, told: Callable[[], bool]) -> None:
         function = getattr(owner, name, None)
         if function is None:
             return
 
-        def watched(*args, **kwargs):
-            # type: (*Any, **Any) -> Any
+        def watched(*args: Any, **kwargs: Any) -> Any:
             if told():
                 note()
             return function(*args, **kwargs)
@@ -197,11 +189,10 @@ def _processes(note):
             setattr(owner, name, function)
 
 
-def _importing():
-    # type: () -> bool
+def _importing() -> bool:
     """Whether a module is being imported: some ask the system by another program what they can use."""
-    frame = sys._getframe()  # type: Any
-    files = set()  # type: Set[str]
+    frame: Any = sys._getframe()
+    files: set[str] = set()
     while frame is not None:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back

@@ -4,37 +4,35 @@ Such a call is never recorded as one op.  On meta a result that stands in would 
 then takes gradients of would lead nowhere; and what torch.func.vmap calls gets one example of the batch that runs.
 """
 
-from typing import Any, List
+from __future__ import annotations
+
+from typing import Any
 
 import torch
 
 
-def is_followed(tensors):
-    # type: (List[torch.Tensor]) -> bool
+def is_followed(tensors: list[torch.Tensor]) -> bool:
     """Whether a call on these tensors is followed: by autograd, by forward-mode differentiation or by torch.func."""
     by_autograd = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     return by_autograd or is_transformed() or with_tangents()
 
 
-def is_transformed():
-    # type: () -> bool
+def is_transformed() -> bool:
     """Whether a transform of torch.func runs: grad, vjp, jvp, vmap, functionalize.  PyTorch 1.13 has no such list."""
-    functions = getattr(torch._C, "_functorch", None)  # type: Any
+    functions: Any = getattr(torch._C, "_functorch", None)
     stack = getattr(functions, "peek_interpreter_stack", None)
     return stack is not None and stack() is not None
 
 
-def with_tangents():
-    # type: () -> bool
+def with_tangents() -> bool:
     """Whether a level of forward-mode differentiation is entered (torch.autograd.forward_ad.dual_level)."""
-    forward = getattr(torch.autograd, "forward_ad", None)  # type: Any
+    forward: Any = getattr(torch.autograd, "forward_ad", None)
     return getattr(forward, "_current_level", -1) >= 0
 
 
-def is_dual(tensor):
-    # type: (torch.Tensor) -> bool
+def is_dual(tensor: torch.Tensor) -> bool:
     """Whether a tensor has a tangent at the level that is entered, asked beneath autograd, where a mode of operators stands."""
-    here = torch._C  # type: Any
+    here: Any = torch._C
     if not hasattr(here, "_PreserveDispatchKeyGuard"):  # before PyTorch 2.1
         return False
     with here._PreserveDispatchKeyGuard():
@@ -47,20 +45,17 @@ ABOVE = ("AutogradFunctionality", "ADInplaceOrView")
 """What autograd has passed before a mode of operators is asked."""
 
 
-class Tangents(object):
+class Tangents:
     """Tells the operators that compute tangents: autograd calls them after that of the values, in one call of the program."""
 
-    def __init__(self):
-        # type: () -> None
+    def __init__(self) -> None:
         self._follow = False
 
-    def begin(self):
-        # type: () -> None
+    def begin(self) -> None:
         """The program calls a function."""
         self._follow = False
 
-    def has(self, tensors):
-        # type: (List[torch.Tensor]) -> bool
+    def has(self, tensors: list[torch.Tensor]) -> bool:
         """Whether an operator on these computes a tangent."""
         if not with_tangents():
             return False

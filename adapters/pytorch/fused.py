@@ -12,7 +12,9 @@ Attention on meta stands for what a CPU runs: PyTorch is asked which kernel that
 gradients of query, key and value whenever one is needed; those that nothing needs are parts of their own, ``unneeded``.
 """
 
-from typing import Any, Callable, Dict, List, Tuple
+from __future__ import annotations
+
+from typing import Any, Callable
 
 import torch
 
@@ -32,8 +34,15 @@ class _Opaque(torch.autograd.Function):
     """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
 
     @staticmethod
-    def forward(ctx, recorder, compute, op, at_once, followed, *tensors):
-        # type: (Any, TrainingRecorder, Any, Any, bool, bool, *torch.Tensor) -> Any
+    def forward(
+        ctx: Any,
+        recorder: TrainingRecorder,
+        compute: Any,
+        op: Any,
+        at_once: bool,
+        followed: bool,
+        *tensors: torch.Tensor,
+    ) -> Any:
         recorder.paused = True
         try:
             ctx.inner = _Inner(compute, tensors) if followed else None
@@ -51,8 +60,7 @@ class _Opaque(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx, *gradients):
-        # type: (Any, *Any) -> Any
+    def backward(ctx: Any, *gradients: Any) -> Any:
         recorder, needs = ctx.recorder, list(ctx.needs_input_grad[5:])
         _ = ctx.saved_tensors
         recorder.paused = True
@@ -81,18 +89,16 @@ class _Opaque(torch.autograd.Function):
         return (None,) * 5 + tuple(found)
 
 
-class _Inner(object):
+class _Inner:
     """A call on copies of its tensors, followed by autograd on its own, for the values of its gradients."""
 
-    def __init__(self, compute, tensors):
-        # type: (Callable[..., Any], Tuple[torch.Tensor, ...]) -> None
+    def __init__(self, compute: Callable[..., Any], tensors: tuple[torch.Tensor, ...]) -> None:
         self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
         # a checkpoint counts what is saved in it: of the call that is what _Opaque saves, and none of this
         with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_kept, _kept):
             self.out = compute(*self.tensors)
 
-    def gradients(self, arrived):
-        # type: (torch.Tensor) -> List[Any]
+    def gradients(self, arrived: torch.Tensor) -> list[Any]:
         """One for each tensor, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
         wanted = tuple(t for t in self.tensors if t.requires_grad)
         run = torch.autograd.graph._engine_run_backward
@@ -100,13 +106,11 @@ class _Inner(object):
         return [next(made) if t.requires_grad else None for t in self.tensors]
 
 
-def _kept(tensor):
-    # type: (torch.Tensor) -> torch.Tensor
+def _kept(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _parts(op, needs):
-    # type: (Op, List[bool]) -> Dict[str, List[int]]
+def _parts(op: Op, needs: list[bool]) -> dict[str, list[int]]:
     """Part of the gradient -> the inputs that it is for, where one of them needs it."""
     wanted = [i for i, need in enumerate(needs) if need]
     if "weights_at" in op.attrs:
@@ -120,8 +124,7 @@ def _parts(op, needs):
     return {**({"scores": scored} if scored else {}), **parts}
 
 
-def _there(value):
-    # type: (Any) -> Any
+def _there(value: Any) -> Any:
     """What has the properties of a tensor by which a kernel is chosen, on the CPU; it takes the memory of its last dimension."""
     if not isinstance(value, torch.Tensor) or not value.dim():
         return value
@@ -136,34 +139,29 @@ class TrainedFusedCalls(FusedCalls):
     at_once = False  # whether the kernel of the call computes all gradients where one is needed
 
     @property
-    def wanted(self):
-        # type: () -> bool
+    def wanted(self) -> bool:
         return not self.recorder.paused and (self.recorder.phase == FORWARD or recomputing())
 
-    def stands(self, tensors):
-        # type: (List[torch.Tensor]) -> bool
+    def stands(self, tensors: list[torch.Tensor]) -> bool:
         """Whether one op may stand for a call on these tensors, and others for its gradients."""
         return not is_transformed()
 
-    def recurrent_call(self, name, func, args):
-        # type: (str, Any, Tuple[Any, ...]) -> Any
+    def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
         if args[0].device.type != "meta":
             return func(*args)
-        return super(TrainedFusedCalls, self).recurrent_call(name, func, args)
+        return super().recurrent_call(name, func, args)
 
-    def attention(self, func, args, kwargs):
-        # type: (Any, Any, Any) -> Any
+    def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         by_kernel = self._on_cpu(args, kwargs) != PLAIN
         if by_kernel and any(t.device.type != "meta" for t in tensors_in([*args, *kwargs.values()])):
             return func(*args, **kwargs)
         self.at_once = by_kernel
         try:
-            return super(TrainedFusedCalls, self).attention(func, args, kwargs)
+            return super().attention(func, args, kwargs)
         finally:
             self.at_once = False
 
-    def _on_cpu(self, args, kwargs):
-        # type: (Tuple[Any, ...], Dict[str, Any]) -> int
+    def _on_cpu(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The kernel that PyTorch would choose for this call on the CPU (torch.nn.attention.SDPBackend)."""
         self.recorder.paused = True
         try:
@@ -178,13 +176,11 @@ class TrainedFusedCalls(FusedCalls):
         finally:
             self.recorder.paused = False
 
-    def one(self, compute, record, tensors):
-        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         phase = RECOMPUTATION if recomputing() else FORWARD
         layer = self.recorder.where()
 
-        def made(out):
-            # type: (Any) -> Op
+        def made(out: Any) -> Op:
             return record(out)._replace(layer=layer, phase=phase)
 
         followed = tensors[0].device.type != "meta" and is_followed(tensors)

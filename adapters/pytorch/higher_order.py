@@ -6,10 +6,13 @@ the loop are recorded op by op.
 that it is incomplete.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable
 
 import torch
 
@@ -33,15 +36,13 @@ DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
 """PyTorch's own switch for that."""
 
 
-def is_higher_order(func):
-    # type: (Any) -> bool
+def is_higher_order(func: Any) -> bool:
     """Whether this is such an operator."""
     return isinstance(func, torch._ops.HigherOrderOperator)
 
 
 @contextmanager
-def uncompiled():
-    # type: () -> Iterator[None]
+def uncompiled() -> Iterator[None]:
     """Meanwhile flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
     try:  # now: a model that imports it where it calls it would find the switch as PyTorch sets it
         from torch.nn.attention import flex_attention as module
@@ -59,28 +60,25 @@ def uncompiled():
         setattr(module, DIRECT, held)
 
 
-def opened(func, args):
-    # type: (Any, Tuple[Any, ...]) -> Optional[Callable[[], Any]]
+def opened(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
-    runs = {
+    runs: dict[str, Callable[..., Any]] = {
         "cond": _cond,
         "while_loop": _while_loop,
         "scan": _scan,
         "associative_scan": _associative_scan,
         "map_impl": _map,
-    }  # type: Dict[str, Callable[..., Any]]
+    }
     run = runs.get(func.name())
     return None if run is None else partial(run, *args)
 
 
-def _cond(predicate, if_true, if_false, operands):
-    # type: (Any, Any, Any, Any) -> Any
+def _cond(predicate: Any, if_true: Any, if_false: Any, operands: Any) -> Any:
     return (if_true if predicate else if_false)(*operands)
 
 
-def _while_loop(condition, body, carried, additional, *_):
-    # type: (Any, Any, Any, Any, *Any) -> Any
+def _while_loop(condition: Any, body: Any, carried: Any, additional: Any, *_: Any) -> Any:
     if not condition(*carried, *additional):
         return tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in carried)
     while True:
@@ -89,31 +87,27 @@ def _while_loop(condition, body, carried, additional, *_):
             return carried
 
 
-def _scan(combine, init, xs, additional=()):
-    # type: (Any, Any, Any, Any) -> Any
+def _scan(combine: Any, init: Any, xs: Any, additional: Any = ()) -> Any:
     from torch._higher_order_ops.scan import generic_scan
 
     return generic_scan(combine, init, xs, additional_inputs=additional)
 
 
-def _associative_scan(combine, xs, additional=()):
-    # type: (Any, Any, Any) -> Any
+def _associative_scan(combine: Any, xs: Any, additional: Any = ()) -> Any:
     from torch._higher_order_ops.associative_scan import generic_associative_scan
 
     return generic_associative_scan(combine, xs, additional_inputs=additional)
 
 
-def _map(function, xs, others):
-    # type: (Any, Any, Any) -> Any
-    maps = sys.modules["torch._higher_order_ops.map"]  # type: Any  # of that package, ``map`` is the function
+def _map(function: Any, xs: Any, others: Any) -> Any:
+    maps: Any = sys.modules["torch._higher_order_ops.map"]  # of that package, ``map`` is the function
     return maps._stack_pytree([function(*(tuple(row) + tuple(others))) for row in maps._unstack_pytree(xs)])
 
 
-def record(func, args, out, id, layer):
-    # type: (Any, Tuple[Any, ...], Any, str, str) -> Op
+def record(func: Any, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
     """A call of one that is recorded whole; of attention, whether scores are changed and whether blocks are masked."""
     inputs = tuple(tensor_record(t) for t in tensors_in(args))
-    attrs = {}  # type: Dict[str, Any]
+    attrs: dict[str, Any] = {}
     if func.name() in FUNCTIONS_AT:
         at, mask_at = FUNCTIONS_AT[func.name()]
         inputs = inputs[:3]
@@ -125,20 +119,17 @@ def record(func, args, out, id, layer):
     return Op(id, SPACE + func.name(), layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 
 
-def _passes_on(score_mod):
-    # type: (Any) -> bool
+def _passes_on(score_mod: Any) -> bool:
     """Whether it returns the score that it is given: PyTorch's own identity, or its graph."""
     return _returns(score_mod, lambda graph, output: output is next(iter(graph.nodes)), "_identity")
 
 
-def _masks_nothing(mask_mod):
-    # type: (Any) -> bool
+def _masks_nothing(mask_mod: Any) -> bool:
     """Whether every position is kept: PyTorch's mask for calls without one, or its graph, which makes a tensor of ones."""
     return _returns(mask_mod, lambda _, output: "new_ones" in str(output.target), "noop_mask")
 
 
-def _returns(function, test, name):
-    # type: (Any, Callable[[Any, Any], bool], str) -> bool
+def _returns(function: Any, test: Callable[[Any, Any], bool], name: str) -> bool:
     graph = getattr(function, "graph", None)
     if graph is None:
         return getattr(function, "__name__", "") == name

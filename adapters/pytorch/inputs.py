@@ -12,30 +12,26 @@ from ..shared.refusal import FactoryError
 from .wrappers import FAKE, is_fake
 
 
-def dtype_of(leaf):
-    # type: (Any) -> torch.dtype
+def dtype_of(leaf: Any) -> torch.dtype:
     """Its dtype; a shape and a numpy array name theirs."""
     return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
 
 
-class Inputs(object):
+class Inputs:
     """Makes the tensors of one call on one device."""
 
-    def __init__(self, device):
-        # type: (str) -> None
+    def __init__(self, device: str) -> None:
         self.device = device
-        self._made = {}  # type: Dict[int, Tuple[Any, torch.Tensor]]  # by id, with the leaf, so that the id stays its own
-        self._storages = {}  # type: Dict[int, Any]  # by the address of what a leaf keeps, with that
+        self._made: Dict[int, Tuple[Any, torch.Tensor]] = {}  # by id, with the leaf, so that the id stays its own
+        self._storages: Dict[int, Any] = {}  # by the address of what a leaf keeps, with that
 
-    def tensor(self, leaf):
-        # type: (Any) -> torch.Tensor
+    def tensor(self, leaf: Any) -> torch.Tensor:
         """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""
         if id(leaf) not in self._made:
             self._made[id(leaf)] = (leaf, self._new(leaf))
         return self._made[id(leaf)][1]
 
-    def _new(self, leaf):
-        # type: (Any) -> torch.Tensor
+    def _new(self, leaf: Any) -> torch.Tensor:
         if isinstance(leaf, torch.Tensor):
             if type(leaf) in (torch.Tensor, torch.nn.Parameter) and _has_storage(leaf):
                 return self._copied(leaf)
@@ -47,8 +43,7 @@ class Inputs(object):
             return torch.as_tensor(leaf.__array__()).to(self.device)
         return _made_up(leaf, self.device)
 
-    def _copied(self, leaf):
-        # type: (torch.Tensor) -> torch.Tensor
+    def _copied(self, leaf: torch.Tensor) -> torch.Tensor:
         """The tensor on a copy of the memory that it is a view of; of one without values, on memory with made-up ones."""
         held = leaf.untyped_storage()
         key = held._cdata
@@ -68,15 +63,13 @@ class Inputs(object):
             return place.set_(self._storages[key][1], leaf.storage_offset(), tuple(leaf.shape), leaf.stride())
 
 
-def _has_storage(leaf):
-    # type: (torch.Tensor) -> bool
+def _has_storage(leaf: torch.Tensor) -> bool:
     """Whether it is a tensor of sizes and strides on memory of its own (not sparse, not quantised), in PyTorch 2.0 or later."""
     plain = leaf.layout is torch.strided and not leaf.is_quantized and not getattr(leaf, "is_nested", False)
     return plain and hasattr(leaf, "untyped_storage") and leaf.device.type in ("cpu", "meta", "cuda")
 
 
-def _made_up(leaf, device):
-    # type: (Any, str) -> torch.Tensor
+def _made_up(leaf: Any, device: str) -> torch.Tensor:
     """Pseudo-random numbers, the same for every such leaf; integers are zeros and ones."""
     dtype, shape = dtype_of(leaf), tuple(leaf.shape)
     if device == "meta":

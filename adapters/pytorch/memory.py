@@ -28,7 +28,7 @@ KEPT = {
 GROUPS = "/sys/fs/cgroup"
 
 
-class MemoryNeed(object):
+class MemoryNeed:
     """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was weighed;
     ``why`` it cannot be made on meta, '' if it can.
 
@@ -36,35 +36,29 @@ class MemoryNeed(object):
     one call to the next would be on meta too.
     """
 
-    def __init__(self, here=False, weights=None):
-        # type: (bool, Optional[int]) -> None
+    def __init__(self, here: bool = False, weights: Optional[int] = None) -> None:
         self.weights = weights
         self.here = here
         self.why = ""
 
-    def weigh(self, weigh):
-        # type: (Callable[[], int]) -> None
+    def weigh(self, weigh: Callable[[], int]) -> None:
         """Make the model on meta, once, to see what it takes; in a process of its own, so that nothing of that stays."""
         if self.weights is None and not self.why and not self.here:
             self.weights, self.why = apart(weigh)
 
-    def takes(self, training=""):
-        # type: (str) -> Optional[int]
+    def takes(self, training: str = "") -> Optional[int]:
         """Bytes of the weights, and of what a training step with this optimiser keeps beside them; None if not known."""
         return None if self.weights is None else self.weights * KEPT[training][0]
 
-    def note(self, training=""):
-        # type: (str) -> str
+    def note(self, training: str = "") -> str:
         """The note of a ledger whose counter ran on meta because the model does not fit."""
-        return NOTE % (KEPT[training][1], "{:,}".format(self.takes(training)))
+        return NOTE % (KEPT[training][1], f"{self.takes(training):,}")
 
-    def lack(self, training=""):
-        # type: (str) -> str
+    def lack(self, training: str = "") -> str:
         """What it takes beside what there is."""
-        return "it takes at least %s and %s of memory are free" % (gib(self.takes(training) or 0), gib(free() or 0))
+        return f"it takes at least {gib(self.takes(training) or 0)} and {gib(free() or 0)} of memory are free"
 
-    def lacks(self, training=""):
-        # type: (str) -> bool
+    def lacks(self, training: str = "") -> bool:
         """Whether that is known to be more than there is."""
         takes, left = self.takes(training), free()
         return takes is not None and left is not None and takes > left
@@ -74,8 +68,7 @@ PATIENCE = 120
 """Seconds that a model may take to be made on meta."""
 
 
-def apart(weigh):
-    # type: (Callable[[], int]) -> Tuple[Optional[int], str]
+def apart(weigh: Callable[[], int]) -> Tuple[Optional[int], str]:
     """What ``weigh()`` returns in a copy of this process, or None and why there is none."""
     if not hasattr(os, "fork"):
         return None, "this system copies no processes"
@@ -100,62 +93,55 @@ def apart(weigh):
     os.waitpid(child, 0)
     if text.isdigit():
         return int(text), ""
-    return None, text or ("it took more than %d s" % PATIENCE if late else "its process ended")
+    return None, text or (f"it took more than {PATIENCE} s" if late else "its process ended")
 
 
-def _weighed(weigh):
-    # type: (Callable[[], int]) -> str
+def _weighed(weigh: Callable[[], int]) -> str:
     try:
         return str(weigh())
     except Exception as error:  # whatever their code does that needs values
-        return "%s: %s" % (type(error).__name__, text_of(error).strip().split("\n")[0][:120])
+        first = text_of(error).strip().split("\n")[0]
+        return f"{type(error).__name__}: {first[:120]}"
 
 
-def weight_of(module):
-    # type: (Any) -> int
+def weight_of(module: Any) -> int:
     """Bytes of a module's parameters and buffers, each counted once, as far as they have a size."""
     held = {id(t): t for t in tensors_of(module) if not is_lazy(t)}
     return sum(t.numel() * t.element_size() for t in held.values())
 
 
-def is_lazy(tensor):
-    # type: (Any) -> bool
+def is_lazy(tensor: Any) -> bool:
     """Whether it is a parameter or buffer of a lazy module that has not been called."""
     return hasattr(tensor, "materialize")
 
 
-def tensors_of(module):
-    # type: (Any) -> List[Any]
+def tensors_of(module: Any) -> List[Any]:
     """A module's parameters and buffers."""
     return list(module.parameters()) + list(module.buffers())
 
 
-def gib(amount):
-    # type: (int) -> str
+def gib(amount: int) -> str:
     """``240.0 GiB``."""
-    return "%.1f GiB" % (amount / float(1 << 30))
+    return f"{amount / (1 << 30):.1f} GiB"
 
 
-def free():
-    # type: () -> Optional[int]
+def free() -> Optional[int]:
     """Bytes that this process may still take: what the system, its control group and its own limit leave of theirs, the
     least of them; None where nothing says."""
     known = [left for left in (_of_system(), _of_group(), _of_limit()) if left is not None]
     return max(min(known), 0) if known else None
 
 
-def _of_system():
-    # type: () -> Optional[int]
+def _of_system() -> Optional[int]:
     for line in _lines("/proc/meminfo"):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return None
 
 
-def _of_group():
-    # type: () -> Optional[int]
+def _of_group() -> Optional[int]:
     """What the control groups around this process leave it (both versions of them); files in their cache can go."""
-    found = []  # type: List[int]
+    found: List[int] = []
     for line in _lines("/proc/self/cgroup"):
         _, controllers, path = line.strip().split(":", 2)
         if controllers == "memory":
@@ -173,8 +159,7 @@ def _of_group():
     return min(found) if found else None
 
 
-def _left(folder, names):
-    # type: (str, Tuple[str, str]) -> Optional[int]
+def _left(folder: str, names: Tuple[str, str]) -> Optional[int]:
     limit, used = ("".join(_lines(os.path.join(folder, name))).strip() for name in names)
     if not limit.isdigit() or not used.isdigit():
         return None
@@ -184,8 +169,7 @@ def _left(folder, names):
     return int(limit) - int(used) + sum(map(int, cached))
 
 
-def _of_limit():
-    # type: () -> Optional[int]
+def _of_limit() -> Optional[int]:
     """What the limit of this process's address space (``ulimit -v``) leaves it."""
     try:
         import resource
@@ -197,8 +181,7 @@ def _of_limit():
     return limit - int(used[0]) * resource.getpagesize()
 
 
-def _lines(path):
-    # type: (str) -> List[str]
+def _lines(path: str) -> List[str]:
     """The lines of a small file, none where it cannot be read."""
     try:
         with open(path) as file:

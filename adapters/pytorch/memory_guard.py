@@ -1,5 +1,7 @@
 """Stops a model that does not fit before it takes the machine's memory: every tensor is looked at before it is made."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch
@@ -22,14 +24,12 @@ class MemoryGuard(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, advice=""):
-        # type: (str) -> None
-        super(MemoryGuard, self).__init__()
+    def __init__(self, advice: str = "") -> None:
+        super().__init__()
         self.advice = advice
         self.made = 0  # bytes since the last look
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if not hasattr(func, "_schema"):  # it runs functions, which are met here
             return func(*args, **kwargs)
@@ -38,7 +38,7 @@ class MemoryGuard(TorchDispatchMode):
         if self.made > SMALL:
             self.made, left = 0, memory.free()
             if left is not None and wanted > left - RESERVE:
-                asks = "it asks for %s more and %s of memory are free" % (memory.gib(wanted), memory.gib(left))
+                asks = f"it asks for {memory.gib(wanted)} more and {memory.gib(left)} of memory are free"
                 raise OutOfMemory(asks + self.advice)
         return func(*args, **kwargs)
 
@@ -46,8 +46,7 @@ class MemoryGuard(TorchDispatchMode):
 class Untraced(TorchFunctionMode):
     """Lets ``torch.jit.trace`` pass a watch by: calls that it records would be recorded once more on their way through."""
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if torch._C._get_tracing_state() is None:
             return func(*args, **kwargs)
@@ -55,8 +54,7 @@ class Untraced(TorchFunctionMode):
             return func(*args, **kwargs)
 
 
-def asked(func, args, kwargs):
-    # type: (Any, Any, Any) -> int
+def asked(func: Any, args: Any, kwargs: Any) -> int:
     """Bytes of the result: of the sizes that are asked for, else of the largest tensor or list of tensors that goes in."""
     if str(kwargs.get("device", "cpu") or "cpu") != "cpu":
         return 0
@@ -70,14 +68,12 @@ def asked(func, args, kwargs):
     return max([sum(map(bytes_of, tensors_in(value))) for value in given.values()] or [0])
 
 
-def width_of(given):
-    # type: (Any) -> int
+def width_of(given: Any) -> int:
     """Bytes of one element of what these arguments ask for."""
     like = given["self"].dtype if isinstance(given.get("self"), torch.Tensor) else torch.get_default_dtype()
     return int(torch.empty((), dtype=given.get("dtype") or like, device="meta").element_size())
 
 
-def bytes_of(tensor):
-    # type: (torch.Tensor) -> int
+def bytes_of(tensor: torch.Tensor) -> int:
     """Bytes of a tensor's elements; 0 on meta."""
     return 0 if tensor.is_meta else tensor.numel() * tensor.element_size()

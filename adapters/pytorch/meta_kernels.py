@@ -1,15 +1,17 @@
 """Stand-ins on meta for operators whose own meta kernels refuse what their CPU kernels compute: right shapes, no values."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any
 
 import torch
 
-_HELD = []  # type: List[Any]  # a registration lasts as long as its library
+_HELD: list[Any] = []  # a registration lasts as long as its library
 
 
-def register():
-    # type: () -> None
+def register() -> None:
     """Let this process use them; once, and as far as this PyTorch has these operators (2.5)."""
     if _HELD or not hasattr(torch.ops.aten, "_grouped_mm"):
         return
@@ -18,19 +20,17 @@ def register():
     _HELD.append(library)
 
 
-def grouped_mm(first, second, offs=None, bias=None, out_dtype=None):
-    # type: (Any, Any, Any, Any, Any) -> Any
+def grouped_mm(first: Any, second: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """Products of groups: of bfloat16 alone by PyTorch's own kernel for meta."""
     rows, columns = first.shape[-2], second.shape[-1]
-    groups = []  # type: List[int]
+    groups: list[int] = []
     if first.dim() == second.dim():
         groups = [first.shape[0] if first.dim() == 3 else offs.shape[0]]
     return first.new_empty(groups + [rows, columns], dtype=out_dtype or first.dtype)
 
 
 @contextmanager
-def traceable():
-    # type: () -> Iterator[None]
+def traceable() -> Iterator[None]:
     """Meanwhile ``torch.jit.trace`` meets a convolution on meta as it does on the CPU: as one ``aten::_convolution``.
 
     PyTorch's own kernel for meta does not call that operator, and it fails under a trace, where sizes are tensors.  A PyTorch
@@ -44,13 +44,11 @@ def traceable():
         yield
         return
 
-    def convolution(*args):
-        # type: (*Any) -> Any
+    def convolution(*args: Any) -> Any:
         flags = (False, False, False, True)  # benchmark, deterministic, cudnn_enabled, allow_tf32
         return torch.ops.aten._convolution.default(*(args + flags))
 
-    def traced(*args):
-        # type: (*Any) -> Any
+    def traced(*args: Any) -> Any:
         return meta_conv(*args[:9])
 
     try:

@@ -16,8 +16,7 @@ from .offloaded import lacks_values
 from .wrappers import FAKE, is_fake
 
 
-def versions(module=None):
-    # type: (Any) -> Dict[str, str]
+def versions(module: Any = None) -> Dict[str, str]:
     """Version of PyTorch, without the build's local part, and of the Keras that made the module or a part of it, if one did."""
     found = {"torch": torch.__version__.split("+")[0]}
     if module is not None and any(keras_model.keras_of(part, "Layer") for part in module.modules()):
@@ -25,24 +24,24 @@ def versions(module=None):
     return found
 
 
-def unbuilt(module):
-    # type: (torch.nn.Module) -> bool
+def unbuilt(module: torch.nn.Module) -> bool:
     """Whether a part of it has weights that get their sizes at its first call."""
     return any(map(memory.is_lazy, memory.tensors_of(module))) or any(
         not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")
     )
 
 
-def _tell(leaf):
-    # type: (Any) -> str
-    return "%s %s" % (str(dtype_of(leaf)).replace("torch.", ""), tuple(int(size) for size in leaf.shape))
+def _tell(leaf: Any) -> str:
+    dtype = str(dtype_of(leaf)).replace("torch.", "")
+    return f"{dtype} {tuple(int(size) for size in leaf.shape)}"
 
 
-class TorchModel(object):
+class TorchModel:
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    def __init__(self, pair, params, device="cpu", memory_need=None):
-        # type: (Any, Any, str, Optional[memory.MemoryNeed]) -> None
+    def __init__(
+        self, pair: Any, params: Any, device: str = "cpu", memory_need: Optional[memory.MemoryNeed] = None
+    ) -> None:
         self.pair = pair
         self.memory_need = memory_need  # none: it may take what memory it asks for
         self.params = params
@@ -51,11 +50,10 @@ class TorchModel(object):
         self.trial = False  # whether it is made to find out whether it runs on the CPU with weights on meta
         self.compiled = False  # whether torch.compile has compiled it or a part of it
         self.training = ""  # the optimiser's name, where a training step is asked for
-        self.context = None  # type: Optional[int]  # tokens in the cache before the call, where a cache is asked for
-        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
+        self.context: Optional[int] = None  # tokens in the cache before the call, where a cache is asked for
+        self.arguments: nested.Arguments = ((), {})  # known when the model has been built
 
-    def build(self, device):
-        # type: (str) -> torch.nn.Module
+    def build(self, device: str) -> torch.nn.Module:
         """A fresh module in eval mode on that device; on meta its weights are never allocated.
 
         It is called with the tensors of ``example``, one by one, whatever structure its own call takes them in.
@@ -85,16 +83,14 @@ class TorchModel(object):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
 
-    def _tried(self):
-        # type: () -> Any
+    def _tried(self) -> Any:
         """What such a module returns on the CPU, if it is made once more; the random numbers go on as if it had not been."""
         trial = TorchModel(self.pair, self.params)
         trial.trial, trial.context = True, self.context
         with torch.random.fork_rng(devices=()):
             return run(trial)
 
-    def _made(self, device):
-        # type: (str) -> torch.nn.Module
+    def _made(self, device: str) -> torch.nn.Module:
         # first of all: to find out, it may have to be made elsewhere
         if device == "cpu" and self.memory_need is not None and self.lacks_memory():
             raise OutOfMemory(self.memory_need.lack(self.training))
@@ -104,8 +100,7 @@ class TorchModel(object):
             return self._made_on(device)
         return module
 
-    def _made_on(self, device):
-        # type: (str) -> torch.nn.Module
+    def _made_on(self, device: str) -> torch.nn.Module:
         torch.manual_seed(0)
         caches.forget()
         if device == "meta":
@@ -129,82 +124,70 @@ class TorchModel(object):
         with _guarded(UNMADE % self.memory_need.why if self.memory_need.why else "", traced=True):
             return self.pair.build_torch(self.params)
 
-    def _is_theirs(self):
-        # type: () -> bool
+    def _is_theirs(self) -> bool:
         """Whether a function of the caller's, in their own process, makes it: what their libraries keep from one call to the
         next, and what they import, is not to be on meta."""
         return self.memory_need is not None and self.memory_need.here and self.memory_need.weights is None
 
-    def lacks_memory(self):
-        # type: () -> bool
+    def lacks_memory(self) -> bool:
         """Whether the model is known not to fit into memory; it is made on meta to find out."""
         if self.memory_need is None or not HAS_META:
             return False
         self.memory_need.weigh(lambda: memory.weight_of(self._made("meta")))
         return self.memory_need.lacks(self.training)
 
-    def too_large(self):
-        # type: () -> str
+    def too_large(self) -> str:
         """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""
         lacks = self.device == "cpu" and self.memory_need is not None and self.lacks_memory()
         return self.memory_need.lack(self.training) if lacks and self.memory_need is not None else ""
 
-    def guarded(self):
-        # type: () -> Any
+    def guarded(self) -> Any:
         """Within this, OutOfMemory is raised before a tensor is made that does not fit into the CPU's memory."""
         return ExitStack() if self.memory_need is None else _guarded()
 
-    def spare(self):
-        # type: () -> Tuple[str, ...]
+    def spare(self) -> Tuple[str, ...]:
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
         if not self.too_large() or self.memory_need is None:
             return ()
         self.device = "meta"
         return (self.memory_need.note(self.training),)
 
-    def example(self, device):
-        # type: (str) -> List[torch.Tensor]
+    def example(self, device: str) -> List[torch.Tensor]:
         """Tensors for one call of the module built last: copies of those at hand, which share what those share, else fixed
         pseudo-random numbers, integers as zeros and ones."""
         made = Inputs("meta" if self.weightless else device)
         return [made.tensor(leaf) for leaf in nested.leaves(self.arguments, is_leaf)]
 
-    def _filled(self, arguments, device):
-        # type: (nested.Arguments, str) -> nested.Arguments
+    def _filled(self, arguments: nested.Arguments, device: str) -> nested.Arguments:
         """These arguments with a tensor for every leaf, as ``example`` makes them."""
         return nested.changed(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)
 
-    def called_with(self):
-        # type: () -> str
+    def called_with(self) -> str:
         """What the module built last is called with, in a line."""
         arguments = decoding.worded(self.arguments, self.context) if self.context else self.arguments
         return nested.described(arguments, is_leaf, _tell)
 
 
-def forget_compiled():
-    # type: () -> None
+def forget_compiled() -> None:
     """What an earlier run made the compiler skip, it would skip in a later one: where an attempt on meta or a counter failed."""
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None:
         dynamo.reset()
 
 
-def run(model):
-    # type: (TorchModel) -> Any
+def run(model: TorchModel) -> Any:
     """One plain inference call of a fresh module on the CPU."""
     return call(model.build("cpu"), model.example("cpu"))
 
 
-def call(module, tensors):
-    # type: (torch.nn.Module, List[torch.Tensor]) -> Any
+def call(module: torch.nn.Module, tensors: List[torch.Tensor]) -> Any:
     """One plain inference call."""
     with torch.no_grad():
         return module(*tensors)
 
 
 @contextmanager
-def _guarded(advice="", traced=False):
-    # type: (str, bool) -> Iterator[None]
+def _guarded(advice: str = "", traced: bool = False) -> Iterator[None]:
     """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so.
 
     ``traced`` says whether what runs may call torch.jit.trace, which is let by.

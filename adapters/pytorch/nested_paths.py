@@ -2,12 +2,15 @@
 
 nn.TransformerEncoder drops the positions that a padding mask leaves out: it packs the others into a nested tensor.  It asks first
 whether anything overrides functions, and a recorder's own mode does; its answer would be another model than the one that
-runs.  Python 3.6, torch 1.x and later.
+runs.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 
@@ -15,16 +18,14 @@ PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
 
 
 @contextmanager
-def taken():
-    # type: () -> Iterator[None]
+def taken() -> Iterator[None]:
     """Meanwhile a mode alone does not keep an encoder from nested tensors, nor attention from those that it is given."""
     encoder = getattr(torch.nn, "TransformerEncoder", None)
     attention = torch.nn.MultiheadAttention.forward.__code__
     packing = None if encoder is None else encoder.forward.__code__
     real = torch.overrides.has_torch_function
 
-    def answered(tensors):
-        # type: (Any) -> bool
+    def answered(tensors: Any) -> bool:
         caller = sys._getframe(1).f_code
         if caller in (packing, attention) and all(type(tensor) in PLAIN for tensor in tensors):
             first = tensors[0]  # what the encoder packs, which no other device than a real one can, or the query

@@ -1,7 +1,9 @@
 """Nodes of PyTorch's autograd graph: in which module's forward each was made, and where its results go."""
 
+from __future__ import annotations
+
 import bisect
-from typing import Any, List, Tuple
+from typing import Any
 
 import torch
 from torch.utils.checkpoint import CheckpointFunction
@@ -12,11 +14,10 @@ WEIGHT, INPUT = 1, 2
 """What a gradient is taken with respect to; an op may serve both."""
 
 
-class Slot(object):
+class Slot:
     """Where one result of an autograd node goes: to a parameter's gradient or on, and the layer it arrives in."""
 
-    def __init__(self, goal, layer):
-        # type: (int, str) -> None
+    def __init__(self, goal: int, layer: str) -> None:
         self.goal = goal
         self.layer = layer
 
@@ -24,63 +25,53 @@ class Slot(object):
 class TrainingPath(ModulePath):
     """Module paths that remember in whose forward each autograd node was made."""
 
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        super(TrainingPath, self).__init__(root)
+    def __init__(self, root: torch.nn.Module) -> None:
+        super().__init__(root)
         self._since = [0]
         self._layers = [""]
 
-    def mark(self, layer):
-        # type: (str) -> None
+    def mark(self, layer: str) -> None:
         """From here on nodes are made in this layer."""
         self._since.append(newest())
         self._layers.append(layer)
 
-    def made_in(self, node):
-        # type: (int) -> str
+    def made_in(self, node: int) -> str:
         """The layer in which the node of this sequence number was made."""
         return self._layers[bisect.bisect_right(self._since, node) - 1]
 
     @property
-    def inner(self):
-        # type: () -> str
+    def inner(self) -> str:
         """The innermost running module; of what is recomputed outside of any, the one that is recomputed."""
         node = torch._C._current_autograd_node()
         return self.current or ("" if node is None else self.made_in(node._sequence_nr()))
 
-    def _push(self, module, inputs):
-        # type: (torch.nn.Module, Any) -> None
-        super(TrainingPath, self)._push(module, inputs)
+    def _push(self, module: torch.nn.Module, inputs: Any) -> None:
+        super()._push(module, inputs)
         self.mark(self.inner)
 
-    def _pop(self, module, inputs, outputs):
-        # type: (torch.nn.Module, Any, Any) -> None
-        super(TrainingPath, self)._pop(module, inputs, outputs)
+    def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
+        super()._pop(module, inputs, outputs)
         self.mark(self.inner)
 
 
-def newest():
-    # type: () -> int
+def newest() -> int:
     """The sequence number that the next node will get."""
     return int(torch.autograd._get_sequence_nr())
 
 
-def recomputing():
-    # type: () -> bool
+def recomputing() -> bool:
     """Whether what runs now is recomputed for the backward pass: nothing else turns gradients on inside of it, and a
     checkpoint with use_reentrant=True, which may turn them off again for one inside of it, does nothing else."""
     node = torch._C._current_autograd_node()
     return node is not None and (torch.is_grad_enabled() or isinstance(node, CheckpointFunction._backward_cls))
 
 
-def is_leaf(node):
-    # type: (Any) -> bool
+def is_leaf(node: Any) -> bool:
     """Whether a gradient ends here (AccumulateGrad)."""
     return hasattr(node, "variable")
 
 
-def behind(root):
-    # type: (Any) -> List[Any]
+def behind(root: Any) -> list[Any]:
     """Every node that gradients of this one reach, itself included, leaves left out."""
     seen, stack, found = {root}, [root], []
     while stack:
@@ -93,8 +84,7 @@ def behind(root):
     return found
 
 
-def storage_of(tensor):
-    # type: (torch.Tensor) -> Tuple[Any, Any]
+def storage_of(tensor: torch.Tensor) -> tuple[Any, Any]:
     """What tells one storage from another, and the storage, to keep it alive."""
     try:
         held = tensor.untyped_storage()

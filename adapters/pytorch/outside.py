@@ -5,7 +5,9 @@ fresh data that is no constant of the program.  Numbers (``item``), lists (``tol
 that a program takes on them are no work of the model.
 """
 
-from typing import Any, Callable, Dict, List
+from __future__ import annotations
+
+from typing import Any, Callable
 
 import torch
 
@@ -16,26 +18,23 @@ LEAVING = ("numpy", "__array__", "__dlpack__")
 MAKING = ("tensor", "as_tensor", "asarray")
 
 
-class Crossings(object):
+class Crossings:
     """Where values left, in the order of the call, and which of these layers got arrays back."""
 
-    def __init__(self):
-        # type: () -> None
-        self.left = []  # type: List[str]
-        self.back = []  # type: List[str]
+    def __init__(self) -> None:
+        self.left: list[str] = []
+        self.back: list[str] = []
         self.constant = False  # whether the program makes a tensor of its own numbers now
         methods = [getattr(torch.Tensor, name, None) for name in LEAVING]
         makers = [getattr(torch, name, None) for name in MAKING]
         self._leaving = {method for method in methods if method is not None}
         self._making = {maker for maker in makers if maker is not None}
 
-    def concerns(self, func):
-        # type: (Any) -> bool
+    def concerns(self, func: Any) -> bool:
         """Whether a function takes values out of PyTorch or makes a tensor."""
         return func in self._leaving or func in self._making
 
-    def call(self, func, args, kwargs, layer):
-        # type: (Callable[..., Any], Any, Dict[str, Any], str) -> Any
+    def call(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], layer: str) -> Any:
         """Call such a function, and note that values left; a tensor that it makes of anything but an array is a constant."""
         value = args[0] if args else None
         if func in self._leaving:
@@ -48,14 +47,12 @@ class Crossings(object):
         finally:
             self.constant = False
 
-    def lifted(self, value):
-        # type: (Any) -> None
+    def lifted(self, value: Any) -> None:
         """A tensor was made of fresh data: of an array, if it is no constant."""
         if self.left and not self.constant and isinstance(value, torch.Tensor) and is_data(value):
             self.back, self.left = self.back + self.left, []
 
 
-def is_data(tensor):
-    # type: (torch.Tensor) -> bool
+def is_data(tensor: torch.Tensor) -> bool:
     """Whether a tensor holds more than one number."""
     return not tensor.is_meta and tensor.numel() > 1

@@ -9,8 +9,11 @@
 * A gradient added to another one belongs to where both arrive.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -23,7 +26,7 @@ from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
 from .wrappers import is_fake, is_wrapper
 
-ALL_AT_ONCE = {
+ALL_AT_ONCE: dict[str, dict[Any, tuple[int, ...]]] = {
     "torchvision._deform_conv2d_backward": {0: (0,), 1: (1,), 2: (2,), 3: (3,), 4: (4,)},
     "aten._scaled_dot_product_flash_attention_for_cpu_backward": {
         "scores": (0, 1),
@@ -33,7 +36,7 @@ ALL_AT_ONCE = {
     },
     # the data; weights and biases; the first states
     "aten.mkldnn_rnn_layer_backward": {"activations": (0, 5, 6), "weights": (1, 2, 3, 4)},
-}  # type: Dict[str, Dict[Any, Tuple[int, ...]]]
+}
 """Operators that have no mask and always compute the gradient of each tensor that went in: the parts of their work, and the
 outputs that each part is for."""
 OF_WEIGHTS = "weights"
@@ -48,11 +51,10 @@ OPENED = (
 )
 
 
-class Pending(object):
+class Pending:
     """A backward op whose phase is known when its node is done."""
 
-    def __init__(self, op, inputs, outputs):
-        # type: (Op, List[Any], List[Any]) -> None
+    def __init__(self, op: Op, inputs: list[Any], outputs: list[Any]) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
@@ -61,28 +63,26 @@ class Pending(object):
 class TrainingRecorder(Recorder):
     """Records every dispatched op of a training step with its phase."""
 
-    def __init__(self, path, module):
-        # type: (TrainingPath, torch.nn.Module) -> None
-        super(TrainingRecorder, self).__init__(path)
-        self.path = path  # type: TrainingPath
+    def __init__(self, path: TrainingPath, module: torch.nn.Module) -> None:
+        super().__init__(path)
+        self.path: TrainingPath = path
         self.phase = FORWARD
         self.owner = ""
         self.trains = True  # whether anything requires a gradient
         self._newest = newest()
-        self._clean = {}  # type: Dict[int, Any]  # storages that no input of the model went into, kept alive
-        self._of_weights = set()  # type: Set[int]  # nodes that no input of the model went into
-        self._loss = None  # type: Any  # numbers of the first node of the loss and of the first one after it
-        self._slots = {}  # type: Dict[int, List[Slot]]
-        self._pending = []  # type: List[Pending]
-        self._arrived = {}  # type: Dict[int, Slot]  # results of the node that was done last
-        self._done = None  # type: Any
-        self._detached = set()  # type: Set[int]  # leaves inside of a checkpoint that are what went into it
+        self._clean: dict[int, Any] = {}  # storages that no input of the model went into, kept alive
+        self._of_weights: set[int] = set()  # nodes that no input of the model went into
+        self._loss: Any = None  # numbers of the first node of the loss and of the first one after it
+        self._slots: dict[int, list[Slot]] = {}
+        self._pending: list[Pending] = []
+        self._arrived: dict[int, Slot] = {}  # results of the node that was done last
+        self._done: Any = None
+        self._detached: set[int] = set()  # leaves inside of a checkpoint that are what went into it
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
             self._set_clean(tensor, True)
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if any(map(is_wrapper, types)):
             return NotImplemented  # see Recorder
@@ -108,8 +108,7 @@ class TrainingRecorder(Recorder):
             self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
         return out
 
-    def where(self):
-        # type: () -> str
+    def where(self) -> str:
         """Layer of what runs now."""
         node = torch._C._current_autograd_node()
         if node is not None and is_leaf(node):
@@ -120,8 +119,7 @@ class TrainingRecorder(Recorder):
             return self.path.made_in(node._sequence_nr())
         return self.path.current if self.phase == FORWARD else self.owner
 
-    def begin(self, phase, layer):
-        # type: (str, str) -> None
+    def begin(self, phase: str, layer: str) -> None:
         """What follows belongs to this phase and layer."""
         self.phase, self.owner = phase, layer
         if phase == LOSS:
@@ -130,8 +128,7 @@ class TrainingRecorder(Recorder):
 
     # Forward: which nodes have nothing to do with the model's inputs.
 
-    def _follow(self, func, args, kwargs, out):
-        # type: (Any, Any, Any, Any) -> None
+    def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         now = newest()
         clean = self.of_weights(tensors_in([*args, *kwargs.values()]))
         if clean and now > self._newest:  # an op's node is made right before it is dispatched
@@ -140,13 +137,11 @@ class TrainingRecorder(Recorder):
         for tensor in tensors_in(out):
             self._set_clean(tensor, clean)
 
-    def of_weights(self, tensors):
-        # type: (List[torch.Tensor]) -> bool
+    def of_weights(self, tensors: list[torch.Tensor]) -> bool:
         """Whether all of these were computed from parameters alone."""
         return all(storage_of(t)[0] in self._clean for t in tensors)
 
-    def _set_clean(self, tensor, clean):
-        # type: (torch.Tensor, bool) -> None
+    def _set_clean(self, tensor: torch.Tensor, clean: bool) -> None:
         key, storage = storage_of(tensor)
         if not clean:
             self._clean.pop(key, None)
@@ -155,8 +150,7 @@ class TrainingRecorder(Recorder):
 
     # Backward: what each op's result is needed for.
 
-    def watch(self, roots):
-        # type: (List[Any]) -> None
+    def watch(self, roots: list[Any]) -> None:
         """Ask every node behind these to say when it is done; what is recomputed inside of one belongs to its layer."""
         outermost = not self._slots
         if self._loss is not None and outermost:
@@ -174,31 +168,26 @@ class TrainingRecorder(Recorder):
                 node.register_prehook(_Begun(self.path, number))
 
     @contextmanager
-    def inside(self):
-        # type: () -> Iterator[None]
+    def inside(self) -> Iterator[None]:
         """Within this, a backward pass runs inside of a node of another: each settles its own."""
         held, self._pending, self._done = self._pending, [], None
         yield
         self._pending, self._done = held, None
 
-    def _slot(self, node, source):
-        # type: (Any, Any) -> Slot
+    def _slot(self, node: Any, source: Any) -> Slot:
         here = self.path.made_in(source._sequence_nr())
         if node is None or is_leaf(node):
             return Slot(WEIGHT if node is None else self._goal_of_leaf(node), here)
         goal = WEIGHT if self._only_weights(node._sequence_nr(), node) else INPUT
         return Slot(goal, self.path.made_in(node._sequence_nr()))
 
-    def _goal_of_leaf(self, node):
-        # type: (Any) -> int
+    def _goal_of_leaf(self, node: Any) -> int:
         return INPUT if id(node.variable) in self._detached else WEIGHT
 
-    def _only_weights(self, number, node):
-        # type: (int, Any) -> bool
+    def _only_weights(self, number: int, node: Any) -> bool:
         return number in self._of_weights and not isinstance(node, BackwardCFunction)
 
-    def _backward(self, node, op, inputs, out):
-        # type: (int, Op, List[Any], Any) -> None
+    def _backward(self, node: int, op: Op, inputs: list[Any], out: Any) -> None:
         if node == self._done:
             self._accumulated(op, inputs)
             return
@@ -208,23 +197,21 @@ class TrainingRecorder(Recorder):
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         self._pending.append(Pending(op, inputs, results))
 
-    def _accumulated(self, op, inputs):
-        # type: (Op, List[Any]) -> None
+    def _accumulated(self, op: Op, inputs: list[Any]) -> None:
         """What runs between a node's end and the next one's beginning adds its results to those of other nodes."""
         found = [self._arrived[id(t)] for t in inputs if id(t) in self._arrived]
         goal = INPUT if any(s.goal == INPUT for s in found) or not found else WEIGHT
         layer = found[0].layer if found else op.layer
         self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
 
-    def done(self, node, gradients):
-        # type: (int, Tuple[Any, ...]) -> None
+    def done(self, node: int, gradients: tuple[Any, ...]) -> None:
         """A node has made its results: settle its ops, the last one first."""
         slots = self._slots[node]
-        needs = {}  # type: Dict[int, int]
+        needs: dict[int, int] = {}
         for slot, gradient in zip(slots, gradients):
             if gradient is not None:
                 needs[id(gradient)] = needs.get(id(gradient), 0) | slot.goal
-        goals = []  # type: List[List[int]]
+        goals: list[list[int]] = []
         for pending in reversed(self._pending):
             mine = [0 if t is None else needs.get(id(t), 0) for t in pending.outputs]
             goals.append(mine)
@@ -239,8 +226,7 @@ class TrainingRecorder(Recorder):
         # ids alone: who holds a gradient makes autograd copy it; the engine keeps those that go anywhere alive
         self._arrived = {id(g): s for g, s in zip(gradients, slots) if g is not None}
 
-    def _settle(self, node, pending, goals, default):
-        # type: (int, Pending, List[int], int) -> None
+    def _settle(self, node: int, pending: Pending, goals: list[int], default: int) -> None:
         op = pending.op
         mask = op.attrs.get("output_mask")
         if op.op in ALL_AT_ONCE:
@@ -262,39 +248,33 @@ class TrainingRecorder(Recorder):
                 )
             )
 
-    def _phase_of(self, node, goal):
-        # type: (int, int) -> str
+    def _phase_of(self, node: int, goal: int) -> str:
         if self._loss is not None and self._loss[0] <= node < self._loss[1]:
             return LOSS
         return _phase(WEIGHT if node in self._of_weights and goal != INPUT else goal)
 
 
-class _Done(object):
+class _Done:
     """Hook of one node; it holds no node, so that none is held by itself."""
 
-    def __init__(self, recorder, node):
-        # type: (TrainingRecorder, int) -> None
+    def __init__(self, recorder: TrainingRecorder, node: int) -> None:
         self.recorder, self.node = recorder, node
 
-    def __call__(self, gradients, _given):
-        # type: (Any, Any) -> None
+    def __call__(self, gradients: Any, _given: Any) -> None:
         self.recorder.done(self.node, gradients)
 
 
-class _Begun(object):
+class _Begun:
     """Hook before a node of Python code, which may compute again: what it makes is made in its own layer."""
 
-    def __init__(self, path, node):
-        # type: (TrainingPath, int) -> None
+    def __init__(self, path: TrainingPath, node: int) -> None:
         self.path, self.node = path, node
 
-    def __call__(self, gradients):
-        # type: (Any) -> None
+    def __call__(self, gradients: Any) -> None:
         self.path.mark(self.path.made_in(self.node))
 
 
-def _whole(goals):
-    # type: (List[int]) -> int
+def _whole(goals: list[int]) -> int:
     """What a call is for of which these are parts."""
     whole = 0
     for goal in goals:
@@ -302,6 +282,5 @@ def _whole(goals):
     return whole
 
 
-def _phase(goal):
-    # type: (int) -> str
+def _phase(goal: int) -> str:
     return INPUT_GRADIENT if goal & INPUT else WEIGHT_GRADIENT

@@ -9,14 +9,12 @@ from ...core.records import Shape, Tensor
 from .memory import is_lazy
 
 
-def tensor_record(tensor):
-    # type: (torch.Tensor) -> Tensor
+def tensor_record(tensor: torch.Tensor) -> Tensor:
     """Shape and dtype of a tensor."""
     return Tensor(_shape(tensor), str(tensor.dtype).replace("torch.", ""))
 
 
-def _shape(tensor):
-    # type: (torch.Tensor) -> Shape
+def _shape(tensor: torch.Tensor) -> Shape:
     """The sizes; of a nested tensor those of all its rows together, as it keeps them; None of a weight before its first
     value, and of a tensor that is nested otherwise."""
     if is_lazy(tensor):
@@ -35,8 +33,7 @@ ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 """Products that are added to a tensor, and that may be written into it: ``addmm_``."""
 
 
-def is_in_place(name):
-    # type: (str) -> bool
+def is_in_place(name: str) -> bool:
     """Whether an operator of this name is such a product in place."""
     return name.endswith("_") and name[:-1] in ADDED_TO
 
@@ -46,8 +43,7 @@ SPARSE = frozenset(
 )
 
 
-def stored(tensor):
-    # type: (torch.Tensor) -> Optional[int]
+def stored(tensor: torch.Tensor) -> Optional[int]:
     """How many values a sparse tensor keeps; None of a dense one."""
     if tensor.layout not in SPARSE:
         return None
@@ -55,8 +51,7 @@ def stored(tensor):
     return int(values.numel())
 
 
-def meeting(tensors, out):
-    # type: (List[torch.Tensor], Any) -> Optional[List[int]]
+def meeting(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
     """Of a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
     the row of the second in common, and how many results their products add up to.  None of other tensors."""
     factors = tensors[-2:]
@@ -68,27 +63,24 @@ def meeting(tensors, out):
     return [pairs, pairs if results is None else min(pairs, results)]
 
 
-def _per_line(tensor, axis):
-    # type: (torch.Tensor, int) -> torch.Tensor
+def _per_line(tensor: torch.Tensor, axis: int) -> torch.Tensor:
     """How many values each column (axis 1) or row of a sparse matrix has; several at one place are added before a product."""
     indices = tensor.detach().to_sparse_coo().coalesce().indices()
     return torch.bincount(indices[axis], minlength=tensor.shape[axis])
 
 
-def _unseen():
-    # type: () -> Any
+def _unseen() -> Any:
     """A context in which no mode sees a call."""
-    modes = sys.modules.get("torch.utils._python_dispatch")  # type: Any
+    modes: Any = sys.modules.get("torch.utils._python_dispatch")
     return modes._disable_current_modes()
 
 
-def registered_flops(func, args, kwargs, out):
-    # type: (Any, Any, Any, Any) -> Optional[int]
+def registered_flops(func: Any, args: Any, kwargs: Any, out: Any) -> Optional[int]:
     """FLOPs of this call by the formula that its library registered (torch.utils.flop_counter.register_flop_formula), or None.
 
     PyTorch's own operators have formulas at home. A formula that fails or returns another thing than a count is none.
     """
-    module = sys.modules.get("torch.utils.flop_counter")  # type: Any
+    module: Any = sys.modules.get("torch.utils.flop_counter")
     if module is None or func.namespace in ("aten", "prims"):
         return None
     formula = getattr(module, "flop_registry", {}).get(getattr(func, "overloadpacket", None))
@@ -101,8 +93,7 @@ def registered_flops(func, args, kwargs, out):
     return flops if isinstance(flops, int) and not isinstance(flops, bool) and flops >= 0 else None
 
 
-def tensors_in(value):
-    # type: (Any) -> List[torch.Tensor]
+def tensors_in(value: Any) -> List[torch.Tensor]:
     """Tensors in a value, a tuple or a list, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
@@ -111,8 +102,7 @@ def tensors_in(value):
     return []
 
 
-def plain(value):
-    # type: (Any) -> Any
+def plain(value: Any) -> Any:
     """A non-tensor argument as a JSON value."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value if not isinstance(value, float) or (value == value and abs(value) != float("inf")) else str(value)

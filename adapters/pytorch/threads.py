@@ -1,22 +1,22 @@
 """Threads that a model runs parts of itself on: PyTorch's modes are those of one thread, and a new one is under none."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 
 @contextmanager
-def followed(beside):
-    # type: (Callable[[], Any]) -> Iterator[None]
+def followed(beside: Callable[[], Any]) -> Iterator[None]:
     """Meanwhile every thread that is started runs within a context of its own, which ``beside()`` makes where it is started."""
     start = threading.Thread.start
 
-    def started(thread):
-        # type: (threading.Thread) -> None
+    def started(thread: threading.Thread) -> None:
         run, context = thread.run, beside()
 
-        def within():
-            # type: () -> None
+        def within() -> None:
             with context:
                 run()
 

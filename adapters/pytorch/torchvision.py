@@ -18,35 +18,33 @@ _WHERE = "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt d
 SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "roi_align(Tensor input, Tensor rois, %s, int sampling_ratio, bool aligned) -> Tensor" % _REGIONS,
-    "roi_pool(Tensor input, Tensor rois, %s) -> (Tensor, Tensor)" % _REGIONS,
-    "ps_roi_align(Tensor input, Tensor rois, %s, int sampling_ratio) -> (Tensor, Tensor)" % _REGIONS,
-    "ps_roi_pool(Tensor input, Tensor rois, %s) -> (Tensor, Tensor)" % _REGIONS,
-    "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, %s, SymInt groups, "
-    "SymInt offset_groups, bool use_mask) -> Tensor" % _WHERE,
-    "_roi_align_backward(Tensor grad, Tensor rois, %s, %s, int sampling_ratio, bool aligned) -> Tensor"
-    % (_REGIONS, _PICTURE),
-    "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, %s, %s) -> Tensor" % (_REGIONS, _PICTURE),
-    "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, %s, int sampling_ratio, %s) -> Tensor"
-    % (_REGIONS, _PICTURE),
-    "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, %s, %s) -> Tensor" % (_REGIONS, _PICTURE),
-    "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, %s, "
-    "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)" % _WHERE,
+    f"roi_align(Tensor input, Tensor rois, {_REGIONS}, int sampling_ratio, bool aligned) -> Tensor",
+    f"roi_pool(Tensor input, Tensor rois, {_REGIONS}) -> (Tensor, Tensor)",
+    f"ps_roi_align(Tensor input, Tensor rois, {_REGIONS}, int sampling_ratio) -> (Tensor, Tensor)",
+    f"ps_roi_pool(Tensor input, Tensor rois, {_REGIONS}) -> (Tensor, Tensor)",
+    f"deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, {_WHERE}, SymInt groups, "
+    "SymInt offset_groups, bool use_mask) -> Tensor",
+    f"_roi_align_backward(Tensor grad, Tensor rois, {_REGIONS}, {_PICTURE}, int sampling_ratio, bool aligned) -> Tensor",
+    f"_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, {_REGIONS}, {_PICTURE}) -> Tensor",
+    f"_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, {_REGIONS}, int sampling_ratio, {_PICTURE}) "
+    "-> Tensor",
+    f"_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, {_REGIONS}, {_PICTURE}) -> Tensor",
+    f"_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, {_WHERE}, "
+    "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float rois_scale, int rois_zero_point, "
-    "%s, int sampling_ratio, bool aligned) -> Tensor" % _REGIONS,
+    f"{_REGIONS}, int sampling_ratio, bool aligned) -> Tensor",
     "box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
     "_cuda_version() -> int",
 )
 """As torchvision 0.28 registers them (torchvision/csrc/ops/*.cpp)."""
-_kept = []  # type: List[Any]
+_kept: List[Any] = []
 """A library's operators are gone when it is."""
 
 
-class Finder(object):
+class Finder:
     """Declares the operators when somebody imports torchvision, and finds nothing itself."""
 
-    def find_spec(self, name, path=None, target=None):
-        # type: (str, Any, Any) -> None
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """None; see the class."""
         if name != PACKAGE:
             return
@@ -56,15 +54,13 @@ class Finder(object):
             declare(os.path.dirname(spec.origin))
 
 
-def watch():
-    # type: () -> None
+def watch() -> None:
     """From now on, torchvision can be imported beside a PyTorch that its library was not built for."""
     if PACKAGE not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
 
 
-def declare(folder):
-    # type: (str) -> None
+def declare(folder: str) -> None:
     """Load the library in torchvision's folder, as torchvision will do, or declare its operators if that fails."""
     import torch
 
@@ -89,16 +85,14 @@ def declare(folder):
     _take_for_loaded([os.path.join(folder, name) for name in names])
 
 
-def _take_for_loaded(paths):
-    # type: (List[str]) -> None
+def _take_for_loaded(paths: List[str]) -> None:
     """Have torchvision find that these libraries load: it tries again (torchvision/extension.py)."""
     import torch
 
     load = torch.ops.load_library
     same = {os.path.realpath(path) for path in paths}
 
-    def loads(path):
-        # type: (str) -> None
+    def loads(path: str) -> None:
         if os.path.realpath(path) not in same:
             load(path)
 

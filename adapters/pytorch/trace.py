@@ -6,9 +6,12 @@ a stand-in of the right shape takes the place of a fused call's result.  Where P
 takes gradients or maps it over a batch, nothing stands in: the call is recorded op by op (followed_calls.py).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
+from typing import Any, Callable, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -38,8 +41,7 @@ LIFTED = "aten.lift_fresh"
 """The operator by which data of the program become a tensor."""
 
 
-def is_work(func):
-    # type: (Any) -> bool
+def is_work(func: Any) -> bool:
     """Whether a dispatched call is an operator; the profiler's marks are none."""
     return hasattr(func, "_schema") and not func._schema.name.startswith("profiler::")
 
@@ -50,20 +52,18 @@ class Recorder(TorchDispatchMode):
     supports_higher_order_operators = True
     unfollowed = ELSEWHERE
 
-    def __init__(self, path):
-        # type: (ModulePath) -> None
-        super(Recorder, self).__init__()
+    def __init__(self, path: ModulePath) -> None:
+        super().__init__()
         self.path = path
-        self.ops = {}  # type: Dict[Any, Op]
+        self.ops: dict[Any, Op] = {}
         self.paused = False
         self.on_thread = False
         self.lock = Lock()
         self.crossings = Crossings()
         self.tangents = Tangents()
-        self.elsewhere = []  # type: List[Problem]
+        self.elsewhere: list[Problem] = []
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if any(map(is_wrapper, types)):
             return NotImplemented  # the tensor's own class takes the call apart, and what it calls is met here
@@ -76,8 +76,7 @@ class Recorder(TorchDispatchMode):
             self.add(self.record(func, args, kwargs, out, self.path.current))
         return out
 
-    def record(self, func, args, kwargs, out, layer):
-        # type: (Any, Tuple[Any, ...], Dict[str, Any], Any, str) -> Op
+    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
         """A dispatched call as a record, with the next id."""
         op = dispatched(func, args, kwargs, out, self.next_id(), layer)
         if self.tangents.has(tensors_in([*args, *kwargs.values()])):
@@ -86,8 +85,7 @@ class Recorder(TorchDispatchMode):
             self.crossings.lifted(out)
         return op
 
-    def opened(self, func, args, kwargs):
-        # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> Any
+    def opened(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
         run = None if self.paused else higher_order.opened(func, args)
         if run is not None:
@@ -98,13 +96,11 @@ class Recorder(TorchDispatchMode):
             self.add(higher_order.record(func, args, out, self.next_id(), self.path.current))
         return out
 
-    def next_id(self):
-        # type: () -> str
+    def next_id(self) -> str:
         """Ids are the order of first execution."""
-        return "op%d" % len(self.ops)
+        return f"op{len(self.ops)}"
 
-    def add(self, op):
-        # type: (Op) -> None
+    def add(self, op: Op) -> None:
         """Take the op in; one that differs from an earlier one in nothing is one more call of it.
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
@@ -119,8 +115,7 @@ class Recorder(TorchDispatchMode):
             self.ops[key] = op._replace(id=self.next_id()) if held is None else held._replace(calls=held.calls + 1)
 
     @contextmanager
-    def beside(self, layer):
-        # type: (str) -> Iterator[None]
+    def beside(self, layer: str) -> Iterator[None]:
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
         twin.ops, twin.lock, twin.crossings, twin.on_thread = self.ops, self.lock, self.crossings, True
@@ -131,15 +126,13 @@ class Recorder(TorchDispatchMode):
 class FusedCalls(TorchFunctionMode):
     """Lets recurrent layers and attention through as one op each."""
 
-    def __init__(self, recorder):
-        # type: (Recorder) -> None
-        super(FusedCalls, self).__init__()
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
         self.recorder = recorder
         space = torch._C._VariableFunctions
         self.recurrent = {getattr(space, name): name for name in RECURRENT}
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         self.recorder.tangents.begin()
         hashable = type(func).__hash__ is not None
@@ -157,18 +150,15 @@ class FusedCalls(TorchFunctionMode):
         return func(*args, **kwargs)
 
     @property
-    def wanted(self):
-        # type: () -> bool
+    def wanted(self) -> bool:
         """Whether a call now is one of the model's own."""
         return not self.recorder.paused
 
-    def stands(self, tensors):
-        # type: (List[torch.Tensor]) -> bool
+    def stands(self, tensors: list[torch.Tensor]) -> bool:
         """Whether one op may stand for a call on these tensors: nothing comes of the call but its result."""
         return not is_followed(tensors)
 
-    def one(self, compute, record, tensors):
-        # type: (Callable[..., Any], Callable[[Any], Op], List[torch.Tensor]) -> Any
+    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
         self.recorder.paused = True
         try:
@@ -179,19 +169,16 @@ class FusedCalls(TorchFunctionMode):
         self.recorder.add(made)
         return out
 
-    def recurrent_call(self, name, func, args):
-        # type: (str, Any, Tuple[Any, ...]) -> Any
+    def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
         """A call of torch._VF.gru and the like; on meta no step is run."""
         recorder, meta = self.recorder, args[0].device.type == "meta"
 
-        def made(out):
-            # type: (Any) -> Op
+        def made(out: Any) -> Op:
             return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
 
         return self.one(lambda *_: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
 
-    def attention(self, func, args, kwargs):
-        # type: (Any, Any, Any) -> Any
+    def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         """scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)."""
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
         given = dict(zip(names, args))
@@ -200,8 +187,7 @@ class FusedCalls(TorchFunctionMode):
         of_tensors = [n for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
         tensors = [given[n] for n in of_tensors]
 
-        def made(out):
-            # type: (Any) -> Op
+        def made(out: Any) -> Op:
             attrs = {n: plain(given.get(n)) for n in names[4:]}
             if given.get("attn_mask") is None:
                 attrs["attn_mask"] = None
@@ -214,8 +200,7 @@ class FusedCalls(TorchFunctionMode):
         return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), made, tensors)
 
 
-def trace(model, died=()):
-    # type: (TorchModel, Tuple[str, ...]) -> Trace
+def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """Trace of one inference call where the model is asked to run; on ``meta`` if it does not fit there, with a note.
 
     ``died`` says how each earlier process ended that traced the model.
@@ -233,8 +218,9 @@ UNCHECKED = (
 """Note of a trace on meta: what such a run cannot show."""
 
 
-def recorded(record, model, died):
-    # type: (Callable[[TorchModel, str], R], TorchModel, Tuple[str, ...]) -> Tuple[R, str, Tuple[str, ...]]
+def recorded(
+    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
+) -> tuple[R, str, tuple[str, ...]]:
     """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
 
     A model runs where it is asked to run, on its own inputs: that is the execution that people mean.  Meta is for models
@@ -259,8 +245,9 @@ def recorded(record, model, died):
         raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
 
 
-def _of_meta(record, model, died):
-    # type: (Callable[[TorchModel, str], R], TorchModel, Tuple[str, ...]) -> Tuple[R, str, Tuple[str, ...]]
+def _of_meta(
+    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
+) -> tuple[R, str, tuple[str, ...]]:
     """The same of a model that is asked to run on meta: on the CPU where it fails there.
 
     A run on the CPU beside it shows whether meta hid something, where it costs little. Where a process ``died`` of the two,
@@ -279,7 +266,7 @@ def _of_meta(record, model, died):
         with model.guarded():
             real = record(model, "cpu")
         if on_meta is None:
-            return real, "cpu", ("cannot run on meta (%s): traced on the CPU" % failed,)
+            return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)
         other = proof.apart(on_meta.ops.values(), real.ops.values())
         if not other:
             return on_meta, "meta", (proof.PROVEN,)
@@ -296,14 +283,12 @@ BESIDE = "a run on the CPU beside the one on meta was not to be had: %s"
 REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
 
 
-def _sentence(error):
-    # type: (BaseException) -> str
+def _sentence(error: BaseException) -> str:
     text = text_of(error).strip().split("\n")[0][:200]
-    return text if isinstance(error, (CannotCount, FactoryError)) else "%s: %s" % (type(error).__name__, text)
+    return text if isinstance(error, (CannotCount, FactoryError)) else f"{type(error).__name__}: {text}"
 
 
-def finished(recorder, device, notes):
-    # type: (Recorder, str, Tuple[str, ...]) -> Trace
+def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
@@ -314,8 +299,7 @@ def finished(recorder, device, notes):
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 
 
-def _record(model, device):
-    # type: (TorchModel, str) -> Recorder
+def _record(model: TorchModel, device: str) -> Recorder:
     module = model.build(device)
     inputs = model.example(device)
     path = ModulePath(module)

@@ -1,6 +1,9 @@
 """Notes of a trace: what its work rests on besides shapes, and the ways that PyTorch may take instead."""
 
-from typing import Any, Iterator, List, Tuple
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -25,8 +28,7 @@ DROPPED = (
 )
 
 
-def of_ways(modules, ops):
-    # type: (List[Any], List[Op]) -> Iterator[str]
+def of_ways(modules: list[Any], ops: list[Op]) -> Iterator[str]:
     """Notes of ways that PyTorch may take instead, or that a value decides."""
     if any(takes_fast_path(module) for module in modules):
         yield FAST_PATH
@@ -36,8 +38,7 @@ def of_ways(modules, ops):
         yield higher_order.BLOCKS
 
 
-def depends_on(ops):
-    # type: (Tuple[Op, ...]) -> Iterator[str]
+def depends_on(ops: tuple[Op, ...]) -> Iterator[str]:
     """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
     if any(STORED in op.attrs for op in ops):
         yield SPARSE
@@ -49,14 +50,12 @@ def depends_on(ops):
         yield OF_LIBRARY % (name, name)
 
 
-def _is_masked(op):
-    # type: (Op) -> bool
+def _is_masked(op: Op) -> bool:
     """Whether it picks the elements at which a mask is true: as many as there are."""
     return op.op == "aten.index" and any(tensor.dtype == "bool" for tensor in op.inputs[1:])
 
 
-def takes_fast_path(module):
-    # type: (Any) -> bool
+def takes_fast_path(module: Any) -> bool:
     """Whether PyTorch has another path for this attention in inference mode (nn/modules/activation.py, forward)."""
     if not isinstance(module, torch.nn.MultiheadAttention):
         return False

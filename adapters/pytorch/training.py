@@ -5,8 +5,11 @@ The loss is the mean of squares of every floating output, summed over the output
 layers and attention are recorded as one op each way, as in inference (fused.py).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -27,8 +30,13 @@ OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda
 """By name, as PyTorch makes them when told nothing else; one parameter after the other."""
 
 
-def step(module, inputs, optimizer, recorder, calls=None):
-    # type: (torch.nn.Module, List[Any], str, TrainingRecorder, Optional[TrainedFusedCalls]) -> None
+def step(
+    module: torch.nn.Module,
+    inputs: list[Any],
+    optimizer: str,
+    recorder: TrainingRecorder,
+    calls: TrainedFusedCalls | None = None,
+) -> None:
     """One training step of a module in train mode; ``calls`` is the function mode around it, if there is one.
 
     Of a model that has nothing to train it is the forward pass and the loss.  Raises FactoryError where the model cannot
@@ -46,8 +54,7 @@ def step(module, inputs, optimizer, recorder, calls=None):
             OPTIMIZERS[optimizer]([weight]).step()
 
 
-def _loss(outputs):
-    # type: (List[torch.Tensor]) -> Tuple[Optional[torch.Tensor], bool]
+def _loss(outputs: list[torch.Tensor]) -> tuple[torch.Tensor | None, bool]:
     """The loss, if there is a floating output, and whether one of these depends on what is trained."""
     trained = [t for t in outputs if t.requires_grad]
     losses = [torch.square(t).mean() for t in trained or outputs]
@@ -57,8 +64,7 @@ def _loss(outputs):
     return loss, bool(trained)
 
 
-def run(model):
-    # type: (TorchModel) -> None
+def run(model: TorchModel) -> None:
     """One plain training step of a fresh module on the CPU, which nothing follows."""
     module = model.build("cpu").train()
     loss, trains = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
@@ -69,8 +75,7 @@ def run(model):
             OPTIMIZERS[model.training]([weight]).step()
 
 
-def _called(module, inputs, recorder):
-    # type: (torch.nn.Module, List[Any], TrainingRecorder) -> Any
+def _called(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecorder) -> Any:
     try:
         return module(*inputs)
     except ValueError as error:
@@ -96,14 +101,12 @@ ENGINE = "_engine_run_backward"
 
 
 @contextmanager
-def followed(recorder, calls):
-    # type: (TrainingRecorder, Optional[TrainedFusedCalls]) -> Iterator[None]
+def followed(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
     """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
     what a checkpoint computes again: PyTorch leaves modes before it begins."""
     run = getattr(torch.autograd, ENGINE)
 
-    def watched(roots, *args, **kwargs):
-        # type: (Any, *Any, **Any) -> Any
+    def watched(roots: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.phase == FORWARD:
             raise FactoryError(SECOND)
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
@@ -120,37 +123,33 @@ def followed(recorder, calls):
 class Unrecorded(TorchDispatchMode):
     """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
 
-    def __init__(self, path):
-        # type: (TrainingPath) -> None
-        super(Unrecorded, self).__init__()
+    def __init__(self, path: TrainingPath) -> None:
+        super().__init__()
         self.path, self.layer = path, path.current
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        # type: (Any, Any, Any, Any) -> Any
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if is_work(func):
             self.path.unseen.append(self.layer)
         return func(*args, **(kwargs or {}))
 
 
-def trace(model, died=()):
-    # type: (TorchModel, Tuple[str, ...]) -> Trace
+def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """Trace of one training step where the model is asked to run; see :func:`.trace.trace`."""
     recorder, device, notes = recorded(record, model, died)
     return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)
 
 
-def note(optimizer):
-    # type: (str) -> str
+def note(optimizer: str) -> str:
     """What the step is, for the report."""
+    name = {"sgd": "SGD", "adam": "Adam"}[optimizer]
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
-        "with respect to the parameters (none with respect to the model's input); one step of torch.optim.%s, one "
-        "parameter after the other" % {"sgd": "SGD", "adam": "Adam"}[optimizer]
+        f"with respect to the parameters (none with respect to the model's input); one step of torch.optim.{name}, one "
+        "parameter after the other"
     )
 
 
-def record(model, device):
-    # type: (TorchModel, str) -> TrainingRecorder
+def record(model: TorchModel, device: str) -> TrainingRecorder:
     """What a training step of a fresh module dispatches."""
     module = model.build(device)
     module.train()

@@ -13,22 +13,19 @@ import torch
 _PLAIN = getattr(getattr(torch, "_C", None), "_disabled_torch_dispatch_impl", None)
 
 
-def is_wrapper(kind):
-    # type: (Any) -> bool
+def is_wrapper(kind: Any) -> bool:
     """Whether a class of tensors takes operators apart itself."""
     if kind is torch.Tensor or kind is torch.nn.Parameter or _PLAIN is None:
         return False
     return getattr(kind, "__torch_dispatch__", _PLAIN) is not _PLAIN and not is_fake(kind) and not _is_functional(kind)
 
 
-def is_fake(kind):
-    # type: (Any) -> bool
+def is_fake(kind: Any) -> bool:
     """Whether it has sizes and nothing to compute with: DTensor asks such tensors for the sizes of a result."""
     return _is(kind, "torch._subclasses.fake_tensor", "FakeTensor")
 
 
-def _is_functional(kind):
-    # type: (Any) -> bool
+def _is_functional(kind: Any) -> bool:
     return _is(kind, "torch._subclasses.functional_tensor", "FunctionalTensor")
 
 
@@ -39,13 +36,11 @@ FAKE = (
 """Why such a model cannot be counted."""
 
 
-def is_jagged(kind):
-    # type: (Any) -> bool
+def is_jagged(kind: Any) -> bool:
     """Whether it is PyTorch's nested tensor of jagged layout, whose attention is recorded row by row."""
     return _is(kind, "torch.nested._internal.nested_tensor", "NestedTensor")
 
 
-def _is(kind, module, name):
-    # type: (Any, str, str) -> bool
+def _is(kind: Any, module: str, name: str) -> bool:
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(kind, type) and issubclass(kind, known)

@@ -16,140 +16,117 @@ from . import nested
 from .refusal import FactoryError, OutOfMemory
 
 
-class Adapter(object):
+class Adapter:
     """How a worker, or the caller's own process, uses one framework. It keeps no state."""
 
     loader = ""
     """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
 
-    def __init__(self, framework):
-        # type: (Framework) -> None
+    def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
-    def before_import(self):
-        # type: () -> None
+    def before_import(self) -> None:
         """Set up the process before the framework is imported."""
 
-    def unusable(self, package):
-        # type: (Any) -> str
+    def unusable(self, package: Any) -> str:
         """Why the imported ``package`` cannot run a factory's model, as a sentence; '' if it can."""
         return ""
 
-    def is_model(self, value):
-        # type: (Any) -> bool
+    def is_model(self, value: Any) -> bool:
         """Whether a value can be called as a model of this framework."""
         return callable(value)
 
-    def as_model(self, value, inputs):
-        # type: (Any, Any) -> Tuple[Any, Any]
+    def as_model(self, value: Any, inputs: Any) -> Tuple[Any, Any]:
         """A value as a model, and its example inputs: those given, or those that it has itself."""
         return value, inputs
 
-    def is_made(self, value):
-        # type: (Any) -> bool
+    def is_made(self, value: Any) -> bool:
         """Whether a value is certainly a model, if a function that makes a model is expected."""
         return False
 
-    def makes_one(self, function, has_inputs):
-        # type: (Callable[..., Any], bool) -> bool
+    def makes_one(self, function: Callable[..., Any], has_inputs: bool) -> bool:
         """Whether a function object is a factory rather than a model; ``has_inputs`` says whether inputs came with it."""
         return not has_inputs
 
-    def maker(self, factory):
-        # type: (Any) -> Any
+    def maker(self, factory: Any) -> Any:
         """The factory itself; for a class of a library whose models are made from a configuration, one that has a small one."""
         package = str(getattr(factory, "__module__", "")).partition(".")[0]
         module = dict(self.framework.libraries).get(package)
         return importlib.import_module(absolute(module)).maker(factory) if module else factory
 
-    def default_dtype(self):
-        # type: () -> str
+    def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""
         return "float32"
 
-    def entry(self, model):
-        # type: (Any) -> Any
+    def entry(self, model: Any) -> Any:
         """The function of a model whose signature says which arguments it takes."""
         return model
 
-    def copy(self, model):
-        # type: (Any) -> Any
+    def copy(self, model: Any) -> Any:
         """A copy of a model object for one counter; the model itself if counters only read it."""
         return model
 
-    def defaults(self):
-        # type: () -> Dict[str, Any]
+    def defaults(self) -> Dict[str, Any]:
         """The global settings of the framework that a factory may change; {} if the framework is not imported."""
         return {}
 
-    def restore(self, defaults):
-        # type: (Dict[str, Any]) -> None
+    def restore(self, defaults: Dict[str, Any]) -> None:
         """Restore these settings."""
 
     @contextmanager
-    def untouched(self):
-        # type: () -> Iterator[None]
+    def untouched(self) -> Iterator[None]:
         """Within this block, our work does not change the framework for the caller's own code."""
         yield
 
-    def capture(self, request, pair):
-        # type: (Any, Any) -> Capture
+    def capture(self, request: Any, pair: Any) -> "Capture":
         """The capture of that pair (core/protocol.py has the request)."""
         return Capture(request, pair)
 
 
-class Capture(object):
+class Capture:
     """Takes the traces and ledgers of one pair in one framework."""
 
-    def __init__(self, request, pair):
-        # type: (Any, Any) -> None
+    def __init__(self, request: Any, pair: Any) -> None:
         self.request = request
         self.pair = pair
 
-    def trace(self, params):
-        # type: (Any) -> Any
+    def trace(self, params: Any) -> Any:
         """The trace of one call, or of a training step if the request asks for one. Raises the model's own errors."""
         raise NotImplementedError
 
-    def ledger(self, take, params):
-        # type: (Callable[[Any], Any], Any) -> Any
+    def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """The ledger that ``take`` makes of a fresh model."""
         raise NotImplementedError
 
-    def plain_call(self, params):
-        # type: (Any) -> Tuple[Callable[[], Any], str]
+    def plain_call(self, params: Any) -> Tuple[Callable[[], Any], str]:
         """A call of the model without any counter, and a description of its arguments."""
         model, positional, named = self.made(params)
         return lambda: model(*positional, **named), self.called_with(positional, named)
 
-    def made(self, params):
-        # type: (Any) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]
+    def made(self, params: Any) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
         """A fresh model with the positional and named arguments of one call."""
         model = self.pair.builder(self.request.framework.name)(params)
         positional, named = self.pair.arguments(params)
         return model, positional, named
 
-    def called_with(self, positional, named):
-        # type: (Tuple[Any, ...], Dict[str, Any]) -> str
+    def called_with(self, positional: Tuple[Any, ...], named: Dict[str, Any]) -> str:
         """These arguments in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
         return nested.described((positional, named), is_leaf, tell)
 
 
-def is_leaf(value):
-    # type: (Any) -> bool
+def is_leaf(value: Any) -> bool:
     """Whether an argument is a tensor, or the shape and dtype of a tensor to make."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
-def tell(leaf):
-    # type: (Any) -> str
+def tell(leaf: Any) -> str:
     """``float32 (1, 3)``."""
-    return "%s %s" % (getattr(leaf.dtype, "name", leaf.dtype), tuple(int(size) for size in leaf.shape))
+    dtype = getattr(leaf.dtype, "name", leaf.dtype)
+    return f"{dtype} {tuple(int(size) for size in leaf.shape)}"
 
 
 @contextmanager
-def trying(pair, call, called_with):
-    # type: (Any, Callable[[], Any], Callable[[], str]) -> Iterator[None]
+def trying(pair: Any, call: Callable[[], Any], called_with: Callable[[], str]) -> Iterator[None]:
     """If the block fails, call the model without any counter: if that fails too, the model's author must fix it."""
     try:
         yield
@@ -161,16 +138,14 @@ def trying(pair, call, called_with):
 
 
 @contextmanager
-def fitting(pair):
-    # type: (Any) -> Iterator[None]
+def fitting(pair: Any) -> Iterator[None]:
     """Turn OutOfMemory into a FactoryError: a model that does not fit into memory is a fault of the input."""
     try:
         yield
     except OutOfMemory as error:
-        raise FactoryError("the model %s does not fit into memory: %s." % (pair.name, error)) from error
+        raise FactoryError(f"the model {pair.name} does not fit into memory: {error}.") from error
 
 
-def noted(trace, pair, called_with):
-    # type: (Any, Any, Callable[[], str]) -> Any
+def noted(trace: Any, pair: Any, called_with: Callable[[], str]) -> Any:
     """The trace with the pair's notes on its call, for the report."""
     return trace._replace(notes=trace.notes + pair.called_notes(called_with))

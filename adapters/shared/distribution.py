@@ -6,10 +6,12 @@ and the metadata of an environment may name one while the files belong to anothe
 Python 3.6 and standard library only.
 """
 
+# ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
+
 import re
 from base64 import urlsafe_b64encode
 from hashlib import sha256
-from io import open  # not the builtin, which the user's code may have replaced by now
+from io import open
 from os import path as paths
 from typing import Any, Iterator, List, Tuple
 
@@ -20,8 +22,7 @@ class OtherPackage(CannotCount):
     """The imported package does not belong to the distribution whose rules are known; the message is one sentence."""
 
 
-def version_of(name, module):
-    # type: (str, Any) -> str
+def version_of(name: str, module: Any) -> str:
     """The version of the distribution of that name, which must provide the file of this module.
 
     The ``__version__`` of a package is not always kept up to date.  Raises OtherPackage if another distribution provides the
@@ -40,27 +41,26 @@ def version_of(name, module):
         if _key(owner) == _key(name):
             return _public(name, number)
     if provided:
+        owner, number = provided[0]
         raise OtherPackage(
-            "the module %s here belongs to %s %s, which counts by its own rules, not by those of %s, so its totals cannot be "
-            "explained; install %s in an environment without %s, or leave this counter out"
-            % (package, provided[0][0], provided[0][1], name, name, provided[0][0])
+            f"the module {package} here belongs to {owner} {number}, which counts by its own rules, not by those of {name}, "
+            f"so its totals cannot be explained; install {name} in an environment without {owner}, or leave this counter out"
         )
     if claims:
+        claimants = " and ".join(sorted(f"{claimant} {release}" for claimant, release, _ in claims))
         raise OtherPackage(
-            "the module %s here is claimed by %s, but its file matches none of them: reinstall %s"
-            % (package, " and ".join(sorted("%s %s" % claim[:2] for claim in claims)), name)
+            f"the module {package} here is claimed by {claimants}, but its file matches none of them: reinstall {name}"
         )
     return _public(name, version(name))  # from a source tree: no list of files names it
 
 
-def _claims(module):
-    # type: (Any) -> Iterator[Tuple[str, str, bool]]
+def _claims(module: Any) -> Iterator[Tuple[str, str, bool]]:
     """Name and version of every distribution that lists the file of this module, and whether the file is unchanged."""
     from importlib.metadata import distributions
 
     tail = module.__name__.replace(".", "/") + ("/__init__" if hasattr(module, "__path__") else "") + ".py"
     file = paths.realpath(module.__file__)
-    seen = []  # type: List[str]
+    seen: List[str] = []
     for dist in distributions():
         for line in (dist.read_text("RECORD") or "").splitlines():
             listed, _, rest = line.partition(",")
@@ -71,8 +71,7 @@ def _claims(module):
                     yield name, str(dist.version), _intact(file, rest.partition(",")[0])
 
 
-def _intact(file, digest):
-    # type: (str, str) -> bool
+def _intact(file: str, digest: str) -> bool:
     """Whether a file has the digest that was recorded for it."""
     kind, _, wanted = digest.partition("=")
     if kind != "sha256":
@@ -81,15 +80,13 @@ def _intact(file, digest):
         return urlsafe_b64encode(sha256(content.read()).digest()).rstrip(b"=").decode() == wanted
 
 
-def _key(name):
-    # type: (str) -> str
+def _key(name: str) -> str:
     """A distribution's name as indexes compare it."""
     return re.sub("[-_.]+", "-", name).lower()
 
 
-def _public(name, version):
-    # type: (str, Any) -> str
+def _public(name: str, version: Any) -> str:
     """``0.1.1.post2`` for the old spelling ``0.1.1-2``. Raises ValueError if there is no version."""
     if not version:
-        raise ValueError("the installed metadata of %s has no version, so its rules cannot be chosen" % name)
+        raise ValueError(f"the installed metadata of {name} has no version, so its rules cannot be chosen")
     return str(version).replace("-", ".post")

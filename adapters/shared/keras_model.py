@@ -16,8 +16,7 @@ VARIABLE = "KERAS_BACKEND"
 """The environment variable from which Keras 3 takes its backend on import (keras/src/backend/config.py)."""
 
 
-def keras_of(value, kind="Model"):
-    # type: (Any, str) -> str
+def keras_of(value: Any, kind: str = "Model") -> str:
     """The package whose Model (or Layer) it is: tensorflow, keras or tf_keras, whichever ``tf.keras`` means; '' for none.
 
     This does not touch ``tf.keras``: the first access would fix which package it is.
@@ -29,15 +28,13 @@ def keras_of(value, kind="Model"):
     return ""
 
 
-def backend():
-    # type: () -> str
+def backend() -> str:
     """The framework on which the loaded Keras runs, by Keras' name for it; '' if no Keras 3 is loaded."""
     keras = sys.modules.get("keras")
     return str(keras.config.backend()) if keras is not None and hasattr(keras, "config") else ""
 
 
-def is_made_for(name, value):
-    # type: (str, Any) -> bool
+def is_made_for(name: str, value: Any) -> bool:
     """Whether a Keras model or layer runs on the backend of that name."""
     package = keras_of(value, "Layer")
     return bool(package) and (backend() if package == "keras" and backend() else "tensorflow") == name
@@ -47,15 +44,13 @@ STATE = "keras.src.backend.common.global_state"
 """The module in which Keras 3 counts the layers of each class, to name layers without a name (keras/src/utils/naming.py)."""
 
 
-def names():
-    # type: () -> Dict[str, int]
+def names() -> Dict[str, int]:
     """How many layers of each class Keras has named so far; none if it is not loaded."""
     state = sys.modules.get(STATE)
     return dict(state.get_global_attribute("object_name_uids") or {}) if state is not None else {}
 
 
-def rename(counts):
-    # type: (Dict[str, int]) -> None
+def rename(counts: Dict[str, int]) -> None:
     """Reset the counts to an earlier result of ``names``: a model that is made again gets the same names."""
     state = sys.modules.get(STATE)
     if state is not None:
@@ -65,8 +60,7 @@ def rename(counts):
 _DEVICE_SCOPE = contextlib.ExitStack()
 
 
-def set_device(device):
-    # type: (str) -> bool
+def set_device(device: str) -> bool:
     """Make Keras create its tensors on that device from now on; False if Keras is not loaded or does not run on PyTorch."""
     if backend() != "torch":
         return False
@@ -76,8 +70,7 @@ def set_device(device):
     return True
 
 
-def children(layer):
-    # type: (Any) -> List[Any]
+def children(layer: Any) -> List[Any]:
     """The layers directly below a layer: Keras 2.4 and later list them; in earlier versions ``_layers`` does."""
     if hasattr(layer, "_flatten_layers"):
         sublayers = list(layer._flatten_layers(recursive=False, include_self=False))
@@ -86,10 +79,9 @@ def children(layer):
     return [sub for sub in sublayers if hasattr(sub, "call") and hasattr(sub, "name")]
 
 
-def layer_paths(model):
-    # type: (Any) -> List[Tuple[Any, str]]
+def layer_paths(model: Any) -> List[Tuple[Any, str]]:
     """Every Keras layer below ``model`` with its path of names, dots between levels; a shared layer occurs once."""
-    paths = []  # type: List[Tuple[Any, str]]
+    paths: List[Tuple[Any, str]] = []
     seen = {id(model)}
     stack = [(sub, sub.name) for sub in reversed(children(model))]
     while stack:
@@ -102,8 +94,7 @@ def layer_paths(model):
     return paths
 
 
-def as_taken(model, positional, named):
-    # type: (Any, Tuple[Any, ...], Dict[str, Any]) -> nested.Arguments
+def as_taken(model: Any, positional: Tuple[Any, ...], named: Dict[str, Any]) -> nested.Arguments:
     """The arguments of a Keras model's call: unchanged if it has a parameter for each, else combined into its first one.
 
     Functional and sequential models take all inputs as one argument, a list or a dict.

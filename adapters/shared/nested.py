@@ -9,8 +9,7 @@ Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
 """Positional and named arguments of one call."""
 
 
-def changed(value, is_leaf, change):
-    # type: (Any, Callable[[Any], bool], Callable[[Any], Any]) -> Any
+def changed(value: Any, is_leaf: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
     """The same structure with every leaf changed; anything that is neither leaf nor structure stays unchanged."""
     if is_leaf(value):
         return change(value)
@@ -24,41 +23,36 @@ def changed(value, is_leaf, change):
     return value
 
 
-def leaves(value, is_leaf):
-    # type: (Any, Callable[[Any], bool]) -> List[Any]
+def leaves(value: Any, is_leaf: Callable[[Any], bool]) -> List[Any]:
     """The leaves in order."""
-    collected = []  # type: List[Any]
+    collected: List[Any] = []
     changed(value, is_leaf, collected.append)
     return collected
 
 
-def filled(value, is_leaf, new):
-    # type: (Any, Callable[[Any], bool], Iterable[Any]) -> Any
+def filled(value: Any, is_leaf: Callable[[Any], bool], new: Iterable[Any]) -> Any:
     """The same structure with new leaves, in the order of ``leaves``."""
     rest = iter(new)
     return changed(value, is_leaf, lambda _leaf: next(rest))
 
 
-def is_flat(arguments, is_leaf):
-    # type: (Arguments, Callable[[Any], bool]) -> bool
+def is_flat(arguments: Arguments, is_leaf: Callable[[Any], bool]) -> bool:
     """Whether a call takes its leaves one by one, by position."""
     return not arguments[1] and all(is_leaf(item) for item in arguments[0])
 
 
-def described(arguments, is_leaf, tell):
-    # type: (Arguments, Callable[[Any], bool], Callable[[Any], str]) -> str
+def described(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callable[[Any], str]) -> str:
     """The arguments of a call in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
 
-    def text(value):
-        # type: (Any) -> str
+    def text(value: Any) -> str:
         if is_leaf(value):
             return tell(value)
         if isinstance(value, Mapping):
-            return "{%s}" % ", ".join("%s: %s" % (key, text(item)) for key, item in value.items())
+            return "{" + ", ".join(f"{key}: {text(item)}" for key, item in value.items()) + "}"
         if isinstance(value, (tuple, list)):
             ends = "()" if isinstance(value, tuple) else "[]"
             return ends[0] + ", ".join(text(item) for item in value) + ends[1]
         return repr(value)[:40]
 
     positional, named = arguments
-    return ", ".join([text(item) for item in positional] + ["%s=%s" % (key, text(item)) for key, item in named.items()])
+    return ", ".join([text(item) for item in positional] + [f"{key}={text(item)}" for key, item in named.items()])

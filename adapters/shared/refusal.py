@@ -19,10 +19,9 @@ class OutOfMemory(MemoryError):
     """A model does not fit into memory; the message says how much it needs, how much is free, and what to do."""
 
 
-def reason_of(error):
-    # type: (BaseException) -> str
+def reason_of(error: BaseException) -> str:
     """Why a task failed, in one line: the message of an error of ours, the type and the message of any other."""
     lines = text_of(error).strip().splitlines()
     message = lines[0][:300] if lines else ""
     ours = isinstance(error, (FactoryError, CannotCount, OutOfMemory)) and message
-    return message if ours else "%s: %s" % (type(error).__name__, message)
+    return message if ours else f"{type(error).__name__}: {message}"

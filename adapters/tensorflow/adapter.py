@@ -16,49 +16,42 @@ class Adapter(adapter.Adapter):
 
     loader = ".adapters.tensorflow.load"
 
-    def before_import(self):
-        # type: () -> None
+    def before_import(self) -> None:
         """See Adapter.before_import."""
         models.quiet()
 
-    def unusable(self, package):
-        # type: (Any) -> str
+    def unusable(self, package: Any) -> str:
         """See Adapter.unusable."""
         if hasattr(package, "function"):
             return ""
         return (
-            "TensorFlow %s has no tf.function, which a model without a pair file needs: write a pair file (see `reconcile new`) "
-            "and run it with --counter tf.profiler@session." % package.__version__
+            f"TensorFlow {package.__version__} has no tf.function, which a model without a pair file needs: write a pair file "
+            "(see `reconcile new`) and run it with --counter tf.profiler@session."
         )
 
-    def is_model(self, value):
-        # type: (Any) -> bool
+    def is_model(self, value: Any) -> bool:
         """See Adapter.is_model."""
         import inspect
 
         return self.is_made(value) or (callable(value) and not inspect.isclass(value))
 
-    def is_made(self, value):
-        # type: (Any) -> bool
+    def is_made(self, value: Any) -> bool:
         """See Adapter.is_made."""
         import tensorflow as tf
 
         return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
 
-    def default_dtype(self):
-        # type: () -> str
+    def default_dtype(self) -> str:
         """The floating-point dtype of Keras, as the factory left it."""
         import tensorflow as tf
 
         return str(tf.keras.backend.floatx())
 
-    def entry(self, model):
-        # type: (Any) -> Any
+    def entry(self, model: Any) -> Any:
         """See Adapter.entry."""
         return getattr(model, "call", model)
 
-    def capture(self, request, pair):
-        # type: (Any, Any) -> Capture
+    def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture."""
         return Capture(request, pair)
 
@@ -66,10 +59,9 @@ class Adapter(adapter.Adapter):
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py. All counters share one model, because they only read its graphs."""
 
-    model = None  # type: Any
+    model: Any = None
 
-    def trace(self, params):
-        # type: (Any) -> Any
+    def trace(self, params: Any) -> Any:
         """See Capture.trace."""
         model = self._model(params)
         if self._by_session():
@@ -88,31 +80,26 @@ class Capture(adapter.Capture):
         self.pair.may_run(taken)
         return adapter.noted(taken, self.pair, model.called_with)
 
-    def ledger(self, take, params):
-        # type: (Callable[[Any], Any], Any) -> Any
+    def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """See Capture.ledger."""
         return take(self._model(params))
 
-    def plain_call(self, params):
-        # type: (Any) -> Tuple[Callable[[], Any], str]
+    def plain_call(self, params: Any) -> Tuple[Callable[[], Any], str]:
         """See Capture.plain_call."""
         model = self.model = self._made(params)
         model.build()
         return lambda: model.invoke(model.example()), model.called_with()
 
-    def _by_session(self):
-        # type: () -> bool
+    def _by_session(self) -> bool:
         """Whether a recipe asks for a session of TensorFlow 1 instead of a function."""
         return self.request.recipe not in ("", models.BATCH_OF_ONE)
 
-    def _model(self, params):
-        # type: (Any) -> Any
+    def _model(self, params: Any) -> Any:
         if self.model is None:
             self.model = self._made(params)
         return self.model
 
-    def _made(self, params):
-        # type: (Any) -> Any
+    def _made(self, params: Any) -> Any:
         if self._by_session():
             from .session import TfSession
 

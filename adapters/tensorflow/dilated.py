@@ -15,8 +15,7 @@ SHOWN = 3
 """Layers that the note names."""
 
 
-def is_crop_of_convolution(operation):
-    # type: (Any) -> bool
+def is_crop_of_convolution(operation: Any) -> bool:
     """Whether this op puts the phases of a convolution back in their place."""
     if operation.type not in CROPS:
         return False
@@ -26,38 +25,26 @@ def is_crop_of_convolution(operation):
     return behind.type.startswith(("Conv", "DepthwiseConv")) and "Backprop" not in behind.type
 
 
-def note(crops):
-    # type: (Iterable[Op]) -> Optional[str]
+def note(crops: Iterable[Op]) -> Optional[str]:
     """What these crops drop, None if they drop nothing, or if it is not known."""
     dropping = [(op.layer, size) for op in crops for size in [_sizes(op)] if size is not None and size[0] != size[1]]
     if not dropping:
         return None
-    layers = []  # type: List[str]
+    layers: List[str] = []
     for layer, _ in dropping:
         if layer not in layers:
             layers.append(layer)
     computed = sum(size[0] for _, size in dropping)
     dropped = computed - sum(size[1] for _, size in dropping)
     named = ", ".join(layer or "(model)" for layer in layers[:SHOWN])
+    more = f" and {len(layers) - SHOWN} more" if len(layers) > SHOWN else ""
     return (
-        "dilated convolutions (%s%s) run in TensorFlow as dense ones of their phases, padded to one length: %s of the %s outputs "
-        "that they compute are dropped, and their multiply-adds ran"
-        % (
-            named,
-            " and %d more" % (len(layers) - SHOWN) if len(layers) > SHOWN else "",
-            _grouped(dropped),
-            _grouped(computed),
-        )
+        f"dilated convolutions ({named}{more}) run in TensorFlow as dense ones of their phases, padded to one length: "
+        f"{dropped:,} of the {computed:,} outputs that they compute are dropped, and their multiply-adds ran"
     )
 
 
-def _grouped(number):
-    # type: (int) -> str
-    return "{:,}".format(number)
-
-
-def _sizes(op):
-    # type: (Op) -> Optional[Tuple[int, int]]
+def _sizes(op: Op) -> Optional[Tuple[int, int]]:
     """Elements before and after, of all calls."""
     counts = []
     for tensor in (op.inputs[0], op.outputs[0]):

@@ -4,12 +4,15 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from .loops import Frame, place_of
 
-Fetch = NamedTuple("Fetch", [("op", str), ("output", int)])
-"""A tensor of the outermost graph, or of a function that it calls: (operation name once calls are inlined, output index)."""
+
+class Fetch(NamedTuple):
+    """A tensor of the outermost graph, or of a function that it calls: (operation name once calls are inlined, output index)."""
+
+    op: str
+    output: int
 
 
-def fetch_of(tensor, frame):
-    # type: (Any, Optional[Frame]) -> Optional[Fetch]
+def fetch_of(tensor: Any, frame: Optional[Frame]) -> Optional[Fetch]:
     """Where one run has the value of a tensor; None inside a loop or a branch, where it may have several or none."""
     while frame is not None and frame.call.type.endswith("PartitionedCall"):
         argument = place_of(frame.graph, tensor)
@@ -25,8 +28,7 @@ def fetch_of(tensor, frame):
     return Fetch("/".join(reversed(names)), tensor.value_index)
 
 
-def present(graph, wanted):
-    # type: (Any, List[Fetch]) -> Dict[Fetch, str]
+def present(graph: Any, wanted: List[Fetch]) -> Dict[Fetch, str]:
     """The names of those of these tensors that a graph has."""
     names = {operation.name for operation in graph.get_operations()}
-    return {fetch: "%s:%d" % fetch for fetch in wanted if fetch.op in names}
+    return {fetch: f"{fetch.op}:{fetch.output}" for fetch in wanted if fetch.op in names}

@@ -20,23 +20,21 @@ class Executions(NamedTuple):
     untaken: Set[str]
 
 
-class Frames(object):
+class Frames:
     """Frames of one graph: which op runs in which, and how often each iterates."""
 
-    def __init__(self, graph, live, constants):
-        # type: (Any, Set[str], Constants) -> None
+    def __init__(self, graph: Any, live: Set[str], constants: Constants) -> None:
         self.constants = constants
         self.ops = [op for op in graph.get_operations() if op.name in live]
-        self.frame = {}  # type: Dict[str, str]
+        self.frame: Dict[str, str] = {}
         self.parent = {ROOT: ROOT}
         for op in self._ordered():
             self.frame[op.name] = self._frame_of(op)
 
-    def _ordered(self):
-        # type: () -> List[Any]
+    def _ordered(self) -> List[Any]:
         """Ops after the ops they depend on; edges back into a loop (NextIteration to Merge) are left out."""
-        done = set()  # type: Set[str]
-        order = []  # type: List[Any]
+        done: Set[str] = set()
+        order: List[Any] = []
         for start in self.ops:
             stack = [(start, False)]
             while stack:
@@ -51,8 +49,7 @@ class Frames(object):
                 stack.extend((dep, False) for dep in _before(op) if dep.type != "NextIteration")
         return order
 
-    def _frame_of(self, op):
-        # type: (Any) -> str
+    def _frame_of(self, op: Any) -> str:
         around = [self.frame[dep.name] for dep in _before(op) if dep.name in self.frame]
         inner = max(around, key=self.depth) if around else ROOT
         if op.type in ("Enter", "RefEnter"):
@@ -64,44 +61,38 @@ class Frames(object):
             return self.parent[inner]
         return inner
 
-    def depth(self, frame):
-        # type: (str) -> int
+    def depth(self, frame: str) -> int:
         """Number of loops around an op of this frame."""
         count = 0
         while frame != ROOT:
             frame, count = self.parent[frame], count + 1
         return count
 
-    def trips(self, frame):
-        # type: (str) -> Optional[int]
+    def trips(self, frame: str) -> Optional[int]:
         """Iterations of the loop per entry, if constants determine them."""
         for op in self.ops:
             if op.type == "LoopCond" and self.frame[op.name] == frame:
                 return self._terms(strip(op.inputs[0]))
         return None
 
-    def _terms(self, test):
-        # type: (Any) -> Optional[int]
+    def _terms(self, test: Any) -> Optional[int]:
         if test.op.type == "LogicalAnd":
             sides = [self._terms(strip(t)) for t in test.op.inputs]
             return None if None in sides else min(s for s in sides if s is not None)
         return bounded(test, self._start, self._step, self._constant)
 
-    def _constant(self, tensor):
-        # type: (Any) -> Optional[int]
+    def _constant(self, tensor: Any) -> Optional[int]:
         tensor = strip(tensor)
         while tensor.op.type == "Enter" or _unchanged(tensor.op):
             tensor = strip(tensor.op.inputs[0])
         return self.constants.value(tensor, None)
 
-    def _start(self, tensor):
-        # type: (Any) -> Optional[int]
+    def _start(self, tensor: Any) -> Optional[int]:
         merge = strip(tensor).op
         enters = [t for t in merge.inputs if t.op.type == "Enter"] if merge.type == "Merge" else []
         return self._constant(enters[0]) if len(enters) == 1 else None
 
-    def _step(self, tensor):
-        # type: (Any) -> Optional[int]
+    def _step(self, tensor: Any) -> Optional[int]:
         merge = strip(tensor).op
         turns = [t.op for t in merge.inputs if t.op.type == "NextIteration"] if merge.type == "Merge" else []
         if len(turns) != 1:
@@ -116,8 +107,7 @@ class Frames(object):
         return None
 
 
-def _unchanged(op):
-    # type: (Any) -> bool
+def _unchanged(op: Any) -> bool:
     """Whether an op is the Merge of a loop variable that every iteration passes on unchanged; its first input enters it."""
     if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
         return False
@@ -125,28 +115,29 @@ def _unchanged(op):
     return bool(op.inputs[0].op.type == "Enter" and back.type == "Switch" and back.inputs[0].op is op)
 
 
-def _before(op):
-    # type: (Any) -> List[Any]
+def _before(op: Any) -> List[Any]:
     return [t.op for t in op.inputs] + list(op.control_inputs)
 
 
-def executions(graph, live, constants):
-    # type: (Any, Set[str], Constants) -> Executions
+def executions(graph: Any, live: Set[str], constants: Constants) -> Executions:
     """How often each live op of the graph runs in one evaluation of the outputs."""
     if not any(op.type in ("Enter", "RefEnter", "Switch") for op in graph.get_operations() if op.name in live):
         return Executions({}, {}, set())
     frames = Frames(graph, live, constants)
     bodies = _bodies(frames)
-    times, unknown, untaken = {}, {}, set()  # type: Dict[str, int], Dict[str, str], Set[str]
+    times: Dict[str, int] = {}
+    unknown: Dict[str, str] = {}
+    untaken: Set[str] = set()
     known = {frame: frames.trips(frame) for frame in frames.parent if frame != ROOT}
     dead = _untaken(frames)
     for op in frames.ops:
-        frame, count = frames.frame[op.name], 1  # type: str, int
+        frame = frames.frame[op.name]
+        count = 1
         innermost = True
         while frame != ROOT:
             trips = known[frame]
             if trips is None:
-                unknown[op.name] = "how often the loop %s runs is not constant" % frame
+                unknown[op.name] = f"how often the loop {frame} runs is not constant"
                 break
             # The condition runs once more than the body; an op of an outer iteration runs once in each.
             count *= trips + 1 if innermost and op.name not in bodies else trips
@@ -158,10 +149,9 @@ def executions(graph, live, constants):
     return Executions(times, unknown, untaken)
 
 
-def _bodies(frames):
-    # type: (Frames) -> Set[str]
+def _bodies(frames: Frames) -> Set[str]:
     """Ops of a loop that run only while its condition holds: those behind the true side of its Switches."""
-    in_body = set()  # type: Set[str]
+    in_body: Set[str] = set()
     for op in frames._ordered():
         if frames.frame[op.name] == ROOT:
             continue
@@ -174,10 +164,9 @@ def _bodies(frames):
     return in_body
 
 
-def _untaken(frames):
-    # type: (Frames) -> Set[str]
+def _untaken(frames: Frames) -> Set[str]:
     """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge continues with the other side."""
-    untaken = set()  # type: Set[str]
+    untaken: Set[str] = set()
     for op in frames._ordered():
         if op.type == "Merge":
             continue
@@ -193,8 +182,7 @@ def _untaken(frames):
     return untaken
 
 
-def _default(tensor):
-    # type: (Any) -> Any
+def _default(tensor: Any) -> Any:
     """The tensor that gives the value if nothing is fed: behind Identity, or the default of a PlaceholderWithDefault."""
     tensor = strip(tensor)
     while tensor.op.type == "PlaceholderWithDefault":

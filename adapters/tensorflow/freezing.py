@@ -33,14 +33,12 @@ class Frozen(NamedTuple):
     weights: Dict[str, Any]
 
     @property
-    def decides(self):
-        # type: () -> bool
+    def decides(self) -> bool:
         """Whether the weights could determine which nodes run; if not, every node runs once for any weights."""
         bodies = [self.hollow.node] + [function.node_def for function in self.hollow.library.function]
         return any(DECIDING.match(node.op) for nodes in bodies for node in nodes)
 
-    def with_weights(self):
-        # type: () -> Any
+    def with_weights(self) -> Any:
         """The GraphDef with its weights, for a run."""
         import tensorflow as tf
 
@@ -52,22 +50,19 @@ class Frozen(NamedTuple):
         return graph_def
 
 
-class _Hollow(object):
+class _Hollow:
     """Replaces an array of that shape: it has one value for all elements, as a constant stores it."""
 
-    def __init__(self, shape):
-        # type: (Tuple[int, ...]) -> None
+    def __init__(self, shape: Tuple[int, ...]) -> None:
         self.shape = shape
 
-    def __array__(self, dtype=None, copy=None):
-        # type: (Any, Any) -> Any
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         import numpy
 
         return numpy.zeros(1, dtype)
 
 
-def freeze(concrete):
-    # type: (Any) -> Frozen
+def freeze(concrete: Any) -> Frozen:
     """The same steps as convert_variables_to_constants_v2_as_graph (tensorflow/python/framework/convert_to_constants.py).
 
     Raises BeyondCounter where TensorFlow's converter cannot: it takes the variable away from an op that writes it.
@@ -79,21 +74,19 @@ def freeze(concrete):
         if needs is None:
             raise
         raise BeyondCounter(
-            "TensorFlow cannot freeze this model: %s takes a variable, and freezing makes a constant of it"
-            % tf_graph.canonical(needs.group(1))
+            f"TensorFlow cannot freeze this model: {tf_graph.canonical(needs.group(1))} takes a variable, and "
+            "freezing makes a constant of it"
         ) from None
 
 
-def inlined(concrete, lowered):
-    # type: (Any, bool) -> Any
+def inlined(concrete: Any, lowered: bool) -> Any:
     """The GraphDef that TensorFlow's converter freezes: calls are inlined and, if ``lowered``, control flow is lowered."""
     from tensorflow.python.framework import convert_to_constants as convert
 
     return convert._run_inline_graph_optimization(concrete, lowered, False)
 
 
-def _freeze(concrete):
-    # type: (Any) -> Frozen
+def _freeze(concrete: Any) -> Frozen:
     from tensorflow.python.framework import convert_to_constants as convert
 
     made = getattr(convert, "_FunctionConverterDataInEager", None) or getattr(convert, "_FunctionConverterData", None)
@@ -109,14 +102,12 @@ def _freeze(concrete):
     return Frozen(function, graph_def, weights)
 
 
-def _left_out(array):
-    # type: (Any) -> bool
+def _left_out(array: Any) -> bool:
     return array.size >= LARGE and array.dtype.name in ("float16", "bfloat16", "float32", "float64")
 
 
 @contextmanager
-def _swiftly():
-    # type: () -> Iterator[None]
+def _swiftly() -> Iterator[None]:
     """Within this block, TensorFlow makes ops without checking for a deprecated argument, which inspects the signature of
     Graph.create_op for every copied op, and Python does not collect garbage among the thousands of ops."""
     from tensorflow.python.framework import ops

@@ -24,8 +24,7 @@ PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableO
 
 
 @contextmanager
-def undisturbed():
-    # type: () -> Iterator[None]
+def undisturbed() -> Iterator[None]:
     """Within this block Python does not collect garbage: the thousands of new ops of a graph contain none, and the search
     takes as long as making them."""
     collecting = gc.isenabled()
@@ -37,16 +36,14 @@ def undisturbed():
             gc.enable()
 
 
-def v1():
-    # type: () -> Any
+def v1() -> Any:
     """TensorFlow's v1 interface: ``tf.compat.v1``, or TensorFlow 1.12 itself, which has no such name."""
     import tensorflow as tf
 
     return getattr(tf.compat, "v1", tf)
 
 
-def session_of(graph, every_node=False):
-    # type: (Any, bool) -> Any
+def session_of(graph: Any, every_node: bool = False) -> Any:
     """A session that runs the graph's nodes by their names.
 
     Grappler's meta optimizer is off: it would fuse and rename nodes, and run counts are matched by name. The session itself
@@ -59,24 +56,21 @@ def session_of(graph, every_node=False):
     return v1().Session(graph=graph, config=config)
 
 
-def tensor_record(tensor):
-    # type: (Any) -> Tensor
+def tensor_record(tensor: Any) -> Tensor:
     """Static shape and dtype of a tf.Tensor."""
     shape = tensor.shape
     dims = None if shape.ndims is None else tuple(_dimension(d) for d in shape.dims)
     return Tensor(dims, tensor.dtype.base_dtype.name)
 
 
-def _dimension(dim):
-    # type: (Any) -> Optional[int]
+def _dimension(dim: Any) -> Optional[int]:
     value = getattr(dim, "value", dim)
     return None if value is None else int(value)
 
 
-def attributes(operation):
-    # type: (Any) -> Dict[str, Any]
+def attributes(operation: Any) -> Dict[str, Any]:
     """Attributes that formulas read, as JSON values; tensors and shapes are left out, functions kept by name."""
-    attrs = {}  # type: Dict[str, Any]
+    attrs: Dict[str, Any] = {}
     for name, value in operation.node_def.attr.items():
         if name.startswith("_") and name != "_XlaMustCompile":
             continue
@@ -101,28 +95,27 @@ def attributes(operation):
     return attrs
 
 
-def _text(raw):
-    # type: (bytes) -> str
+def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def op_record(operation, id, layer, calls=1, phase=FORWARD, within=()):
-    # type: (Any, str, str, int, str, Tuple[str, ...]) -> Op
+def op_record(
+    operation: Any, id: str, layer: str, calls: int = 1, phase: str = FORWARD, within: Tuple[str, ...] = ()
+) -> Op:
     """One graph node as a record, shapes as the graph knows them now."""
     inputs = tuple(tensor_record(t) for t in operation.inputs)
     outputs = tuple(tensor_record(t) for t in operation.outputs)
     return Op(id, operation.type, layer, inputs, outputs, attributes(operation), calls, phase, within)
 
 
-def live_operations(outputs, inputs=()):
-    # type: (Iterable[Any], Iterable[Any]) -> Set[Any]
+def live_operations(outputs: Iterable[Any], inputs: Iterable[Any] = ()) -> Set[Any]:
     """Names of the operations that these tensors or operations depend on, by data and control edges.
 
     The ops that make the ``inputs`` are left out: a random input is not the model's work.
     """
     stack = [getattr(item, "op", item) for item in outputs]
     given = {tensor.op.name for tensor in inputs}
-    seen = set()  # type: Set[Any]
+    seen: Set[Any] = set()
     while stack:
         operation = stack.pop()
         if operation.name in seen or operation.name in given:
@@ -136,8 +129,7 @@ def live_operations(outputs, inputs=()):
 ASSIGNS = frozenset(["Assign", "AssignVariableOp"])
 
 
-def roles(graph, outputs, inputs=()):
-    # type: (Any, Iterable[Any], Iterable[Any]) -> Dict[str, str]
+def roles(graph: Any, outputs: Iterable[Any], inputs: Iterable[Any] = ()) -> Dict[str, str]:
     """The role of each operation of a graph, by name; an operation that is missing here is dead.
 
     Live: the outputs depend on it.  Initializer: not live, but a variable's assignment or a model input depends on it.
@@ -149,14 +141,12 @@ def roles(graph, outputs, inputs=()):
     return role_by_name
 
 
-def graph_outputs(func_graph):
-    # type: (Any) -> List[Any]
+def graph_outputs(func_graph: Any) -> List[Any]:
     """The results of a function graph: its outputs and its side effects."""
     return list(func_graph.outputs) + list(getattr(func_graph, "control_outputs", ()))
 
 
-def function_graph(graph, name):
-    # type: (Any, str) -> Any
+def function_graph(graph: Any, name: str) -> Any:
     """The FuncGraph of a function known to ``graph``, always the same one. Raises LookupError if it is missing."""
     while graph is not None:
         functions = getattr(graph, "_functions", {})
@@ -171,21 +161,19 @@ def function_graph(graph, name):
                 made[name] = _from_definition(graph, name)
             return made[name]
         graph = getattr(graph, "outer_graph", None)
-    raise LookupError("function %s is not in the graph" % name)
+    raise LookupError(f"function {name} is not in the graph")
 
 
-def _from_definition(graph, name):
-    # type: (Any, str) -> Any
+def _from_definition(graph: Any, name: str) -> Any:
     from tensorflow.python.framework import function_def_to_graph as convert
 
     for definition in graph.as_graph_def().library.function:
         if definition.signature.name == name:
             return convert.function_def_to_graph(definition)
-    raise LookupError("function %s is not in the graph's library" % name)
+    raise LookupError(f"function {name} is not in the graph's library")
 
 
-def definition(graph, name):
-    # type: (Any, str) -> Any
+def definition(graph: Any, name: str) -> Any:
     """The FunctionDef of a function known to ``graph`` or to a graph around it, None if it is missing."""
     while graph is not None:
         function = getattr(graph, "_functions", {}).get(name)
@@ -195,8 +183,7 @@ def definition(graph, name):
     return None
 
 
-def canonical(name):
-    # type: (str) -> str
+def canonical(name: str) -> str:
     """Id of a node in the trace, from its name in a graph whose function calls were inlined.
 
     Lowering names an inlined node ``<call>/<role>/_<n>/<name>``; the trace knows it as ``<call>/<role>/<name>``.
@@ -208,15 +195,13 @@ GRADIENTS = re.compile(r"gradients(_\d+)?$")
 """The name scope of ``tf.gradients``."""
 
 
-class Scopes(object):
+class Scopes:
     """Maps name scopes to layer paths, as recorded while the layers were called; without layers, scopes are the paths."""
 
-    def __init__(self, scopes):
-        # type: (Dict[str, str]) -> None
+    def __init__(self, scopes: Dict[str, str]) -> None:
         self._scopes = scopes
 
-    def layer(self, name):
-        # type: (str) -> str
+    def layer(self, name: str) -> str:
         """Layer path of the node called ``name``: that of the longest recorded scope around it, '' if none.
 
         A gradient's node belongs to the layer of the op it is the gradient of: ``tf.gradients`` names it

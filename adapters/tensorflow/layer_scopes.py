@@ -7,8 +7,7 @@ from ..shared.keras_model import layer_paths
 
 
 @contextmanager
-def recorded_scopes(model, scopes):
-    # type: (Any, Dict[str, str]) -> Iterator[None]
+def recorded_scopes(model: Any, scopes: Dict[str, str]) -> Iterator[None]:
     """Within this block every layer of ``model`` notes the name scope in which it is called: {scope: layer path}."""
     layers = layer_paths(model)
     own = [(layer, vars(layer).get("call")) for layer, _ in layers]
@@ -24,8 +23,7 @@ def recorded_scopes(model, scopes):
                 object.__setattr__(layer, "call", call)
 
 
-def _note_calls(layer, path, scopes):
-    # type: (Any, str, Dict[str, str]) -> None
+def _note_calls(layer: Any, path: str, scopes: Dict[str, str]) -> None:
     import functools
 
     import tensorflow as tf
@@ -33,8 +31,7 @@ def _note_calls(layer, path, scopes):
     original = layer.call
 
     @functools.wraps(original)
-    def call(*args, **kwargs):
-        # type: (*Any, **Any) -> Any
+    def call(*args: Any, **kwargs: Any) -> Any:
         scopes.setdefault(str(tf.compat.v1.get_default_graph().get_name_scope()), path)
         return original(*args, **kwargs)
 

@@ -28,34 +28,30 @@ class Frame(NamedTuple):
     outer: Any  # Optional[Frame]
 
 
-def strip(tensor):
-    # type: (Any) -> Any
+def strip(tensor: Any) -> Any:
     """The tensor behind any number of Identity ops."""
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor
 
 
-def place_of(graph, tensor):
-    # type: (Any, Any) -> Optional[int]
+def place_of(graph: Any, tensor: Any) -> Optional[int]:
     for index, candidate in enumerate(graph.inputs):
         if candidate is tensor:
             return index
     return None
 
 
-class Constants(object):
+class Constants:
     """Values of tensors that depend only on constants; TensorFlow evaluates them, and they are remembered.
 
     Each tensor is kept beside its value: the id of one that is gone may be that of another.
     """
 
-    def __init__(self):
-        # type: () -> None
-        self._known = {}  # type: Dict[int, Tuple[Any, Optional[int]]]
+    def __init__(self) -> None:
+        self._known: Dict[int, Tuple[Any, Optional[int]]] = {}
 
-    def value(self, tensor, frame):
-        # type: (Any, Optional[Frame]) -> Optional[int]
+    def value(self, tensor: Any, frame: Optional[Frame]) -> Optional[int]:
         """The scalar's value as an int (floats that are whole included), or None if it is not constant."""
         tensor = strip(tensor)
         if frame is not None:
@@ -67,13 +63,11 @@ class Constants(object):
             self._known[key] = (tensor, _evaluate(tensor))
         return self._known[key][1]
 
-    def learn(self, tensor, value):
-        # type: (Any, int) -> None
+    def learn(self, tensor: Any, value: int) -> None:
         """Remember the value of a tensor."""
         self._known[id(tensor)] = (tensor, value)
 
-    def _argument(self, position, frame):
-        # type: (int, Frame) -> Optional[int]
+    def _argument(self, position: int, frame: Frame) -> Optional[int]:
         """Value of a function argument: that of the caller's operand, unless a loop changes it."""
         if frame.call.type in ("While", "StatelessWhile"):
             body = frame.body
@@ -83,8 +77,7 @@ class Constants(object):
         return self.value(frame.call.inputs[position + offset], frame.outer)
 
 
-def _evaluate(tensor):
-    # type: (Any) -> Optional[int]
+def _evaluate(tensor: Any) -> Optional[int]:
     from tensorflow.python.framework import tensor_util
 
     value = tensor_util.constant_value(tensor)
@@ -96,14 +89,14 @@ def _evaluate(tensor):
     return int(number) if number == int(number) else None
 
 
-def _run(tensor):
-    # type: (Any) -> Any
+def _run(tensor: Any) -> Any:
     """Evaluate a constant subgraph in a session of its own; None if it depends on anything that is not constant, or if
     TensorFlow cannot evaluate it."""
     import tensorflow as tf
 
-    names, stack = set(), [tensor.op]  # type: Set[str], List[Any]
-    called = {}  # type: Dict[str, Any]
+    names: Set[str] = set()
+    stack: List[Any] = [tensor.op]
+    called: Dict[str, Any] = {}
     while stack:
         op = stack.pop()
         if op.name in names:
@@ -132,8 +125,7 @@ def _run(tensor):
         return None
 
 
-def _add_functions(graph, nodes, called):
-    # type: (Any, Iterable[Any], Dict[str, Any]) -> bool
+def _add_functions(graph: Any, nodes: Iterable[Any], called: Dict[str, Any]) -> bool:
     """Add to ``called`` the definition of every function that the nodes call, and of those that these call. False if one is
     missing."""
     for node in nodes:
@@ -148,47 +140,45 @@ def _add_functions(graph, nodes, called):
     return True
 
 
-def _unsafe(op):
-    # type: (Any) -> bool
+def _unsafe(op: Any) -> bool:
     definition = getattr(op, "op_def", None)
     return bool(
         definition is None or definition.is_stateful or any(t.dtype.base_dtype.name == "resource" for t in op.outputs)
     )
 
 
-def trip_count(call, cond, body, outer, constants):
-    # type: (Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+def trip_count(call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[int]:
     """Iterations of a While op from constants alone, or None if any term of its condition is not constant."""
     return _terms(strip(cond.outputs[0]), call, cond, body, outer, constants)
 
 
-def _terms(test, call, cond, body, outer, constants):
-    # type: (Any, Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+def _terms(test: Any, call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[int]:
     if test.op.type == "LogicalAnd":
         sides = [_terms(strip(t), call, cond, body, outer, constants) for t in test.op.inputs]
         if any(s is None for s in sides):
             return None
         return min(s for s in sides if s is not None)
 
-    def start(variable):
-        # type: (Any) -> Optional[int]
+    def start(variable: Any) -> Optional[int]:
         position = place_of(cond, strip(variable))
         return None if position is None else constants.value(call.inputs[position], outer)
 
-    def step(variable):
-        # type: (Any) -> Optional[int]
+    def step(variable: Any) -> Optional[int]:
         position = place_of(cond, strip(variable))
         return None if position is None else step_of(body, position, constants)
 
-    def limit(tensor):
-        # type: (Any) -> Optional[int]
+    def limit(tensor: Any) -> Optional[int]:
         return _bound(strip(tensor), call, cond, body, outer, constants)
 
     return bounded(test, start, step, limit)
 
 
-def bounded(test, start_of, step_of_variable, limit_of):
-    # type: (Any, Callable[[Any], Optional[int]], Callable[[Any], Optional[int]], Callable[[Any], Optional[int]]) -> Optional[int]
+def bounded(
+    test: Any,
+    start_of: Callable[[Any], Optional[int]],
+    step_of_variable: Callable[[Any], Optional[int]],
+    limit_of: Callable[[Any], Optional[int]],
+) -> Optional[int]:
     """Iterations for which ``variable < bound`` (or <=, and the mirrored forms) holds, or None if not constant."""
     if test.op.type in _LESS:
         variable, bound = test.op.inputs
@@ -204,8 +194,7 @@ def bounded(test, start_of, step_of_variable, limit_of):
     return max(0, -((start - limit - closed) // step))
 
 
-def _bound(tensor, call, cond, body, outer, constants):
-    # type: (Any, Any, Any, Any, Optional[Frame], Constants) -> Optional[int]
+def _bound(tensor: Any, call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[int]:
     position = place_of(cond, tensor)
     if position is None:
         return constants.value(tensor, None)
@@ -214,8 +203,7 @@ def _bound(tensor, call, cond, body, outer, constants):
     return constants.value(call.inputs[position], outer)
 
 
-def step_of(body, position, constants):
-    # type: (Any, int, Constants) -> Optional[int]
+def step_of(body: Any, position: int, constants: Constants) -> Optional[int]:
     """The constant by which a loop variable grows in each iteration, or None."""
     result = strip(body.outputs[position])
     if result.op.type not in ("Add", "AddV2"):
@@ -228,8 +216,9 @@ def step_of(body, position, constants):
     return None
 
 
-def counter_of(call, cond, body, outer, constants):
-    # type: (Any, Any, Any, Optional[Frame], Constants) -> Optional[Tuple[int, int, int]]
+def counter_of(
+    call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants
+) -> Optional[Tuple[int, int, int]]:
     """A loop variable that counts iterations: its position, start and step. None if the loop has none."""
     for position in range(len(body.inputs)):
         if body.inputs[position].dtype.base_dtype.name not in ("int32", "int64") or position >= len(body.outputs):
@@ -241,8 +230,7 @@ def counter_of(call, cond, body, outer, constants):
     return None
 
 
-def learn(call, body, trips, outer, constants):
-    # type: (Any, Any, int, Optional[Frame], Constants) -> None
+def learn(call: Any, body: Any, trips: int, outer: Optional[Frame], constants: Constants) -> None:
     """Remember the final counters of a loop with this trip count: the loop of its gradient runs as often."""
     for position, result in enumerate(call.outputs):
         if result.dtype.base_dtype.name in ("int32", "int64") and position < len(body.outputs):

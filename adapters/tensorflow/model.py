@@ -15,8 +15,7 @@ from .graph import Scopes, canonical, session_of, undisturbed
 from .layer_scopes import recorded_scopes
 
 
-def quiet():
-    # type: () -> None
+def quiet() -> None:
     """Keep TensorFlow's start-up chatter out of the worker's log, and let it run the same kernels on every CPU.
 
     TensorFlow has oneDNN on where the CPU has AVX512-VNNI and off elsewhere; without it, no convolution of NCHW runs on a CPU.
@@ -28,8 +27,7 @@ def quiet():
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def versions(model=None):
-    # type: (Any) -> Dict[str, str]
+def versions(model: Any = None) -> Dict[str, str]:
     """Versions of TensorFlow and of the Keras that made the model, or of the one that TensorFlow uses."""
     import importlib
 
@@ -53,49 +51,44 @@ BATCH_OF_ONE = "keras_flops"
 """The recipe of keras-flops: get_flops uses a batch of 1 by default (keras_flops/flops_calculation.py)."""
 
 
-def is_leaf(value):
-    # type: (Any) -> bool
+def is_leaf(value: Any) -> bool:
     """Whether an argument is a tensor (of TensorFlow or numpy), or the shape and dtype of a tensor to make."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
-def _dtype_name(leaf):
-    # type: (Any) -> str
+def _dtype_name(leaf: Any) -> str:
     return str(getattr(leaf.dtype, "name", leaf.dtype))
 
 
-def _tell(leaf):
-    # type: (Any) -> str
-    return "%s %s" % (_dtype_name(leaf), tuple(int(size) for size in leaf.shape))
+def _tell(leaf: Any) -> str:
+    return f"{_dtype_name(leaf)} {tuple(int(size) for size in leaf.shape)}"
 
 
-class TfModel(object):
+class TfModel:
     """A pair's TensorFlow side, built from a pair module and its parameters."""
 
     inlined = True
     """Whether calls are inlined in the graph that a counter runs if the function cannot be frozen."""
     unfrozen_note = "the graph is not frozen, as it writes variables"
 
-    def __init__(self, pair, params, recipe=""):
-        # type: (Any, Any, str) -> None
-        self.notes = ()  # type: Tuple[str, ...]
+    def __init__(self, pair: Any, params: Any, recipe: str = "") -> None:
+        self.notes: Tuple[str, ...] = ()
         if recipe == BATCH_OF_ONE and getattr(params, "batch", 1) != 1:
             self.notes = (
-                "keras-flops uses a batch of 1, so this trace has a batch of 1 as well, not of %s" % params.batch,
+                f"keras-flops uses a batch of 1, so this trace has a batch of 1 as well, not of {params.batch}",
             )
             params = params.replaced(batch=1)
         self.pair = pair
         self.params = params
-        self.scopes = {}  # type: Dict[str, str]
-        self._model = None  # type: Any  # kept: a concrete function does not keep its variables alive
-        self._concrete = None  # type: Any
-        self._frozen = None  # type: Any
-        self._unfrozen = None  # type: Optional[BeyondCounter]
-        self.arguments = ((), {})  # type: nested.Arguments  # known when the model has been built
+        self.scopes: Dict[str, str] = {}
+        self._model: Any = None  # kept: a concrete function does not keep its variables alive
+        self._concrete: Any = None
+        self._frozen: Any = None
+        self._unfrozen: Optional[BeyondCounter] = None
+        self.arguments: nested.Arguments = ((), {})  # known when the model has been built
 
     @property
-    def concrete(self):
-        # type: () -> Any
+    def concrete(self) -> Any:
         """The concrete function of one inference call on fully specified inputs."""
         if self._concrete is None:
             import tensorflow as tf
@@ -110,45 +103,39 @@ class TfModel(object):
             if self.pair.user_model and not getattr(model, "built", True):
                 self.invoke(self.example())  # the first call makes the layers, which must exist before they are listed
             specs = [
-                tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or "input%d" % i)
+                tf.TensorSpec(tuple(t.shape), _dtype_name(t), name=getattr(t, "name", None) or f"input{i}")
                 for i, t in enumerate(tensors)
             ]
 
-            def infer(*inputs):
-                # type: (*Any) -> Any
+            def infer(*inputs: Any) -> Any:
                 return self.invoke(inputs)
 
             with recorded_scopes(model, self.scopes), undisturbed():
                 self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
 
-    def build(self):
-        # type: () -> Any
+    def build(self) -> Any:
         """Make the model and the arguments of its call."""
         self._model = self.pair.build_tf(self.params)
         self.arguments = self.pair.arguments(self.params)
         return self._model
 
     @property
-    def called(self):
-        # type: () -> Any
+    def called(self) -> Any:
         """The model that ``concrete`` calls."""
         assert self.concrete is not None
         return self._model
 
-    def in_file(self):
-        # type: () -> Tuple[Any, List[Any], List[Any]]
+    def in_file(self) -> Tuple[Any, List[Any], List[Any]]:
         """Graph, inputs and outputs of a frozen graph as in its file, including dead nodes."""
         graph, inputs, outputs = self._model.in_file
         return graph, inputs, outputs
 
-    def layers(self):
-        # type: () -> Any
+    def layers(self) -> Any:
         """Layer of a node by its name: an object with ``layer(name)``."""
         return Scopes(self.scopes)
 
-    def invoke(self, tensors, training=False):
-        # type: (Sequence[Any], bool) -> Any
+    def invoke(self, tensors: Sequence[Any], training: bool = False) -> Any:
         """One call of the model with these tensors; inference by default."""
         positional, named = nested.filled(self.arguments, is_leaf, tensors)
         if keras_of(self._model):
@@ -157,8 +144,7 @@ class TfModel(object):
         return self._model(*positional, **named)
 
     @property
-    def frozen(self):
-        # type: () -> freezing.Frozen
+    def frozen(self) -> freezing.Frozen:
         """The frozen concrete function (control flow lowered), by TensorFlow's own converter. Raises BeyondCounter."""
         if self._unfrozen is not None:
             raise self._unfrozen
@@ -171,8 +157,7 @@ class TfModel(object):
         return self._frozen
 
     @property
-    def freezes(self):
-        # type: () -> bool
+    def freezes(self) -> bool:
         """Whether the concrete function can be frozen: it cannot if it writes a variable."""
         try:
             return self.frozen is not None
@@ -180,18 +165,15 @@ class TfModel(object):
             return False
 
     @property
-    def run_notes(self):
-        # type: () -> Tuple[str, ...]
+    def run_notes(self) -> Tuple[str, ...]:
         """Notes on ``traced_run``."""
         return () if self.freezes else (self.unfrozen_note,)
 
-    def versions(self):
-        # type: () -> Dict[str, str]
+    def versions(self) -> Dict[str, str]:
         """Versions of TensorFlow and Keras."""
         return versions(self._model)
 
-    def example(self):
-        # type: () -> List[Any]
+    def example(self) -> List[Any]:
         """Numpy arrays for one call: the given tensors, else fixed pseudo-random numbers, and zeros and ones for integers."""
         import numpy
 
@@ -208,13 +190,11 @@ class TfModel(object):
                 arrays.append(generator.randint(0, 2, leaf.shape).astype(leaf.dtype))
         return arrays
 
-    def called_with(self):
-        # type: () -> str
+    def called_with(self) -> str:
         """The arguments of the model's call, in one line."""
         return nested.described(self.arguments, is_leaf, _tell)
 
-    def traced_run(self, weights=False, every_node=False):
-        # type: (bool, bool) -> Tuple[Any, List[Any], Any]
+    def traced_run(self, weights: bool = False, every_node: bool = False) -> Tuple[Any, List[Any], Any]:
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
 
         If the weights could determine which nodes run, or if ``weights`` is set, the run uses the graph with its weights; the
@@ -246,13 +226,12 @@ class TfModel(object):
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 
-    def observed(self):
-        # type: () -> Dict[Tuple[str, int], Tuple[int, ...]]
+    def observed(self) -> Dict[Tuple[str, int], Tuple[int, ...]]:
         """Shapes of one run by the node's id in the trace and output; left out if two executions of a node differ.
 
         Every node runs: two layers that reshape one tensor alike are one node otherwise, and the second has no shape.
         """
-        shapes = {}  # type: Dict[Tuple[str, int], Any]
+        shapes: Dict[Tuple[str, int], Any] = {}
         for device in self.traced_run(weights=True, every_node=True)[2].step_stats.dev_stats:
             for node in device.node_stats:
                 for output in node.output:
@@ -261,14 +240,13 @@ class TfModel(object):
                     shapes[key] = shape if shapes.get(key, shape) == shape else None
         return {key: shape for key, shape in shapes.items() if shape is not None}
 
-    def fetch(self, wanted):
-        # type: (List[Fetch]) -> Dict[Fetch, Any]
+    def fetch(self, wanted: List[Fetch]) -> Dict[Fetch, Any]:
         """Values of tensors of the concrete function's graph, from one run of it; without those that it does not have."""
         import tensorflow as tf
         from tensorflow.python.framework import convert_to_constants as convert
 
         if not self.freezes:
-            values = {}  # type: Dict[Fetch, Any]
+            values: Dict[Fetch, Any] = {}
             for definition in (lambda: None, lambda: freezing.inlined(self.concrete, False)):
                 left = [fetch for fetch in wanted if fetch not in values]
                 if left:
@@ -285,7 +263,6 @@ class TfModel(object):
         with own_graph.alone(), tf.compat.v1.Session(graph=graph) as session:
             return dict(session.run(present(graph, wanted), feeds))
 
-    def feeds(self):
-        # type: () -> Dict[str, Any]
+    def feeds(self) -> Dict[str, Any]:
         """The example input by the names of the concrete function's inputs; the rest of those are captured."""
         return {t.name: v for t, v in zip(self.concrete.inputs, self.example())}

@@ -7,13 +7,17 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from ..shared.refusal import BeyondCounter
 from .graph import session_of, v1
 
-OwnGraph = NamedTuple("OwnGraph", [("graph", Any), ("start", Tuple[Any, ...]), ("values", Dict[Any, Any])])
-"""``graph`` with the function's nodes by their names; running ``start`` with ``values`` initializes the variables."""
+
+class OwnGraph(NamedTuple):
+    """``graph`` with the function's nodes by their names; running ``start`` with ``values`` initializes the variables."""
+
+    graph: Any
+    start: Tuple[Any, ...]
+    values: Dict[Any, Any]
 
 
 @contextmanager
-def alone():
-    # type: () -> Iterator[None]
+def alone() -> Iterator[None]:
     """Within this block a copy of a model's graph runs. Raises BeyondCounter, in TensorFlow's words, if it cannot."""
     import tensorflow as tf
 
@@ -22,7 +26,7 @@ def alone():
     except tf.errors.OpError as error:
         said = [line.strip() for line in str(error.message).splitlines() if line.strip()]
         words = next((line for line in said if not line.startswith(HEADS)), type(error).__name__)
-        raise BeyondCounter("a copy of the model's graph does not run on its own (%s)" % words[:SHOWN]) from None
+        raise BeyondCounter(f"a copy of the model's graph does not run on its own ({words[:SHOWN]})") from None
 
 
 HEADS = ("Graph execution error", "Detected at node", "Node:", "2 root error", "(0)")
@@ -30,8 +34,7 @@ HEADS = ("Graph execution error", "Detected at node", "Node:", "2 root error", "
 SHOWN = 160
 
 
-def run(own, wanted, feeds, metadata=None, every_node=False):
-    # type: (OwnGraph, Any, Dict[str, Any], Any, bool) -> Any
+def run(own: OwnGraph, wanted: Any, feeds: Dict[str, Any], metadata: Any = None, every_node: bool = False) -> Any:
     """The values of ``wanted`` from one run on the CPU; with ``metadata`` the run is traced.
 
     ``every_node`` is that of ``session_of``.
@@ -42,8 +45,7 @@ def run(own, wanted, feeds, metadata=None, every_node=False):
         return session.run(wanted, feeds, options=options, run_metadata=metadata)
 
 
-def own_graph(concrete, definition=None):
-    # type: (Any, Any) -> OwnGraph
+def own_graph(concrete: Any, definition: Any = None) -> OwnGraph:
     """The copy of the function's graph, or of its ``definition`` with calls inlined (freezing.inlined).
 
     Raises BeyondCounter if it reads anything but variables and tensors.
@@ -51,10 +53,12 @@ def own_graph(concrete, definition=None):
     import tensorflow as tf
 
     raw, ours = tf.raw_ops, concrete.graph
-    graph, inside = tf.Graph(), {}  # type: Any, Dict[str, Any]
-    start, values = [], {}  # type: List[Any], Dict[Any, Any]
+    graph = tf.Graph()
+    inside: Dict[str, Any] = {}
+    start: List[Any] = []
+    values: Dict[Any, Any] = {}
     for number, (outside, placeholder) in enumerate(ours.captures):
-        name = "own_variables/v%d" % number
+        name = f"own_variables/v{number}"
         if outside.dtype != tf.resource:
             with graph.as_default():
                 inside[placeholder.name] = tf.constant(outside.numpy(), name=name)
@@ -72,8 +76,7 @@ def own_graph(concrete, definition=None):
     return OwnGraph(graph, tuple(start), values)
 
 
-def results_of(own, concrete):
-    # type: (OwnGraph, Any) -> List[Any]
+def results_of(own: OwnGraph, concrete: Any) -> List[Any]:
     """The results of the function in the copy: its outputs, and its side effects. Of a call that was inlined there is no op
     any more; the outputs wait for its side effects, as TensorFlow makes every output wait for all of them."""
     names = {operation.name for operation in own.graph.get_operations()}
@@ -81,8 +84,7 @@ def results_of(own, concrete):
     return [own.graph.as_graph_element(str(name)) for name in [t.name for t in concrete.outputs] + effects]
 
 
-def _variable(handle):
-    # type: (Any) -> Tuple[Any, Any]
+def _variable(handle: Any) -> Tuple[Any, Any]:
     """dtype and shape of the variable behind a handle in a graph."""
     import tensorflow as tf
     from tensorflow.python.ops import handle_data_util
@@ -90,7 +92,7 @@ def _variable(handle):
     data = handle_data_util.get_resource_handle_data(handle)
     if not data.is_set or len(data.shape_and_type) != 1:
         raise BeyondCounter(
-            "the model reads %s, which is not a variable, so it cannot run in a graph of its own" % handle.name
+            f"the model reads {handle.name}, which is not a variable, so it cannot run in a graph of its own"
         )
     (variable,) = data.shape_and_type
     return tf.dtypes.as_dtype(variable.dtype), tf.TensorShape(variable.shape)

@@ -27,8 +27,7 @@ class Built(NamedTuple):
     first: FrozenSet[str]
 
 
-def _scope(layer, path):
-    # type: (Any, str) -> Tuple[str, str]
+def _scope(layer: Any, path: str) -> Tuple[str, str]:
     """Name scope of a layer and its path. A second layer of one name has a scope with a number: ``conv_1/BiasAdd``."""
     try:
         parts = layer.output.op.name.split("/")
@@ -40,8 +39,7 @@ def _scope(layer, path):
     return layer.name, path
 
 
-def _in_graph(model):
-    # type: (Any) -> Tuple[List[Any], List[Any]]
+def _in_graph(model: Any) -> Tuple[List[Any], List[Any]]:
     """Inputs and outputs of a Keras model as tensors of the graph in which it was made. Raises CannotCount for Keras 3."""
     inputs, outputs = list(model.inputs), list(model.outputs)
     if not all(hasattr(tensor, "op") for tensor in inputs + outputs):
@@ -52,7 +50,7 @@ def _in_graph(model):
     return inputs, outputs
 
 
-class TfSession(object):
+class TfSession:
     """A pair's TensorFlow side in a v1 graph: what was ``built``, and name scopes.
 
     ``recipe`` is how people built it: ``session`` (as the pair says), ``batch_none`` (Keras' default: the batch left
@@ -60,24 +58,22 @@ class TfSession(object):
     the gradients of its output, to get "backward" by subtraction), ``frozen_pb`` (as the pair says, then frozen).
     """
 
-    def __init__(self, pair, params, recipe="session"):
-        # type: (Any, Any, str) -> None
+    def __init__(self, pair: Any, params: Any, recipe: str = "session") -> None:
         self.v1 = tf_graph.v1()
         if hasattr(self.v1, "disable_eager_execution"):
             self.v1.disable_eager_execution()
         self.pair = pair
         self.params = params
         self.recipe = recipe
-        self.scopes = {}  # type: Dict[str, str]
+        self.scopes: Dict[str, str] = {}
         self.open_batch = recipe in ("batch_none", "built_twice")
         self.built = self._built(params.replaced(batch=None) if self.open_batch else params)
 
-    def _built(self, params):
-        # type: (Any) -> Built
+    def _built(self, params: Any) -> Built:
         """Follow the recipe with these parameters, in a new graph."""
         graph = self.v1.Graph()
-        first = frozenset()  # type: FrozenSet[str]
-        gradients = []  # type: List[Any]
+        first: FrozenSet[str] = frozenset()
+        gradients: List[Any] = []
         with graph.as_default():
             inputs, outputs = self._build(params)
             if self.recipe == "built_twice":
@@ -87,8 +83,7 @@ class TfSession(object):
                 gradients = [g for g in all_gradients if g is not None]  # variables of the first model have none
         return Built(graph, inputs, outputs, gradients, first)
 
-    def _build(self, params):
-        # type: (Any) -> Tuple[List[Any], List[Any]]
+    def _build(self, params: Any) -> Tuple[List[Any], List[Any]]:
         build = self.pair.build_tf if self.open_batch else self.pair.build_tf_session
         model = build(params)
         if keras_of(model):
@@ -99,21 +94,18 @@ class TfSession(object):
         outputs = model(*inputs)
         return inputs, list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
-    def versions(self):
-        # type: () -> Dict[str, str]
+    def versions(self) -> Dict[str, str]:
         """Versions of TensorFlow and Keras."""
         return versions()
 
-    def roles(self):
-        # type: () -> Dict[str, str]
+    def roles(self) -> Dict[str, str]:
         """Role of every operation; all ops of the first of two builds are duplicates."""
         built = self.built
         roles = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
         roles.update(dict.fromkeys(built.first, DUPLICATE))
         return roles
 
-    def frozen(self):
-        # type: () -> Any
+    def frozen(self) -> Any:
         """A graph of its own with the outputs' frozen GraphDef, written to a .pb file and read back."""
         import os
         import tempfile
@@ -135,23 +127,20 @@ class TfSession(object):
             v1.import_graph_def(read, name="")
         return graph
 
-    def trace(self):
-        # type: () -> Trace
+    def trace(self) -> Trace:
         """Trace of one evaluation of the outputs (and gradients) from the inputs; making the inputs is not the model's work."""
         if not self.open_batch:
             return self._trace(self.built)
         # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.
-        note = "the batch that was left open is taken as %s" % self.params.batch
+        note = f"the batch that was left open is taken as {self.params.batch}"
         return self._trace(self._built(self.params), (note,))
 
-    def _trace(self, built, notes=()):
-        # type: (Built, Tuple[str, ...]) -> Trace
+    def _trace(self, built: Built, notes: Tuple[str, ...] = ()) -> Trace:
         tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
         tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
         return finished(tracer, self.versions(), notes)
 
-    def _fetch(self, built, wanted):
-        # type: (Built, List[Fetch]) -> Dict[Fetch, Any]
+    def _fetch(self, built: Built, wanted: List[Fetch]) -> Dict[Fetch, Any]:
         """Values from one run with freshly initialised weights; placeholders get ones."""
         import numpy
 

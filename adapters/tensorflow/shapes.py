@@ -4,6 +4,7 @@ A saved graph holds its functions as definitions, with the shapes of the origina
 in every loop body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
 """
 
+from importlib.util import find_spec
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .graph import definition
@@ -14,8 +15,7 @@ Sizes = Union[None, bytes, Tuple[Optional[int], ...]]
 """A shape, None for an unknown rank; for a resource or a list of tensors, the known shapes of its tensors."""
 
 
-def sizes(tensor):
-    # type: (Any) -> Sizes
+def sizes(tensor: Any) -> Sizes:
     """Static shape of a tensor, or of the tensors that it holds."""
     if tensor.dtype.base_dtype.name in OPAQUE:
         from tensorflow.python.ops import handle_data_util
@@ -31,8 +31,7 @@ def sizes(tensor):
     return tuple(getattr(d, "value", d) for d in tensor.shape.dims)
 
 
-def met(own, handed):
-    # type: (Sizes, Sizes) -> Sizes
+def met(own: Sizes, handed: Sizes) -> Sizes:
     """The sizes that either shape knows. If they contradict each other, the first."""
     if isinstance(own, bytes) and isinstance(handed, bytes):
         return own if _contents(own) == _contents(handed) else handed
@@ -45,15 +44,13 @@ def met(own, handed):
     return tuple(b if a is None else a for a, b in zip(own, handed))
 
 
-def _contents(data):
-    # type: (bytes) -> List[Tuple[int, Optional[List[int]]]]
+def _contents(data: bytes) -> List[Tuple[int, Optional[List[int]]]]:
     """dtype and shape of each tensor that a resource or a list holds."""
     tensors = _handle_data().FromString(data).shape_and_type
     return [(t.dtype, None if t.shape.unknown_rank else [d.size for d in t.shape.dim]) for t in tensors]
 
 
-def _handle_data():
-    # type: () -> Any
+def _handle_data() -> Any:
     """The message that holds the shapes inside a resource; its module was in python/framework until TensorFlow 2.13."""
     try:
         from tensorflow.core.framework import cpp_shape_inference_pb2 as inference
@@ -62,34 +59,26 @@ def _handle_data():
     return inference.CppShapeInferenceResult.HandleData
 
 
-def available():
-    # type: () -> bool
+def available() -> bool:
     """Whether this TensorFlow tells the shapes inside resources; before 2.4 it does not, and bodies stay unchanged."""
-    try:
-        import tensorflow.python.ops.handle_data_util
-    except ImportError:
-        return False
-    return True
+    return find_spec("tensorflow.python.ops.handle_data_util") is not None
 
 
-class Bodies(object):
+class Bodies:
     """Specialised bodies by function and shapes: each is made once and kept, because tensors are compared by identity."""
 
-    def __init__(self):
-        # type: () -> None
-        self._made = {}  # type: Dict[Tuple[int, str, Tuple[Sizes, ...]], Any]
+    def __init__(self) -> None:
+        self._made: Dict[Tuple[int, str, Tuple[Sizes, ...]], Any] = {}
         self._available = available()
 
-    def shaped(self, graph, name, body, operands):
-        # type: (Any, str, Any, Sequence[Any]) -> Any
+    def shaped(self, graph: Any, name: str, body: Any, operands: Sequence[Any]) -> Any:
         """The body of a call, with the shapes of its operands."""
         if not self._available:
             return body
         wanted = [met(sizes(parameter), sizes(operand)) for parameter, operand in zip(body.inputs, operands)]
         return self._with(graph, name, body, wanted)
 
-    def loop(self, graph, names, cond, body, operands):
-        # type: (Any, Tuple[str, str], Any, Any, Sequence[Any]) -> List[Any]
+    def loop(self, graph: Any, names: Tuple[str, str], cond: Any, body: Any, operands: Sequence[Any]) -> List[Any]:
         """Condition and body of a loop: a variable has its first value's shape only if every iteration keeps it."""
         if not self._available:
             return [cond, body]
@@ -103,8 +92,7 @@ class Bodies(object):
             wanted = [own[i] if i in grows else size for i, size in enumerate(wanted)]
         return [cond if made is body else self._with(graph, names[0], cond, wanted), made]
 
-    def _with(self, graph, name, body, wanted):
-        # type: (Any, str, Any, List[Sizes]) -> Any
+    def _with(self, graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
         if len(wanted) != len(body.inputs) or all(sizes(t) == size for t, size in zip(body.inputs, wanted)):
             return body
         key = (id(graph), name, tuple(wanted))
@@ -113,8 +101,7 @@ class Bodies(object):
         return self._made[key][1]
 
 
-def _made(graph, name, body, wanted):
-    # type: (Any, str, Any, List[Sizes]) -> Any
+def _made(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
     """The function's graph built again with these input shapes."""
     import tensorflow as tf
     from tensorflow.python.framework import function_def_to_graph as convert

@@ -22,35 +22,37 @@ LONGEST_RUN = 10000000
 Shapes = Dict[Tuple[str, int], Tuple[int, ...]]
 
 
-def _open(tensor):
-    # type: (Tensor) -> bool
+def _open(tensor: Tensor) -> bool:
     """Whether the shape of a tensor is not fully known; that of a resource or a list of tensors does not matter."""
     return tensor.dtype not in ("resource", "variant") and (tensor.shape is None or None in tensor.shape)
 
 
-class Tracer(object):
+class Tracer:
     """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input, ``look`` the
     shapes of such a run, by id and output; it is called if the graph leaves shapes open."""
 
-    def __init__(self, scopes, run, look=None):
-        # type: (tf_graph.Scopes, Callable[[List[Fetch]], Dict[Fetch, Any]], Optional[Callable[[], Shapes]]) -> None
+    def __init__(
+        self,
+        scopes: tf_graph.Scopes,
+        run: Callable[[List[Fetch]], Dict[Fetch, Any]],
+        look: Optional[Callable[[], Shapes]] = None,
+    ) -> None:
         self.scopes = scopes
         self.run = run
         self.look = look
-        self.open = []  # type: List[Tuple[int, Any, str]]
+        self.open: List[Tuple[int, Any, str]] = []
         self.constants = Constants()
         self.bodies = Bodies()
-        self.ops = []  # type: List[Op]
-        self.problems = []  # type: List[Problem]
-        self.untaken = []  # type: List[str]
-        self.crops = []  # type: List[int]
-        self.notes = []  # type: List[str]
-        self.wanted = []  # type: List[Fetch]
-        self.forward = set()  # type: Set[str]
-        self.values = {}  # type: Dict[Fetch, Any]
+        self.ops: List[Op] = []
+        self.problems: List[Problem] = []
+        self.untaken: List[str] = []
+        self.crops: List[int] = []
+        self.notes: List[str] = []
+        self.wanted: List[Fetch] = []
+        self.forward: Set[str] = set()
+        self.values: Dict[Fetch, Any] = {}
 
-    def trace(self, graph, outputs, inputs=(), gradients=()):
-        # type: (Any, List[Any], Sequence[Any], Sequence[Any]) -> None
+    def trace(self, graph: Any, outputs: List[Any], inputs: Sequence[Any] = (), gradients: Sequence[Any] = ()) -> None:
         """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``.
 
         Ops that only the ``gradients`` need get the phase ``backward``.
@@ -67,19 +69,15 @@ class Tracer(object):
         if dropped is not None:
             self.notes.append(dropped)
 
-    def _read(self):
-        # type: () -> None
+    def _read(self) -> None:
         try:
             self.values = self.run(self.wanted)
         except CannotCount as error:
-            self.notes.append("no loop count and no branch was read from a run: %s" % error)
+            self.notes.append(f"no loop count and no branch was read from a run: {error}")
         if self.values:
-            self.notes.append(
-                "%d loop counts or branches were read from one run on the example input" % len(self.values)
-            )
+            self.notes.append(f"{len(self.values)} loop counts or branches were read from one run on the example input")
 
-    def _decide(self, graph, live, frame):
-        # type: (Any, Set[str], Optional[Frame]) -> None
+    def _decide(self, graph: Any, live: Set[str], frame: Optional[Frame]) -> None:
         """List the tensors to fetch: those of loops and branches outside all others that constants do not determine."""
         for operation in graph.get_operations():
             if operation.name not in live:
@@ -104,22 +102,19 @@ class Tracer(object):
                 inside = tf_graph.live_operations(tf_graph.graph_outputs(body))
                 self._decide(body, inside, Frame(operation, body, body, frame))
 
-    def _want(self, tensor, frame):
-        # type: (Any, Optional[Frame]) -> None
+    def _want(self, tensor: Any, frame: Optional[Frame]) -> None:
         fetch = fetch_of(tensor, frame)
         if fetch is not None and fetch not in self.wanted:
             self.wanted.append(fetch)
 
-    def _value(self, tensor, frame):
-        # type: (Any, Optional[Frame]) -> Any
+    def _value(self, tensor: Any, frame: Optional[Frame]) -> Any:
         """What the run gave for a tensor, None if it was not read."""
         fetch = fetch_of(tensor, frame)
         return None if fetch is None else self.values.get(fetch)
 
-    def _bodies(self, operation, graph):
-        # type: (Any, Any) -> List[Any]
+    def _bodies(self, operation: Any, graph: Any) -> List[Any]:
         names = tf_graph.attributes(operation)
-        called = []  # type: List[str]
+        called: List[str] = []
         for attribute in tf_graph.CALLS[operation.type]:
             value = names[attribute]
             called.extend(value if isinstance(value, list) else [value])
@@ -131,8 +126,16 @@ class Tracer(object):
             operands = operands[1:]
         return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, graphs)]
 
-    def _walk(self, graph, live, prefix, layer, calls, within, frame):
-        # type: (Any, Set[str], str, str, int, Tuple[str, ...], Optional[Frame]) -> None
+    def _walk(
+        self,
+        graph: Any,
+        live: Set[str],
+        prefix: str,
+        layer: str,
+        calls: int,
+        within: Tuple[str, ...],
+        frame: Optional[Frame],
+    ) -> None:
         runs = executions(graph, live, self.constants)
         for operation in graph.get_operations():
             if operation.name not in live or (prefix and operation.type == "Placeholder"):
@@ -155,27 +158,24 @@ class Tracer(object):
             if operation.type in tf_graph.CALLS:
                 self._enter(operation, graph, id, where, times, within, frame)
 
-    def layer_and_phase(self, graph, name, id, layer, within):
-        # type: (Any, str, str, str, Tuple[str, ...]) -> Tuple[str, str]
+    def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: Tuple[str, ...]) -> Tuple[str, str]:
         """Layer and phase of an op; ``layer`` is that of the call around it."""
         phase = FORWARD if (within[0] if within else id) in self.forward else BACKWARD
         return self.scopes.layer(name) or layer, phase
 
-    def _complete(self):
-        # type: () -> None
+    def _complete(self) -> None:
         """Fill in the shapes that the graph leaves open, as far as one run gives them."""
         if self.look is None or not self.open or max(op.calls for op in self.ops) > LONGEST_RUN:
             return
         try:
             known, filled = self.look(), 0
         except CannotCount as error:
-            self.notes.append("no shape was read from a run: %s" % error)
+            self.notes.append(f"no shape was read from a run: {error}")
             return
         for index, operation, prefix in self.open:
             record = self.ops[index]
 
-            def full(tensors, records, prefix=prefix):
-                # type: (Any, Tuple[Tensor, ...], str) -> Tuple[Tensor, ...]
+            def full(tensors: Any, records: Tuple[Tensor, ...], prefix: str = prefix) -> Tuple[Tensor, ...]:
                 ids = [(tf_graph.canonical(prefix + t.op.name), t.value_index) for t in tensors]
                 return tuple(r._replace(shape=known.get(id, r.shape)) if _open(r) else r for id, r in zip(ids, records))
 
@@ -183,10 +183,18 @@ class Tracer(object):
             self.ops[index] = record._replace(inputs=inputs, outputs=outputs)
             filled += self.ops[index] != record
         if filled:
-            self.notes.append("shapes of %d ops were read from one run on the example input" % filled)
+            self.notes.append(f"shapes of {filled} ops were read from one run on the example input")
 
-    def _enter(self, operation, graph, id, layer, calls, within, frame):
-        # type: (Any, Any, str, str, int, Tuple[str, ...], Optional[Frame]) -> None
+    def _enter(
+        self,
+        operation: Any,
+        graph: Any,
+        id: str,
+        layer: str,
+        calls: int,
+        within: Tuple[str, ...],
+        frame: Optional[Frame],
+    ) -> None:
         try:
             bodies = self._bodies(operation, graph)
         except LookupError as error:
@@ -203,8 +211,9 @@ class Tracer(object):
             next_frame = Frame(operation, body, loop_body, frame)
             self._walk(body, live, inner, layer, calls * times, within + (id,), next_frame)
 
-    def _times(self, operation, bodies, id, layer, frame):
-        # type: (Any, List[Any], str, str, Optional[Frame]) -> List[Tuple[str, Any, Optional[int]]]
+    def _times(
+        self, operation: Any, bodies: List[Any], id: str, layer: str, frame: Optional[Frame]
+    ) -> List[Tuple[str, Any, Optional[int]]]:
         """Which bodies run and how often per call: (role, graph, times), times None for one that does not run."""
         if operation.type.endswith("PartitionedCall"):
             return [("", bodies[0], 1)]
@@ -230,10 +239,9 @@ class Tracer(object):
             return [(role, bodies[i], 1 if i == chosen else None) for i, role in enumerate(("then", "else"))]
         last = len(bodies) - 1
         chosen = int(taken) if 0 <= int(taken) <= last else last
-        return [("branch%d" % i, body, 1 if i == chosen else None) for i, body in enumerate(bodies)]
+        return [(f"branch{i}", body, 1 if i == chosen else None) for i, body in enumerate(bodies)]
 
-    def _trips(self, operation, cond, body, frame):
-        # type: (Any, Any, Any, Optional[Frame]) -> Optional[int]
+    def _trips(self, operation: Any, cond: Any, body: Any, frame: Optional[Frame]) -> Optional[int]:
         trips = trip_count(operation, cond, body, frame, self.constants)
         if trips is not None:
             return trips
@@ -245,18 +253,23 @@ class Tracer(object):
         return None if final is None else (int(final) - start) // step
 
 
-def trace_function(concrete, scopes, run, versions, notes=(), look=None):
-    # type: (Any, Dict[str, str], Callable[[List[Fetch]], Dict[Fetch, Any]], Dict[str, str], Tuple[str, ...], Any) -> Trace
+def trace_function(
+    concrete: Any,
+    scopes: Dict[str, str],
+    run: Callable[[List[Fetch]], Dict[Fetch, Any]],
+    versions: Dict[str, str],
+    notes: Tuple[str, ...] = (),
+    look: Any = None,
+) -> Trace:
     """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (model.py)."""
     tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
     return finished(tracer, versions, notes)
 
 
-def finished(tracer, versions, notes=()):
-    # type: (Tracer, Dict[str, str], Tuple[str, ...]) -> Trace
+def finished(tracer: Tracer, versions: Dict[str, str], notes: Tuple[str, ...] = ()) -> Trace:
     """The trace record of a tracer."""
-    layers = []  # type: List[str]
+    layers: List[str] = []
     for op in tracer.ops:
         if op.layer not in layers:
             layers.append(op.layer)

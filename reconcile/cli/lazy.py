@@ -66,7 +66,8 @@ class LazyGroup(click.Group):
         """Run and exit, as ``faults`` says."""
         extra["standalone_mode"] = False
         _helpful(self)
-        sys.exit(exit_code(lambda: super(LazyGroup, self).main(args, prog_name, **extra)))
+        main = super().main
+        sys.exit(exit_code(lambda: main(args, prog_name, **extra)))
 
 
 def _helpful(command: click.Command) -> click.Command:

@@ -59,7 +59,6 @@ class Counter(NamedTuple):
     checked: Tuple[str, str] = ("", "")
 
     @property
-    def family(self):
-        # type: () -> str
+    def family(self) -> str:
         """The name up to its ``@`` or ``:``: the counters that share one set of rules and one page."""
         return self.name.partition("@")[0].partition(":")[0]

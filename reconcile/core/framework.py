@@ -76,25 +76,21 @@ class Framework(NamedTuple):
     order: int = 100
 
     @property
-    def trace(self):
-        # type: () -> str
+    def trace(self) -> str:
         """The name of its trace in statements."""
         return "trace@" + self.name
 
 
-def adapter_of(record):
-    # type: (Framework) -> Any
+def adapter_of(record: Framework) -> Any:
     """A new Adapter of the framework. Raises ImportError."""
     return importlib.import_module(absolute(record.adapter)).Adapter(record)
 
 
-def relative(module):
-    # type: (str) -> str
+def relative(module: str) -> str:
     """A module's name for a worker's request: a module of this package starts with a dot."""
     return module[len(ROOT) :] if module.startswith(ROOT + ".") else module
 
 
-def absolute(module):
-    # type: (str) -> str
+def absolute(module: str) -> str:
     """The full name of such a module in this process."""
     return ROOT + module if module.startswith(".") else module

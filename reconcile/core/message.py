@@ -10,8 +10,7 @@ HEADING = re.compile(
 """What TensorFlow and Keras write above their message: where it was met. Stacks between are indented, colours are escapes."""
 
 
-def text_of(error):
-    # type: (BaseException) -> str
+def text_of(error: BaseException) -> str:
     """An error's message, '' if its class cannot say it: the __str__ of a user's error may fail itself, in any way."""
     try:
         return str(error)
@@ -21,8 +20,7 @@ def text_of(error):
         return ""
 
 
-def first_line(error):
-    # type: (BaseException) -> str
+def first_line(error: BaseException) -> str:
     """The first line of an error's message, not too long; of a message with headings, the first line below them. A line that
     ends with a colon is read together with the next."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text_of(error)).strip().splitlines()

@@ -17,20 +17,18 @@ TRACE = "trace"
 POINT = "~"
 
 
-def at_point(task, index):
-    # type: (str, int) -> str
+def at_point(task: str, index: int) -> str:
     """The name of a task at the point of that index of a request; at the first one it is the task's own."""
     return task + POINT + str(index) if index else task
 
 
-def point_of(task):
-    # type: (str) -> Tuple[str, int]
+def point_of(task: str) -> Tuple[str, int]:
     """The task that :func:`at_point` named, and the index of the point."""
     name, _, index = task.partition(POINT)
     return name, int(index or 0)
 
 
-NONE = {}  # type: Dict[str, Any]  # the default of fields; nobody writes to it
+NONE: Dict[str, Any] = {}  # the default of fields; nobody writes to it
 
 
 class ModelFile(NamedTuple):
@@ -100,48 +98,42 @@ class WorkerRequest(NamedTuple):
     points: Tuple[Tuple[Dict[str, str], Tuple[Tuple[str, Tuple[int, ...], str], ...]], ...] = ()
 
     @property
-    def file(self):
-        # type: () -> Optional[ModelFile]
+    def file(self) -> Optional[ModelFile]:
         """The model's file, None if a function makes the model."""
         return self.model.file if self.model is not None else None
 
 
-NESTED = {WorkerRequest: {"framework": Framework, "model": UserModel}, UserModel: {"file": ModelFile}}  # type: Dict[Any, Any]
+NESTED: Dict[Any, Any] = {WorkerRequest: {"framework": Framework, "model": UserModel}, UserModel: {"file": ModelFile}}
 """The fields of each record that are records themselves."""
 
 
-def to_text(request):
-    # type: (WorkerRequest) -> str
+def to_text(request: WorkerRequest) -> str:
     """The request as JSON."""
     return dumps(dict(_plain(request), schema=SCHEMA))
 
 
-def from_text(text):
-    # type: (str) -> Any
+def from_text(text: str) -> Any:
     """Read :func:`to_text` back. Raises ValueError for another schema, and for fields that are missing or unknown."""
     data = loads(text)
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
-        raise ValueError("a worker's request of this version has the schema %d" % SCHEMA)
+        raise ValueError(f"a worker's request of this version has the schema {SCHEMA}")
     return _record(WorkerRequest, data)
 
 
-def _plain(record):
-    # type: (Any) -> Dict[str, Any]
+def _plain(record: Any) -> Dict[str, Any]:
     return {name: _plain(value) if hasattr(value, "_asdict") else value for name, value in record._asdict().items()}
 
 
-def _record(kind, data):
-    # type: (Any, Any) -> Any
+def _record(kind: Any, data: Any) -> Any:
     wrong = sorted(set(data) ^ set(kind._fields)) if isinstance(data, dict) else [str(data)]
     if wrong:
-        raise ValueError("%s: missing or unknown: %s" % (kind.__name__, ", ".join(wrong)))
+        raise ValueError(f"{kind.__name__}: missing or unknown: {', '.join(wrong)}")
     values, nested = {}, NESTED.get(kind, {})
     for name, value in data.items():
         values[name] = _record(nested[name], value) if name in nested and value is not None else _frozen(value)
     return kind(**values)
 
 
-def _frozen(value):
-    # type: (Any) -> Any
+def _frozen(value: Any) -> Any:
     """Turn lists back into tuples; the contents of a mapping stay as JSON has them."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

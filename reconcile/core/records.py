@@ -103,7 +103,10 @@ Paths = Union[str, Sequence[str]]
 SUGAR = ("tf", "torch")
 """Frameworks whose paths follow a layer's name by position."""
 
-_Layer = NamedTuple("_Layer", [("name", str), ("paths", Dict[str, Paths])])
+
+class _Layer(NamedTuple):
+    name: str
+    paths: Dict[str, Paths]
 
 
 class Layer(_Layer):
@@ -115,19 +118,16 @@ class Layer(_Layer):
 
     __slots__ = ()
 
-    def __new__(cls, name, tf=(), torch=(), **others):
-        # type: (Any, str, Paths, Paths, **Paths) -> Any
+    def __new__(cls: Any, name: str, tf: Paths = (), torch: Paths = (), **others: Paths) -> Any:
         return _Layer.__new__(cls, name, dict(zip(SUGAR, (tf, torch)), **others))
 
-    def to_list(self):
-        # type: () -> List[Any]
+    def to_list(self) -> List[Any]:
         """``[name, tf, torch]``, plus a dict of any others: the form in messages and baselines."""
         others = {name: paths for name, paths in self.paths.items() if name not in SUGAR}
         return [self.name] + [self.paths[name] for name in SUGAR] + ([others] if others else [])
 
     @classmethod
-    def from_list(cls, data):
-        # type: (Sequence[Any]) -> Any
+    def from_list(cls, data: Sequence[Any]) -> Any:
         """Read :meth:`to_list` back."""
         return cls(*data[:3], **(data[3] if len(data) > 3 else {}))
 
@@ -158,8 +158,7 @@ class Op(NamedTuple):
     phase: str = FORWARD
     within: Tuple[str, ...] = ()
 
-    def given(self, argument):
-        # type: (str) -> bool
+    def given(self, argument: str) -> bool:
         """Whether an optional tensor argument (``bias``, ``weight``) was given."""
         return argument not in self.attrs or self.attrs[argument] is not None
 
@@ -228,19 +227,16 @@ class Ledger(NamedTuple):
     notes: Tuple[str, ...]
 
 
-def _tensor_from(data):
-    # type: (List[Any]) -> Tensor
+def _tensor_from(data: List[Any]) -> Tensor:
     shape = None if data[0] is None else tuple(data[0])
     return Tensor(shape, data[1])
 
 
-def _op_to(op):
-    # type: (Op) -> Dict[str, Any]
+def _op_to(op: Op) -> Dict[str, Any]:
     return op._asdict()
 
 
-def op_from(data):
-    # type: (Dict[str, Any]) -> Op
+def op_from(data: Dict[str, Any]) -> Op:
     """Read one op record back from JSON data."""
     return Op(
         data["id"],
@@ -255,8 +251,7 @@ def op_from(data):
     )
 
 
-def to_json(record):
-    # type: (Any) -> str
+def to_json(record: Any) -> str:
     """Serialise a trace or a ledger, with the schema version.
 
     This looks at the fields, not at the class: an outside adapter may use records from another copy of this module.
@@ -274,13 +269,12 @@ def to_json(record):
     return dumps(data)
 
 
-def from_json(text):
-    # type: (str) -> Any
+def from_json(text: str) -> Any:
     """Read a trace or ledger back. Raises ValueError for another schema version or kind."""
     data = loads(text)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         schema = data.get("schema") if isinstance(data, dict) else None
-        raise ValueError("record has schema %r, this version reads %d" % (schema, SCHEMA))
+        raise ValueError(f"record has schema {schema!r}, this version reads {SCHEMA}")
     if data.get("kind") == "trace":
         return Trace(
             data["framework"],
@@ -305,4 +299,4 @@ def from_json(text):
             data["unsupported"],
             tuple(data["notes"]),
         )
-    raise ValueError("record is neither a trace nor a ledger: %r" % (data.get("kind"),))
+    raise ValueError(f"record is neither a trace nor a ledger: {data.get('kind')!r}")

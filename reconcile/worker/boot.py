@@ -13,8 +13,7 @@ import sys
 PRIVATE = "_reconcile_worker"
 
 
-def aboard(tool, name=PRIVATE):
-    # type: (str, str) -> None
+def aboard(tool: str, name: str = PRIVATE) -> None:
     """Make the package inside the file ``tool`` importable under that name."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     assert spec.submodule_search_locations is not None
@@ -22,8 +21,7 @@ def aboard(tool, name=PRIVATE):
     sys.modules[name] = importlib.util.module_from_spec(spec)
 
 
-def main():
-    # type: () -> int
+def main() -> int:
     """Serve the request of the command line."""
     tool, request = sys.argv[:2]
     control = sys.argv[2:]

@@ -29,18 +29,16 @@ INSTALLED = ("site-packages", "dist-packages")
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
-class UserModules(object):
+class UserModules:
     """Finder of the modules in a user's folder, for imports from that folder; the imports of the counters do not see them."""
 
-    def __init__(self, folder, asked, lent, never):
-        # type: (str, str, List[str], Sequence[str]) -> None
+    def __init__(self, folder: str, asked: str, lent: List[str], never: Sequence[str]) -> None:
         self.folder = folder
         self.asked = asked
         self.lent = lent
         self.never = never
 
-    def find_spec(self, name, path=None, target=None):
-        # type: (str, Any, Any) -> Any
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec of a module in the folder: this one for the user's own files, an installed one for this package's."""
         if path is not None or name in self.never or (name == "reconcile" and not self.asked):
             return None
@@ -55,26 +53,23 @@ class UserModules(object):
             return None
         spec = find(name, [entry for entry in sys.path if entry != self.folder] + self.lent)
         if spec is None:
-            raise ModuleNotFoundError("No module named %r" % name, name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return spec
 
 
-class Lent(object):
+class Lent:
     """Finder of the counters that another environment lends, for imports from this package and from the lent packages."""
 
-    def __init__(self, folder):
-        # type: (str) -> None
+    def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def find_spec(self, name, path=None, target=None):
-        # type: (str, Any, Any) -> Any
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec of a lent package or module; None for all others, and for imports from elsewhere."""
         if path is not None or not _importer().startswith((OURS, self.folder)):
             return None
         return importlib.machinery.PathFinder.find_spec(name, [self.folder])
 
-    def find_distributions(self, context):
-        # type: (Any) -> Any
+    def find_distributions(self, context: Any) -> Any:
         """The metadata of a lent package, for its version. Python 3.8."""
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
@@ -82,19 +77,17 @@ class Lent(object):
         return MetadataPathFinder.find_distributions(where)
 
 
-class Brought(object):
+class Brought:
     """Finder of the package of an outside adapter, and of this package for the imports in that adapter.
 
     The adapter imports ``reconcile`` and gets the modules of this worker, whatever their private name is.
     """
 
-    def __init__(self, package, folder):
-        # type: (str, str) -> None
+    def __init__(self, package: str, folder: str) -> None:
         self.package = package
         self.folder = folder
 
-    def find_spec(self, name, path=None, target=None):
-        # type: (str, Any, Any) -> Any
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec of that package, or of a module of this one under its public name."""
         if path is None and name == self.package:
             return importlib.machinery.PathFinder.find_spec(name, [self.folder])
@@ -108,65 +101,55 @@ class Brought(object):
 class _Same(importlib.abc.Loader):
     """Loader that returns a module which is already loaded."""
 
-    def __init__(self, module):
-        # type: (Any) -> None
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.spec = module.__spec__
 
-    def create_module(self, spec):
-        # type: (Any) -> Any
+    def create_module(self, spec: Any) -> Any:
         """The module."""
         return self.module
 
-    def exec_module(self, module):
-        # type: (Any) -> None
+    def exec_module(self, module: Any) -> None:
         """Run nothing again, but restore the module's own spec, which the import system has overwritten."""
         module.__spec__ = self.spec
 
 
-def bring(package, folder):
-    # type: (str, str) -> None
+def bring(package: str, folder: str) -> None:
     """Make the package of an outside adapter importable from its folder."""
     sys.meta_path.insert(0, Brought(package, folder))
 
 
-def borrow(folder):
-    # type: (str) -> None
+def borrow(folder: str) -> None:
     """Use the counters in that folder for those that are not installed."""
     sys.meta_path.append(Lent(folder))
 
 
-def is_lent(module):
-    # type: (str) -> bool
+def is_lent(module: str) -> bool:
     """Whether that package comes from another environment."""
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return any(isinstance(finder, Lent) and file.startswith(finder.folder) for finder in sys.meta_path)
 
 
-def _importer():
-    # type: () -> str
+def _importer() -> str:
     """The file with the import statement that is looking for a module; '' if there is none."""
-    frame = sys._getframe(2)  # type: Any
+    frame: Any = sys._getframe(2)
     while frame is not None and _is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename if frame is not None else ""
 
 
-def _is_machinery(file):
-    # type: (str) -> bool
+def _is_machinery(file: str) -> bool:
     return file.startswith("<frozen importlib") or os.path.dirname(file).endswith("importlib")
 
 
-def is_user_file(file, folder):
-    # type: (str, str) -> bool
+def is_user_file(file: str, folder: str) -> bool:
     """Whether a source file belongs to the code in that folder; an environment inside the folder does not."""
     path = os.path.abspath(file)
     inside = path.startswith(os.path.join(folder, "")) and not file.startswith("<")
     return inside and not any(part in path for part in INSTALLED + (OURS,))
 
 
-def welcome(folder, paths, module, known):
-    # type: (str, Sequence[str], str, Mapping[str, str]) -> None
+def welcome(folder: str, paths: Sequence[str], module: str, known: Mapping[str, str]) -> None:
     """Make the modules of that folder importable, followed by those of ``paths``. ``module`` is the one asked for,
     and ``known`` are the frameworks' packages, which the folder cannot hide.
 
@@ -182,9 +165,8 @@ def welcome(folder, paths, module, known):
     sys.dont_write_bytecode = True
 
 
-def location(error, folder):
-    # type: (BaseException, str) -> str
+def location(error: BaseException, folder: str) -> str:
     """File and line of the innermost call in the user's files, such as ``net.py, line 12``; '' if there is none."""
-    frames = [(f[0], f[1]) for f in traceback.extract_tb(error.__traceback__)]  # type: List[Any]
+    frames: List[Any] = [(f[0], f[1]) for f in traceback.extract_tb(error.__traceback__)]
     calls = [(os.path.abspath(f[0]), f[1]) for f in frames if is_user_file(f[0], folder)]
-    return "%s, line %d" % (os.path.relpath(calls[-1][0], folder), calls[-1][1]) if calls else ""
+    return f"{os.path.relpath(calls[-1][0], folder)}, line {calls[-1][1]}" if calls else ""

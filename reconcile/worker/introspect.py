@@ -19,21 +19,19 @@ from . import import_path
 _SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
 
 
-def documentation(documented_object):
-    # type: (Any) -> str
+def documentation(documented_object: Any) -> str:
     """The docstring of a module, class or function, '' if it has none; from its source where Python drops them (-OO)."""
     if getattr(documented_object, "__doc__", None):
         return str(documented_object.__doc__)
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(documented_object)))
-        node = tree if inspect.ismodule(documented_object) else tree.body[0]  # type: Any
+        node: Any = tree if inspect.ismodule(documented_object) else tree.body[0]
         return ast.get_docstring(node, clean=False) or ""
     except Exception:  # there is no source, or it has no docstring
         return ""
 
 
-def inputs_of(model, doc):
-    # type: (Any, str) -> Optional[Tuple[Any, ...]]
+def inputs_of(model: Any, doc: str) -> Optional[Tuple[Any, ...]]:
     """Positional arguments of one call of a functional or sequential Keras model; None for any other model.
 
     Sizes that the model leaves open come from the first shape in ``doc``, its factory's documentation, that fits. If none
@@ -54,9 +52,8 @@ def inputs_of(model, doc):
     return (inputs[0],) if len(inputs) == 1 else (inputs,)
 
 
-def _input(tensor, doc):
-    # type: (Any, str) -> Optional[pairs.Input]
-    shape = getattr(tensor.shape, "as_list", lambda: list(tensor.shape))()  # type: List[Optional[int]]
+def _input(tensor: Any, doc: str) -> Optional[pairs.Input]:
+    shape: List[Optional[int]] = getattr(tensor.shape, "as_list", lambda: list(tensor.shape))()
     sizes = documented(shape[1:], doc) if None in shape[1:] else [int(size or 0) for size in shape[1:]]
     if sizes is None:
         return None
@@ -64,8 +61,7 @@ def _input(tensor, doc):
     return pairs.Input("", tuple([int(shape[0] or 1)] + sizes), dtype)
 
 
-def documented(sizes, doc):
-    # type: (Sequence[Optional[int]], str) -> Optional[List[int]]
+def documented(sizes: Sequence[Optional[int]], doc: str) -> Optional[List[int]]:
     """The first shape in that text, such as ``(224, 224, 3)``, that has as many sizes and agrees with the known ones."""
     for text in _SHAPE.findall(doc):
         shape = [int(size) for size in re.findall(r"\d+", text)]
@@ -74,8 +70,7 @@ def documented(sizes, doc):
     return None
 
 
-def weightless(factory):
-    # type: (Any) -> Dict[str, Any]
+def weightless(factory: Any) -> Dict[str, Any]:
     """The parameters by which an installed package's factory loads weights by default, with their defaults.
 
     Those are names or members of an enumeration (Keras' ``weights="imagenet"``, torchvision's ``weights_backbone``).  A factory

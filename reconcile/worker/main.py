@@ -8,10 +8,12 @@ after that, and an error in it goes to ``refused.json``.  An event {"theirs"} sa
 Python 3.6 and standard library, plus the framework it serves.
 """
 
+# ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
+
 import contextlib
 import importlib
 import sys
-from io import open  # as it is now: the user's code may replace these later
+from io import open
 from json import dumps
 from os import getcwd, getpid, replace
 from os import path as paths
@@ -31,48 +33,41 @@ EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 """The part of a pair file's description that a factory does not have."""
 
 
-def write(path, text):
-    # type: (str, str) -> None
+def write(path: str, text: str) -> None:
     """Write the file completely or not at all."""
     with open(path + ".part", "w") as file:
         file.write(text)
     replace(path + ".part", path)
 
 
-class Worker(object):
+class Worker:
     """One request, task by task."""
 
-    def __init__(self, request, pair=None):
-        # type: (WorkerRequest, Any) -> None
+    def __init__(self, request: WorkerRequest, pair: Any = None) -> None:
         self.request = request
         self.pair = pair
         self.framework = request.framework
-        self.adapter = None  # type: Any
-        self.capture = None  # type: Any
+        self.adapter: Any = None
+        self.capture: Any = None
         self.done = 0
         self.point = 0
 
-    def event(self, task, phase):
-        # type: (str, str) -> None
+    def event(self, task: str, phase: str) -> None:
         """Tell the runner which phase a task is in."""
         self._tell({"task": task, "phase": phase})
 
-    def user_code(self, action):
-        # type: (str) -> None
+    def user_code(self, action: str) -> None:
         """Tell the runner which of the user's own code runs now; '' when it has ended."""
         self._tell({"theirs": action})
 
-    def _tell(self, event):
-        # type: (Dict[str, str]) -> None
+    def _tell(self, event: Dict[str, str]) -> None:
         with open(paths.join(self.request.out, "events.jsonl"), "a") as file:
             file.write(dumps(event) + "\n")
 
-    def _leave(self, name, data):
-        # type: (str, Dict[str, Any]) -> None
+    def _leave(self, name: str, data: Dict[str, Any]) -> None:
         write(paths.join(self.request.out, name), dumps(data))
 
-    def run(self):
-        # type: () -> int
+    def run(self) -> int:
         """Serve the request. Returns the exit status: 0, even if single tasks failed."""
         if self.request.lent:
             import_path.borrow(self.request.lent)
@@ -94,16 +89,14 @@ class Worker(object):
             self._refuse(str(error), isinstance(error, user_code.Declined))
         return 0
 
-    def _prepare(self, params):
-        # type: (Dict[str, Any]) -> None
+    def _prepare(self, params: Dict[str, Any]) -> None:
         """Prepare a user's own model before any counter runs. Raises FactoryError."""
         self.pair.ready(self.request.lacking, self.user_code)
         if self.request.trial:
             call, called_with = self._capture().plain_call(pairs.Params(params))
             self.pair.tried(call, lambda: called_with)
 
-    def _params_at(self, point, meta):
-        # type: (int, Dict[str, Any]) -> Dict[str, Any]
+    def _params_at(self, point: int, meta: Dict[str, Any]) -> Dict[str, Any]:
         """The parameters at the point of that index, at which the model and its capture are made from now on."""
         if not self.request.points:
             return meta["params"]
@@ -114,8 +107,7 @@ class Worker(object):
             keras_model.rename({})  # layers without a name get the same ones at every point
         return meta["points"][point]["params"]
 
-    def _adapter(self):
-        # type: () -> Any
+    def _adapter(self) -> Any:
         """The framework's adapter. Raises FactoryError if it cannot be imported, usually because the framework is missing."""
         if self.adapter is None:
             try:
@@ -123,18 +115,16 @@ class Worker(object):
             except ImportError as error:
                 process_guard.note(error)
                 lacks = (error.name or "").partition(".")[0] == self.framework.package
-                why = "the adapter %s cannot be imported: %s." % (self.framework.adapter, first_line(error))
+                why = f"the adapter {self.framework.adapter} cannot be imported: {first_line(error)}."
                 raise FactoryError(self.request.lacking if lacks else why) from error
         return self.adapter
 
-    def _capture(self):
-        # type: () -> Any
+    def _capture(self) -> Any:
         if self.capture is None:  # the pair is known only now
             self.capture = self._adapter().capture(self.request, self.pair)
         return self.capture
 
-    def take(self, task, params):
-        # type: (str, Dict[str, Any]) -> Any
+    def take(self, task: str, params: Dict[str, Any]) -> Any:
         """The trace or ledger of one task. Raises whatever building and running the model raises."""
         name = point_of(task)[0]
         if name == TRACE:
@@ -145,8 +135,7 @@ class Worker(object):
         lent = (import_path.LENT,) if import_path.is_lent(package) else ()
         return ledger._replace(notes=ledger.notes + lent)
 
-    def _task(self, task, params):
-        # type: (str, Dict[str, Any]) -> None
+    def _task(self, task: str, params: Dict[str, Any]) -> None:
         """Run one task. Raises FactoryError if no task was done before it, because the error then concerns all tasks."""
         self.event(task, "started")
         process = getpid()
@@ -165,17 +154,15 @@ class Worker(object):
             self.event(task, "done")
             self.done += 1
 
-    def _refuse(self, sentence, declined=False):
-        # type: (str, bool) -> None
+    def _refuse(self, sentence: str, declined: bool = False) -> None:
         self._leave("refused.json", {"error": sentence, "declined": declined})
 
-    def _failed(self, task, error):
-        # type: (str, BaseException) -> None
+    def _failed(self, task: str, error: BaseException) -> None:
         process_guard.note(error)
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
         reason = reason_of(error)
         if missing:
-            reason = "the package %s is not installed in this environment" % missing
+            reason = f"the package {missing} is not installed in this environment"
             package = missing.partition(".")[0]
             # either a part of a package that is installed, or the whole package
             missing = missing if sys.modules.get(package) is not None else package
@@ -183,8 +170,7 @@ class Worker(object):
         self._leave(task + ".error.json", left)
         self.event(task, "failed")
 
-    def _meta(self):
-        # type: () -> Dict[str, Any]
+    def _meta(self) -> Dict[str, Any]:
         model = self.request.model
         if model is not None:
             self.pair = self._user_pair()
@@ -203,9 +189,7 @@ class Worker(object):
             return {"error": str(error)}
         except Exception as error:
             process_guard.note(error)
-            return {
-                "error": "the pair file %s cannot be used: %s: %s" % (path, type(error).__name__, first_line(error))
-            }
+            return {"error": f"the pair file {path} cannot be used: {type(error).__name__}: {first_line(error)}"}
         return dict(
             described,
             name=self.pair.name,
@@ -217,8 +201,7 @@ class Worker(object):
             points=points,
         )
 
-    def _described(self, overrides):
-        # type: (Dict[str, str]) -> Dict[str, Any]
+    def _described(self, overrides: Dict[str, str]) -> Dict[str, Any]:
         """The pair's parameters, inputs and layers with these overrides."""
         params = loading.resolve(self.pair, overrides)
         layers = loading.layers_of(self.pair, pairs.Params(params))
@@ -226,8 +209,7 @@ class Worker(object):
         for name, shape, _ in inputs:
             if any(isinstance(size, int) and size < 0 for size in shape):
                 raise pairs.PairError(
-                    "%s: at these settings, its input %s has the shape %s, and no size is below 0."
-                    % (self.pair.name, name, tuple(shape))
+                    f"{self.pair.name}: at these settings, its input {name} has the shape {tuple(shape)}, and no size is below 0."
                 )
         return {
             "params": params,
@@ -235,16 +217,14 @@ class Worker(object):
             "layers": [layer.to_list() for layer in layers],
         }
 
-    def _sides(self):
-        # type: () -> List[str]
+    def _sides(self) -> List[str]:
         """The frameworks in which the pair has a model, and the worker's own if it can make one from another's."""
         sides = list(self.pair.frameworks(tuple(self.request.known)))
         if self.framework.name not in sides and self.framework.exports in sides:
             sides.append(self.framework.name)
         return sides
 
-    def _user_pair(self):
-        # type: () -> Any
+    def _user_pair(self) -> Any:
         """The user's own model as a pair."""
         if self.request.file is None:
             return factory.FactoryPair(self.request, self._adapter())
@@ -253,8 +233,7 @@ class Worker(object):
         return model_file.FromFile(self.request, self._adapter())
 
 
-def _inputs(pair, params):
-    # type: (Any, Dict[str, Any]) -> List[Any]
+def _inputs(pair: Any, params: Dict[str, Any]) -> List[Any]:
     """The pair's inputs as [name, shape, dtype]; none if it cannot state them, which shows when its models are called."""
     try:
         return [[i.name, list(i.shape), i.dtype] for i in pair.inputs(pairs.Params(params))]
@@ -263,8 +242,7 @@ def _inputs(pair, params):
         return []
 
 
-def main(path):
-    # type: (str) -> None
+def main(path: str) -> None:
     """Entry point: serve the request in the file at ``path``, and end the process."""
     process_guard.stand_alone()
     with open(path) as file:

@@ -3,6 +3,8 @@
 Python 3.6 and standard library only, plus the framework that is loaded already.
 """
 
+# ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
+
 import contextlib
 import faulthandler
 import os
@@ -10,7 +12,7 @@ import random
 import sys
 import threading
 import traceback
-from io import open  # as they are now: the user's code may replace these later
+from io import open
 from os import getpid
 from typing import Any
 
@@ -18,8 +20,7 @@ LOG = sys.stderr
 """The stream for tracebacks; ``stand_alone`` replaces it by a file that no other code closes or redirects."""
 
 
-def stand_alone():
-    # type: () -> None
+def stand_alone() -> None:
     """Before any of the user's code runs, secure the log and the signal that the parent has ended.
 
     The user's code reads nothing on standard input. A crash writes its Python stack to the log and leaves no core file.
@@ -38,8 +39,7 @@ def stand_alone():
     threading.Thread(target=_end_with_parent, args=(parent, getpid()), daemon=True).start()
 
 
-def _end_with_parent(parent, me):
-    # type: (int, int) -> None
+def _end_with_parent(parent: int, me: int) -> None:
     """End this process when the process that started it has ended, which closes its end of our standard input."""
     while os.read(parent, 1024):
         pass
@@ -47,8 +47,7 @@ def _end_with_parent(parent, me):
         os._exit(1)
 
 
-def leave(code):
-    # type: (int) -> None
+def leave(code: int) -> None:
     """End now, without waiting for threads that the user's code left behind; the reaper ends its processes."""
     for stream in (sys.stdout, sys.stderr, LOG):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # the user's code may have closed or replaced it
@@ -56,28 +55,25 @@ def leave(code):
     os._exit(code)
 
 
-def only(process):
-    # type: (int) -> None
+def only(process: int) -> None:
     """End a forked child that returns from the user's code: only the process with this id is the worker."""
     if getpid() != process:
         os._exit(0)
 
 
-def note(error):
-    # type: (BaseException) -> None
+def note(error: BaseException) -> None:
     """Write an error's traceback to the log, unless the user's code has closed even that."""
     with contextlib.suppress(OSError, ValueError):
         LOG.write("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
-class Surroundings(object):
+class Surroundings:
     """The state of the process that a factory may change, as it is now: every call of the factory starts from this state.
 
     Changes that a call makes last as long as its model is used: a default dtype belongs to the model.
     """
 
-    def __init__(self, adapter):
-        # type: (Any) -> None
+    def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
         self.folder = os.getcwd()
         self.path = list(sys.path)
@@ -85,8 +81,7 @@ class Surroundings(object):
         self.depth = sys.getrecursionlimit()
         self.defaults = adapter.defaults()
 
-    def restore(self):
-        # type: () -> None
+    def restore(self) -> None:
         """Restore the state, and restart the random numbers."""
         os.chdir(self.folder)
         sys.path[:] = self.path
@@ -100,8 +95,7 @@ class Surroundings(object):
         self.adapter.restore(self.defaults)
 
 
-def mend():
-    # type: () -> None
+def mend() -> None:
     """Restore what the worker needs if the user's code has removed it: recursion depth, and streams to print to."""
     sys.setrecursionlimit(max(1000, sys.getrecursionlimit()))
     for number in (0, 1, 2):

@@ -1,43 +1,20 @@
-"""The files that legacy environments import: Python 3.6 syntax, one list for vermin and ruff, closed under imports."""
+"""Files for an old Python: the list is closed under imports, and nothing is written as Python 2 had it."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from .legacy import ROOT, RUFF, legacy_files
 
-
-def legacy_files() -> list[str]:
-    """LEGACY of the Makefile: the files that vermin holds to Python 3.6."""
-    match = re.search(r"^LEGACY := \\\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert match
-    return match[1].replace("\\", "").split()
-
-
-def ruff_files() -> list[str]:
-    """The files for which ruff's rules against old syntax (and, for type comments, F401) are off."""
-    section = (ROOT / "pyproject.toml").read_text().split("[tool.ruff.lint.per-file-ignores]")[1].split("\n[")[0]
-    return re.findall(r'^"([^"]+)" = \["B905", "F401", "UP"\]$', section, re.MULTILINE)
-
-
-def test_the_two_lists_of_legacy_files_agree() -> None:
-    listed, legacy = ruff_files(), legacy_files()
-    assert listed[: len(legacy)] == legacy
-    assert [name for name in listed[len(legacy) :] if not name.startswith("adapters/")] == []  # too new, written alike
-    assert [name for name in ruff_files() if not (ROOT / name).is_file()] == []
-
-
-@pytest.mark.parametrize("name", ruff_files())
-def test_no_import_is_unused(name: str) -> None:
-    """F401 for files with type comments: an imported name must occur a second time, in code or in a comment."""
-    text = (ROOT / name).read_text()
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Import, ast.ImportFrom))]
-    bound = [(alias.asname or alias.name).split(".")[0] for node in nodes for alias in node.names]
-    assert [bind for bind in bound if len(re.findall(rf"\b{bind}\b", text)) < 2] == []
+LISTED = [(name, python) for python in RUFF for name in legacy_files(python)]
+TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore\b)")
 
 
 def module_level_imports(path: Path) -> set[Path]:
@@ -71,15 +48,16 @@ def module_level_imports(path: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.parametrize("name", legacy_files())
-def test_a_legacy_file_imports_legacy_files_only(name: str) -> None:
-    """Python 3.6 reads what these files import as well, so the list is closed under imports."""
+@pytest.mark.parametrize(("name", "python"), LISTED)
+def test_a_file_for_an_old_python_imports_files_for_it_only(name: str, python: str) -> None:
+    """An old Python reads what these files import as well."""
     imported = {path.relative_to(ROOT).as_posix() for path in module_level_imports(ROOT / name)}
-    assert imported - set(legacy_files()) == set()
+    older = [other for other, lowest in LISTED if lowest <= python]
+    assert imported - set(older) == set()
 
 
-@pytest.mark.parametrize("name", legacy_files())
-def test_a_legacy_file_takes_its_package_from_its_own_name(name: str) -> None:
+@pytest.mark.parametrize("name", legacy_files("3.6"))
+def test_a_file_for_python_3_6_takes_its_package_from_its_own_name(name: str) -> None:
     """Up to Python 3.9, zipimport sets ``__package__`` when the module has run: before, it is None."""
     pending: list[ast.AST] = list(ast.parse((ROOT / name).read_text()).body)
     early = []
@@ -90,3 +68,40 @@ def test_a_legacy_file_takes_its_package_from_its_own_name(name: str) -> None:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             pending += ast.iter_child_nodes(node)
     assert early == []
+
+
+def of_python_2(source: str) -> Iterator[tuple[int, str]]:
+    """Line and kind of what Python 3 writes in another way: type comments, `(object)`, `super(Own, self)`."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and TYPE_COMMENT.search(token.string):
+            yield token.start[0], "type comment"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id == "object" for b in node.bases):
+            yield node.lineno, "object"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
+            yield node.lineno, "super"
+
+
+def test_nothing_is_written_as_python_2_had_it() -> None:
+    files = [file for folder in ("reconcile", "adapters", "model_zoo") for file in (ROOT / folder).rglob("*.py")]
+    assert len(files) > len(LISTED)
+    assert [(file, line, what) for file in files for line, what in of_python_2(file.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("def f(a):\n    # type: (int) -> int\n    return a\n", "type comment"),
+        ("a = []  #type: List[int]  # the numbers\n", "type comment"),
+        ("a = []  # numbers  # type: List[int]\n", "type comment"),
+        ("class A(object):\n    pass\n", "object"),
+        ("class A(B):\n    def f(self):\n        return super(A, self).f()\n", "super"),
+    ],
+)
+def test_the_scan_finds(source: str, what: str) -> None:
+    assert [kind for _, kind in of_python_2(source)] == [what]
+
+
+def test_the_scan_passes_what_python_3_writes() -> None:
+    source = "class A(B):\n    a: object = 1  # type: ignore[misc]\n    def f(self):\n        return super().f('# type: int')\n"
+    assert list(of_python_2(source)) == []

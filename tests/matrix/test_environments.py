@@ -12,6 +12,7 @@ import pytest
 from reconcile.launch.environments import Environment, load
 from reconcile.launch.interpreters import EnvironmentError_, clean_environ
 from reconcile.launch.provision import ensure
+from tests.home.legacy import legacy_files
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -64,11 +65,9 @@ def needs_torch(module: str) -> bool:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
-    """LEGACY of the Makefile, each file by itself, without the captures of the other framework."""
+    """Each file for Python 3.6 by itself, without the captures of the other framework."""
     env = NAMED[name]
-    listed = re.search(r"^LEGACY := \\\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert listed
-    names = [line.strip(" \t\\")[: -len(".py")].replace("/", ".") for line in listed[1].splitlines()]
+    names = [file.removesuffix(".py").replace("/", ".") for file in legacy_files("3.6")]
     if "torch" not in env.frameworks:
         names = [n for n in names if not needs_torch(n)]
     modules = [

@@ -1,6 +1,6 @@
-"""Ledger of calflops.calculate_flops, one entry per module. Python 3.6, PyTorch 2.0 and later."""
+"""Ledger of calflops.calculate_flops, one entry per module. PyTorch 2.0 and later."""
 
-from typing import List, Tuple
+from __future__ import annotations
 
 import torch
 
@@ -14,8 +14,7 @@ from ..limits import PACKED
 WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
 
 
-def _run(module, inputs):
-    # type: (torch.nn.Module, List[torch.Tensor]) -> Tuple[int, int]
+def _run(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
     from calflops import calculate_flops
 
     if next(module.parameters(), None) is None:
@@ -24,8 +23,7 @@ def _run(module, inputs):
     return flops, macs
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     from calflops import calculate_pipline, pytorch_ops
 

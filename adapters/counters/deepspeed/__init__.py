@@ -1,4 +1,4 @@
-"""DeepSpeed's flops profiler: functions of PyTorch that it patches while a model runs. Python 3.6."""
+"""DeepSpeed's flops profiler: functions of PyTorch that it patches while a model runs."""
 
 from ....core.records import FLOP, MAC
 from .. import torch_counter

@@ -1,8 +1,9 @@
-"""Ledger of DeepSpeed's get_model_profile, one entry per module. Python 3.6, PyTorch 2.0 and later."""
+"""Ledger of DeepSpeed's get_model_profile, one entry per module. PyTorch 2.0 and later."""
+
+from __future__ import annotations
 
 import inspect
 import os
-from typing import List, Tuple
 
 import torch
 
@@ -15,16 +16,14 @@ from ..limits import PACKED
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 
 
-def _run(module, inputs):
-    # type: (torch.nn.Module, List[torch.Tensor]) -> Tuple[int, int]
+def _run(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
     from deepspeed.profiling.flops_profiler import get_model_profile
 
     flops, macs, _params = get_model_profile(module, args=inputs, print_profile=False, warm_up=0, as_string=False)
     return flops, macs
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     from deepspeed.profiling.flops_profiler import profiler
 

@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter: ops at the dispatcher. Python 3.6, as every folder's statement."""
+"""torch.utils.flop_counter: ops at the dispatcher."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

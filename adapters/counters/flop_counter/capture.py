@@ -7,9 +7,11 @@ never get there, their parts do.
 Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
 """
 
+from __future__ import annotations
+
 from functools import partial
 from traceback import walk_tb
-from typing import Any, Callable, Tuple
+from typing import Any, Callable
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -48,33 +50,28 @@ LIMITS = (
 class Watched(FlopCounterMode):
     """The counter itself, noting by module what it adds."""
 
-    def __init__(self, where):
-        # type: (Callable[[], str]) -> None
-        super(Watched, self).__init__(display=False)
+    def __init__(self, where: Callable[[], str]) -> None:
+        super().__init__(display=False)
         self.added = Added(where, self.so_far)
 
     if hasattr(FlopCounterMode, "_count_flops"):
 
-        def _count_flops(self, func_packet, out, args, kwargs):
-            # type: (Any, Any, Any, Any) -> Any
-            count = partial(super(Watched, self)._count_flops, func_packet, out, args, kwargs)
+        def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+            count = partial(super()._count_flops, func_packet, out, args, kwargs)
             return self.added.by(packet_name(func_packet), count)
 
     else:  # PyTorch 2.1 and 2.2 count where they dispatch
 
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            # type: (Any, Any, Any, Any) -> Any
-            count = partial(super(Watched, self).__torch_dispatch__, func, types, args, kwargs)
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            count = partial(super().__torch_dispatch__, func, types, args, kwargs)
             return self.added.by(packet_name(func._overloadpacket), count)
 
-    def so_far(self):
-        # type: () -> int
+    def so_far(self) -> int:
         """Its total; what it has not begun stays so, since it tells the branches of torch.cond apart by that."""
         return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
 
-def packet_name(packet):
-    # type: (Any) -> str
+def packet_name(packet: Any) -> str:
     """``aten.addmm`` of an OpOverloadPacket, no in-place underscore."""
     name = str(getattr(packet, "_qualified_op_name", packet)).replace("::", ".")
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
@@ -87,8 +84,7 @@ FROZEN = (
 """Note of a ledger that flop_counter makes of frozen weights alone."""
 
 
-def _called(model, frozen=False):
-    # type: (TorchModel, bool) -> Tuple[Recorder, Watched]
+def _called(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]:
     module = model.build(model.device)
     if frozen:
         module.requires_grad_(False)
@@ -102,14 +98,12 @@ def _called(model, frozen=False):
     return recorder, watched
 
 
-def _fails_unfrozen(error):
-    # type: (AssertionError) -> bool
+def _fails_unfrozen(error: AssertionError) -> bool:
     """Whether the counter's tracker of modules failed: on a tensor for which no_grad kept no gradient function."""
     return any(frame.f_code.co_filename.endswith("module_tracker.py") for frame, _ in walk_tb(error.__traceback__))
 
 
-def _trained(model):
-    # type: (TorchModel) -> Tuple[Recorder, Watched]
+def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
     from ...pytorch.nodes import TrainingPath
     from ...pytorch.phases import TrainingRecorder
     from ...pytorch.training import step
@@ -125,8 +119,7 @@ def _trained(model):
     return recorder, watched
 
 
-def _counted(model):
-    # type: (TorchModel) -> Tuple[Recorder, Watched, Tuple[str, ...]]
+def _counted(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]:
     try:
         return (_trained(model) if model.training else _called(model)) + ((),)
     except AssertionError as error:
@@ -135,23 +128,21 @@ def _counted(model):
         return _called(model, frozen=True) + ((FROZEN,),)
 
 
-def _smallest():
-    # type: () -> None
+def _smallest() -> None:
     with torch.no_grad(), FlopCounterMode(display=False):
         torch.nn.Linear(1, 1)(torch.zeros(1, 1))
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
     with counting(LIMITS, _smallest):
         recorder, watched, notes = _counted(model)
     entries, sightings = watched.added.beside(list(recorder.ops.values()))
     total = int(watched.get_total_flops())
-    if total != sum(e.value for e in entries):
+    whole = sum(e.value for e in entries)
+    if total != whole:
         raise BeyondCounter(
-            "its ops add up to %d and its total is %d: of torch.cond it counts the larger branch, whichever is taken"
-            % (sum(e.value for e in entries), total)
+            f"its ops add up to {whole} and its total is {total}: of torch.cond it counts the larger branch, whichever is taken"
         )
     return Ledger(
         COUNTER,

@@ -6,7 +6,7 @@ from .table import FORMULAS
 
 COUNTERS = tuple(
     Counter(
-        name="formula:%s" % name,
+        name=f"formula:{name}",
         module=__name__,
         framework="torch",
         unit=FLOP,

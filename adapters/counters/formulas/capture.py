@@ -18,8 +18,7 @@ Place = Tuple[str, Dict[str, Any]]
 """Where a term is, and its facts there."""
 
 
-def size_of(inputs):
-    # type: (List[Any]) -> Tuple[int, int]
+def size_of(inputs: List[Any]) -> Tuple[int, int]:
     """B and T: the first two dimensions of the first tensor; of one with a single dimension B is 1."""
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if not tensors or not tensors[0].dim():
@@ -33,8 +32,7 @@ def size_of(inputs):
     return sizes[0], sizes[1]
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """The terms of a formula for a fresh model: of one forward pass, or of a training step."""
     name = counter.partition(":")[2]
     formula = FORMULAS[name]
@@ -52,38 +50,38 @@ def capture(counter, model):
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
     _applies(formula, facts, layers)
-    places = {
+    places: Dict[str, List[Place]] = {
         PARAMETER: [(weight["owners"][0], dict(facts, **weight)) for weight in weights],
         HEAD: [(head_path(weights, facts), facts)],
         WHOLE: [("", facts)],
-    }  # type: Dict[str, List[Place]]
+    }
     windows = layer_windows(getattr(module, "config", None), len(layers))
-    inside = [
+    inside: List[Place] = [
         (layer, dict(facts, layer=layer, index=i, window=windows[i], moe=any(w["routed"] for w in own(weights, layer))))
         for i, layer in enumerate(layers)
-    ]  # type: List[Place]
+    ]
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms
     ]:  # it counts nothing, and says which products read a weight
         nothing = Term(PARAMETER, lambda facts: 0, "", "", passes=(0, 0))
-        parted = [("%s/%s" % (name, PARAMETER), (nothing, None))] + parted
-    sightings = []  # type: List[Sighting]
-    entries = {}  # type: Dict[str, Entry]
+        parted = [(f"{name}/{PARAMETER}", (nothing, None))] + parted
+    sightings: List[Sighting] = []
+    entries: Dict[str, Entry] = {}
     for op, (term, index) in parted:
         for layer, own_facts in places.get(term.kind, inside):
             passes = term.passes[1 if model.training else 0]
             if term.kind == PARAMETER and model.training and not own_facts["trainable"]:
                 passes = min(passes, formula.frozen)
-            attrs = dict(own_facts, passes=passes, layers=layers)  # type: Dict[str, Any]
-            entry = "%s|%s" % (layer, term.title)
+            attrs: Dict[str, Any] = dict(own_facts, passes=passes, layers=layers)
+            entry = f"{layer}|{term.title}"
             record = Op(
-                "term%d" % len(sightings), op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
+                f"term{len(sightings)}", op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
             )
             sightings.append(Sighting(record, entry))
             value = (1 if term.plain else 2) * count_of(term, index, attrs) * passes
             if value:
-                held = entries.get(entry, Entry(entry, layer, "%s/%s" % (name, term.title), 0, 1))
+                held = entries.get(entry, Entry(entry, layer, f"{name}/{term.title}", 0, 1))
                 entries[entry] = held._replace(value=held.value + value)
     total = sum(entry.value for entry in entries.values())
     return Ledger(
@@ -91,18 +89,17 @@ def capture(counter, model):
     )
 
 
-def _applies(formula, facts, layers):
-    # type: (Formula, Dict[str, Any], List[str]) -> None
+def _applies(formula: Formula, facts: Dict[str, Any], layers: List[str]) -> None:
     """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
     lacking = [fact for fact in formula.reads if fact not in facts]
     if lacking or (formula.reads and not layers):
         fields = [FIELDS[fact][0] for fact in lacking if fact in FIELDS]
         why = (
-            "the model has no config with %s" % ", ".join(fields)
+            f"the model has no config with {', '.join(fields)}"
             if fields
             else "no list of modules is as long as its config says"
         )
-        raise BeyondCounter("this formula reads a transformer's configuration, and %s" % why)
+        raise BeyondCounter(f"this formula reads a transformer's configuration, and {why}")
     refusal = formula.refuses(facts)
     if refusal:
         raise BeyondCounter(refusal)

@@ -32,10 +32,9 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
 
-def configured(config):
-    # type: (Any) -> Dict[str, Any]
+def configured(config: Any) -> Dict[str, Any]:
     """The facts that the configuration states; what it leaves out has the default of its library."""
-    facts = {}  # type: Dict[str, Any]
+    facts: Dict[str, Any] = {}
     for fact, names in FIELDS.items():
         values = [getattr(config, name, None) for name in names]
         stated = [value for value in values if isinstance(value, int)]
@@ -66,8 +65,7 @@ def configured(config):
     return facts
 
 
-def layer_windows(config, number):
-    # type: (Any, int) -> List[int]
+def layer_windows(config: Any, number: int) -> List[int]:
     """The window of each layer, in keys; 0 for one that sees all of them."""
     window = getattr(config, "sliding_window", None)
     if not isinstance(window, int) or not getattr(config, "use_sliding_window", True):
@@ -76,8 +74,7 @@ def layer_windows(config, number):
     return [window if "sliding" in str(kind) else 0 for kind in (kinds + [""] * number)[:number]]
 
 
-def layer_paths(module, number):
-    # type: (torch.nn.Module, int) -> List[str]
+def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
     """The paths of the layers: the members of the one nn.ModuleList or nn.Sequential of this length, at the least depth."""
     lists = [
         (path.count("."), path)
@@ -85,13 +82,12 @@ def layer_paths(module, number):
         if isinstance(child, (torch.nn.ModuleList, torch.nn.Sequential)) and len(child) == number
     ]
     least = [path for depth, path in lists if depth == min(lists)[0]]
-    return ["%s.%d" % (least[0], i) for i in range(number)] if len(least) == 1 and least[0] else []
+    return [f"{least[0]}.{i}" for i in range(number)] if len(least) == 1 and least[0] else []
 
 
-def parameters(module, facts, layers):
-    # type: (torch.nn.Module, Dict[str, Any], List[str]) -> List[Dict[str, Any]]
+def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]) -> List[Dict[str, Any]]:
     """Every parameter once, under its first name, with the paths of all modules that hold it."""
-    known = {}  # type: Dict[int, Dict[str, Any]]
+    known: Dict[int, Dict[str, Any]] = {}
     experts = facts.get("E", 0)
     for path, owner in module.named_modules():
         for name, value in owner._parameters.items():
@@ -125,26 +121,22 @@ def parameters(module, facts, layers):
     return list(known.values())
 
 
-def _kind(owner):
-    # type: (torch.nn.Module) -> str
+def _kind(owner: torch.nn.Module) -> str:
     """The name of a module's class; a class made of Linear is one."""
     return "Linear" if isinstance(owner, torch.nn.Linear) else type(owner).__name__
 
 
-def _positions(rows, facts):
-    # type: (int, Dict[str, Any]) -> bool
+def _positions(rows: int, facts: Dict[str, Any]) -> bool:
     """Whether a table of so many rows is one of positions."""
     return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 
-def own(weights, layer):
-    # type: (List[Dict[str, Any]], str) -> List[Dict[str, Any]]
+def own(weights: List[Dict[str, Any]], layer: str) -> List[Dict[str, Any]]:
     """The parameters of a layer."""
     return [weight for weight in weights if weight["name"].startswith(layer + ".")]
 
 
-def matrices(weights, facts):
-    # type: (List[Dict[str, Any]], Dict[str, Any]) -> int
+def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
     """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide."""
     h, f, routed = (
         facts["h"],
@@ -157,14 +149,12 @@ def matrices(weights, facts):
     return sum(int(weight["numel"]) for weight in flat) // (h * f)
 
 
-def head_path(weights, facts):
-    # type: (List[Dict[str, Any]], Dict[str, Any]) -> str
+def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
     """The last module outside of the layers that holds a weight of V x h; '' if none does."""
     wide = [w for w in weights if not w["inside"] and w["shape"] == [facts.get("V"), facts.get("h")]]
     return str(wide[-1]["owners"][-1]) if wide else ""
 
 
-def tied(weights):
-    # type: (List[Dict[str, Any]]) -> bool
+def tied(weights: List[Dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)

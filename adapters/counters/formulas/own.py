@@ -40,52 +40,44 @@ GATE = "h E B T"
 ONCE_MORE = "one more forward pass of the layers: their activations are taken to be recomputed"
 
 
-def linear(facts):
-    # type: (Facts) -> int
+def linear(facts: Facts) -> int:
     """Each weight of a Linear, or of the Conv1D that stands for it in GPT-2; a tied table is the head's weight."""
     return every(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
 
 
-def no_token_table(facts):
-    # type: (Facts) -> int
+def no_token_table(facts: Facts) -> int:
     """Each parameter but the untied table of tokens; a table of positions stays."""
     return every(facts) if facts["positions"] else without_embeddings(facts)
 
 
-def no_block_norm(facts):
-    # type: (Facts) -> int
+def no_block_norm(facts: Facts) -> int:
     """Each parameter but tables and the norms that stand directly in a layer."""
     return 0 if facts["block_norm"] else without_embeddings(facts)
 
 
-def latent_norms(facts):
-    # type: (Facts) -> int
+def latent_norms(facts: Facts) -> int:
     """The norms of latent attention, each of its parameters once per token."""
     return (int(facts.get("rq") or 0) + int(facts["rkv"])) * int(facts["tokens"]) if facts.get("rkv") else 0
 
 
-def layer_again(facts):
-    # type: (Facts) -> int
+def layer_again(facts: Facts) -> int:
     """Weights and attention of a layer, h and 4 h wide."""
     for assumption in (ONE_WIDTH, FOUR_WIDE):
         facts = dict(facts, **assumption.facts(facts))
     return weights(facts) + attention(facts)
 
 
-def neox_again(facts):
-    # type: (Facts) -> int
+def neox_again(facts: Facts) -> int:
     """The same with as many key heads as query heads and two matrices."""
     return layer_again(dict(facts, k=facts["n"], m=2))
 
 
-def twice(facts):
-    # type: (Facts) -> int
+def twice(facts: Facts) -> int:
     """Attention, h wide."""
     return attention(dict(facts, **ONE_WIDTH.facts(facts)))
 
 
-def windowless(facts):
-    # type: (Facts) -> str
+def windowless(facts: Facts) -> str:
     """A configuration with sliding layers that does not say how wide their window is."""
     return (
         "its source reads the width of a sliding window, and this model's config states none"
@@ -94,8 +86,7 @@ def windowless(facts):
     )
 
 
-def nanochat_refuses(facts):
-    # type: (Facts) -> str
+def nanochat_refuses(facts: Facts) -> str:
     """nanochat knows neither experts nor latent attention."""
     return plain_only(facts) or windowless(facts)
 
@@ -104,25 +95,23 @@ VERL_DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss")
 VERL_EXPERTS = ("qwen2_moe", "qwen3_moe", "deepseek_v3")
 
 
-def verl_refuses(facts):
-    # type: (Facts) -> str
+def verl_refuses(facts: Facts) -> str:
     """verl goes by model_type, and gives 0 for those that it lacks."""
     kind = facts["model_type"]
     if kind not in VERL_DENSE + VERL_EXPERTS:
-        return "its source counts by config.model_type and has no formula for %r" % kind
+        return f"its source counts by config.model_type and has no formula for {kind!r}"
     if facts.get("E") and kind in VERL_DENSE:
-        return "its source counts model_type %r as a dense model, and this one has experts" % kind
+        return f"its source counts model_type {kind!r} as a dense model, and this one has experts"
     return "" if kind == "deepseek_v3" or not facts.get("rkv") else no_latent(facts)
 
 
-def trl_refuses(facts):
-    # type: (Facts) -> str
+def trl_refuses(facts: Facts) -> str:
     """trl reads fields that some configurations lack, and raises an AttributeError there."""
     needed = ["num_key_value_heads", "intermediate_size"]
     needed += ["moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
     lacking = [name for name in needed if name not in facts["stated"]]
     return (
-        "its source reads config.%s, which this model lacks, and raises there" % lacking[0]
+        f"its source reads config.{lacking[0]}, which this model lacks, and raises there"
         if lacking
         else no_latent(facts)
     )
@@ -131,8 +120,7 @@ def trl_refuses(facts):
 PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
 
 
-def local(facts):
-    # type: (Facts) -> Facts
+def local(facts: Facts) -> Facts:
     """MaxText's windows: each layer has one but the last of a pattern, whose length goes by the model; other models have none."""
     pattern = PATTERNS.get(str(facts["model_type"]), 1)
     own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
@@ -152,26 +140,21 @@ BRIDGE_HALF = HALF._replace(
 )
 
 
-def nemo_form(facts):
-    # type: (Facts) -> str
+def nemo_form(facts: Facts) -> str:
     forms = {"GPT2Config": "gpt3", "LlamaConfig": "llama", "MixtralConfig": "llama", "DeepseekV3Config": "deepseek"}
     forms.update(dict.fromkeys(("Qwen2Config", "Qwen3Config", "Qwen3MoeConfig"), "qwen"))
     return forms.get(facts["config_class"], "")
 
 
-def nemo_refuses(facts):
-    # type: (Facts) -> str
+def nemo_refuses(facts: Facts) -> str:
     """Automodel goes by the name of the configuration's class; its general form for other classes is not written here."""
     if not nemo_form(facts):
-        return (
-            "its source counts by the configuration's class, and its formula for %s is not read yet"
-            % facts["config_class"]
-        )
+        kind = facts["config_class"]
+        return f"its source counts by the configuration's class, and its formula for {kind} is not read yet"
     return no_latent(facts) if nemo_form(facts) != "deepseek" else ""
 
 
-def in_nemo(assumption, *forms):
-    # type: (Assumption, *str) -> Assumption
+def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
     """An assumption of the forms with these names alone."""
     return assumption._replace(facts=lambda f: assumption.facts(f) if nemo_form(f) in forms else {})
 
@@ -190,8 +173,7 @@ LLAMA3 = Assumption(
 )
 
 
-def cookbook(again):
-    # type: (bool) -> tuple
+def cookbook(again: bool) -> tuple:
     extra = Term(AGAIN, layer_again, ONCE_MORE, COOKBOOK + ":91-130", passes=(0, 1))
     return (
         Term(WEIGHTS, weights, PRODUCTS, COOKBOOK + ":91-130", (ONE_WIDTH, FOUR_WIDE)),
@@ -204,8 +186,7 @@ def cookbook(again):
     ) + ((extra,) if again else ())  # fmt: skip
 
 
-def neox(again):
-    # type: (bool) -> tuple
+def neox(again: bool) -> tuple:
     source = NEOX + (":83-160" if again else ":163-237")
     extra = Term(AGAIN, neox_again, ONCE_MORE, source, passes=(0, 1))
     padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)
@@ -216,8 +197,7 @@ def neox(again):
     ) + ((extra,) if again else ())
 
 
-def trl(source):
-    # type: (str) -> tuple
+def trl(source: str) -> tuple:
     return (
         Term(WEIGHTS, weights, PRODUCTS, source, (THREE, NO_SHARED)),
         Term(ROUTER, router, GATE, source),

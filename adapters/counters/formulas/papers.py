@@ -59,8 +59,7 @@ LOGITS = "h V B T"
 UNTIED = "numel B T; 0 for an untied table"
 
 
-def no_latent(facts):
-    # type: (Facts) -> str
+def no_latent(facts: Facts) -> str:
     """A source that takes heads to have one width."""
     return (
         "its source has one width of a head, and this model's attention is latent (kv_lora_rank)"
@@ -69,16 +68,13 @@ def no_latent(facts):
     )
 
 
-def plain_only(facts):
-    # type: (Facts) -> str
+def plain_only(facts: Facts) -> str:
     """A source that knows plain decoders only."""
-    return (
-        "its source has no term for experts, and this model has %d" % facts["E"] if facts.get("E") else no_latent(facts)
-    )
+    experts = facts.get("E")
+    return f"its source has no term for experts, and this model has {experts}" if experts else no_latent(facts)
 
 
-def _chinchilla(source):
-    # type: (str) -> tuple
+def _chinchilla(source: str) -> tuple:
     return (
         Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO)),
         Term(ATTENTION, attention, FULL, source, (ONE_WIDTH,)),
@@ -86,7 +82,7 @@ def _chinchilla(source):
     )
 
 
-PAPERS = {
+PAPERS: Dict[str, Formula] = {
     "6n": Formula(
         "6 N: every parameter once per token, forward and twice backward",
         (Term(PARAMETER, every, EVERY, "arXiv:2001.08361 section 2.1", ALL),),
@@ -198,4 +194,4 @@ PAPERS = {
         forward=False,
         reads=WIDTHS,
     ),
-}  # type: Dict[str, Formula]
+}

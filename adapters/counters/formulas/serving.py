@@ -28,31 +28,27 @@ VLLM = "vllm 0.33.0 vllm/v1/metrics/perf.py"
 CACHED = "B n (d_qk + d_v) T (context + T)"
 
 
-def sparse(facts):
-    # type: (Facts) -> bool
+def sparse(facts: Facts) -> bool:
     """Whether vLLM takes this layer to have experts: it reads two rules of configurations, and takes all layers without one."""
     if "frequency" in facts and "dense" in facts:
         return int(facts["index"]) >= int(facts["dense"]) and int(facts["index"]) % int(facts["frequency"]) == 0
     return (int(facts["index"]) + 1) % int(facts.get("step") or 1) == 0
 
 
-def vllm_refuses(facts):
-    # type: (Facts) -> str
+def vllm_refuses(facts: Facts) -> str:
     """vLLM serves; it does not train."""
     if facts["training"]:
         return "its source states inference alone: give --pass prefill or --pass decode"
     return windowless(facts)
 
 
-def prefill_refuses(facts):
-    # type: (Facts) -> str
+def prefill_refuses(facts: Facts) -> str:
     if facts["training"]:
         return "its source states the prefill alone: give --pass prefill"
     return nanochat_refuses(facts)
 
 
-def decode_refuses(facts):
-    # type: (Facts) -> str
+def decode_refuses(facts: Facts) -> str:
     if not facts["context"]:
         return "its source states a decoding step alone: give --pass decode --context N"
     return nanochat_refuses(facts)
@@ -72,7 +68,7 @@ LAST = Assumption(
     "last token", DIFFERS, lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone"
 )
 
-SERVING = {
+SERVING: Dict[str, Formula] = {
     "vllm": Formula(
         "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",
         (
@@ -109,4 +105,4 @@ SERVING = {
         reads=("L", "h", "n"),
         refuses=decode_refuses,
     ),
-}  # type: Dict[str, Formula]
+}

@@ -7,22 +7,20 @@ from .serving import SERVING
 from .terms import Facts, Formula, Term, assumed, deviation
 from .trainers import TRAINERS
 
-FORMULAS = dict(PAPERS, **SERVING, **TRAINERS)  # type: Dict[str, Formula]
+FORMULAS: Dict[str, Formula] = dict(PAPERS, **SERVING, **TRAINERS)
 
 
-def parts(name):
-    # type: (str) -> Dict[str, Tuple[Term, Optional[int]]]
+def parts(name: str) -> Dict[str, Tuple[Term, Optional[int]]]:
     """The op names of a formula's parts: the term, and the index of the assumption, None for the base."""
-    made = {}  # type: Dict[str, Tuple[Term, Optional[int]]]
+    made: Dict[str, Tuple[Term, Optional[int]]] = {}
     for term in FORMULAS[name].terms:
-        base = "%s/%s" % (name, term.title)
+        base = f"{name}/{term.title}"
         made[base] = (term, None)
         for index, assumption in enumerate(term.assumes):
-            made["%s/%s" % (base, assumption.name)] = (term, index)
+            made[f"{base}/{assumption.name}"] = (term, index)
     return made
 
 
-def count_of(term, index, facts):
-    # type: (Term, Optional[int], Facts) -> int
+def count_of(term: Term, index: Optional[int], facts: Facts) -> int:
     """What a part counts in one pass."""
     return term.count(assumed(term, facts, 0)) if index is None else deviation(term, facts, index)

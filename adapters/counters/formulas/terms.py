@@ -64,8 +64,7 @@ class Term(NamedTuple):
     name: str = ""
 
     @property
-    def title(self):
-        # type: () -> str
+    def title(self) -> str:
         """Its name among the formula's terms."""
         return self.name or self.kind
 
@@ -88,16 +87,14 @@ class Formula(NamedTuple):
     refuses: Callable[[Facts], str] = lambda facts: ""
 
 
-def assumed(term, facts, number):
-    # type: (Term, Facts, int) -> Facts
+def assumed(term: Term, facts: Facts, number: int) -> Facts:
     """The facts after the first ``number`` assumptions."""
     for assumption in term.assumes[:number]:
         facts = dict(facts, **assumption.facts(facts))
     return facts
 
 
-def deviation(term, facts, index):
-    # type: (Term, Facts, int) -> int
+def deviation(term: Term, facts: Facts, index: int) -> int:
     """What one assumption adds to the count, after those before it."""
     return term.count(assumed(term, facts, index + 1)) - term.count(assumed(term, facts, index))
 
@@ -105,39 +102,33 @@ def deviation(term, facts, index):
 # parameters
 
 
-def every(facts):
-    # type: (Facts) -> int
+def every(facts: Facts) -> int:
     """Each parameter once per token; of the routed experts the active ones, unless ``a`` is assumed to be all of them."""
     count = int(facts["numel"]) * int(facts["tokens"])
     return count * int(facts["a"]) // int(facts["E"]) if facts["routed"] else count
 
 
-def without_tables(facts):
-    # type: (Facts) -> int
+def without_tables(facts: Facts) -> int:
     """Each parameter that is no weight of an nn.Embedding; a tied head is the embedding's."""
     return 0 if facts["embedding"] else every(facts)
 
 
-def without_positions(facts):
-    # type: (Facts) -> int
+def without_positions(facts: Facts) -> int:
     """Each parameter but for tables of nn.Embedding with as many rows as the configuration has positions."""
     return 0 if facts["embedding"] and facts["positions"] else every(facts)
 
 
-def without_embeddings(facts):
-    # type: (Facts) -> int
+def without_embeddings(facts: Facts) -> int:
     """Each parameter but for tables that are not tied to the head."""
     return 0 if facts["embedding"] and len(facts["owners"]) == 1 else every(facts)
 
 
-def without_untied_tables(facts):
-    # type: (Facts) -> int
+def without_untied_tables(facts: Facts) -> int:
     """Each parameter; without tables only in a model whose head has a weight of its own."""
     return 0 if facts["embedding"] and not facts["tied"] else every(facts)
 
 
-def products_only(facts):
-    # type: (Facts) -> int
+def products_only(facts: Facts) -> int:
     """Each matrix inside a layer."""
     return every(facts) if facts["inside"] and len(facts["shape"]) > 1 else 0
 
@@ -145,16 +136,14 @@ def products_only(facts):
 # products
 
 
-def _mix(facts):
-    # type: (Facts) -> int
+def _mix(facts: Facts) -> int:
     """The width of a layer's feed-forward for one token, over all its active experts."""
     if not facts["moe"]:
         return int(facts["f"])
     return int(facts["fe"]) * (int(facts["a"]) + int(facts.get("ns", 0)))
 
 
-def projections(facts):
-    # type: (Facts) -> int
+def projections(facts: Facts) -> int:
     """The weights of a layer's attention: h (q + 2 k d) + q h, or those of latent attention."""
     h, n = int(facts["h"]), int(facts["n"])
     if facts.get("rkv"):
@@ -165,58 +154,49 @@ def projections(facts):
     return h * (n * d + 2 * int(facts["k"]) * d) + n * d * h
 
 
-def weights(facts):
-    # type: (Facts) -> int
+def weights(facts: Facts) -> int:
     """Projections and the feed-forward's m matrices, of the active and the shared experts where there are any."""
     return (projections(facts) + int(facts["h"]) * int(facts["m"]) * _mix(facts)) * int(facts["tokens"])
 
 
-def router(facts):
-    # type: (Facts) -> int
+def router(facts: Facts) -> int:
     """The product that chooses the experts, in a layer that has some."""
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
-def keys(facts):
-    # type: (Facts) -> int
+def keys(facts: Facts) -> int:
     """The keys that the last token of a call meets: those in the cache, and those of the call."""
     return int(facts["T"]) + int(facts.get("context") or 0)
 
 
-def seen(facts):
-    # type: (Facts) -> int
+def seen(facts: Facts) -> int:
     """The keys that it sees: all of them, or those in the layer's window."""
     return min(int(facts.get("window") or keys(facts)), keys(facts))
 
 
-def attention(facts):
-    # type: (Facts) -> int
+def attention(facts: Facts) -> int:
     """Both products of attention, on all T (context + T) pairs or on those that ``halves`` is twice of."""
     widths = int(facts["dqk"]) + int(facts["dv"])
     pairs = 2 * int(facts["T"]) * keys(facts)  # in halves
     return int(facts["B"]) * int(facts["n"]) * widths * int(facts.get("halves", pairs)) // 2
 
 
-def head(facts):
-    # type: (Facts) -> int
+def head(facts: Facts) -> int:
     """The head's product; ``quarters`` of it are counted."""
     return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"]) * int(facts.get("quarters", 4)) // 4
 
 
-def lookup(facts):
-    # type: (Facts) -> int
+def lookup(facts: Facts) -> int:
     """A product of every token with the table of tokens."""
     return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"])
 
 
-def untied_lookup(facts):
-    # type: (Facts) -> int
+def untied_lookup(facts: Facts) -> int:
     """That product, unless the table is the head's."""
     return 0 if facts["tied"] else lookup(facts)
 
 
-def softmax(facts):
-    # type: (Facts) -> int
+def softmax(facts: Facts) -> int:
     """Three operations for every head and pair."""
     return 3 * int(facts["B"]) * int(facts["n"]) * int(facts["T"]) ** 2
 

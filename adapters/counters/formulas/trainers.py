@@ -75,7 +75,7 @@ NEMO_SIZES = "NVIDIA/NeMo@6a5ad765bc75 nemo/collections/common/parts/perf_metric
 AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
 
 
-TRAINERS = {
+TRAINERS: Dict[str, Formula] = {
     "megatron": Formula(
         "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
@@ -276,4 +276,4 @@ TRAINERS = {
         reads=SIZES,
         refuses=plain_only,
     ),
-}  # type: Dict[str, Formula]
+}

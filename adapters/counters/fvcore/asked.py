@@ -7,7 +7,7 @@ more with the answer no: the difference is what the question is about.  Python 3
 import os
 import sys
 from collections import Counter
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -16,46 +16,39 @@ from ....core.records import Op
 TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
-class Asked(object):
+class Asked:
     """Meanwhile code outside of PyTorch that asks is noted; it gets ``answer``, or the true one if that is None."""
 
-    def __init__(self, answer=None):
-        # type: (Optional[bool]) -> None
+    def __init__(self, answer: Optional[bool] = None) -> None:
         self.answer = answer
         self.times = 0
 
-    def __enter__(self):
-        # type: () -> Asked
-        self._real = torch.jit.is_tracing  # type: Callable[[], bool]
+    def __enter__(self) -> "Asked":
+        self._real: Callable[[], bool] = torch.jit.is_tracing
         torch.jit.is_tracing = self._is_tracing
         return self
 
-    def _is_tracing(self):
-        # type: () -> bool
+    def _is_tracing(self) -> bool:
         real = self._real()
         if not real or sys._getframe(1).f_code.co_filename.startswith(TORCH):
             return real
         self.times += 1
         return real if self.answer is None else self.answer
 
-    def __exit__(self, *exc):
-        # type: (*Any) -> None
+    def __exit__(self, *exc: Any) -> None:
         torch.jit.is_tracing = self._real
 
 
-def differing(told, untold):
-    # type: (List[Op], List[Op]) -> Tuple[List[int], List[Op]]
+def differing(told: List[Op], untold: List[Op]) -> Tuple[List[int], List[Op]]:
     """Where in ``told`` the ops are that ``untold`` lacks, and the ops of ``untold`` that ``told`` lacks."""
     left, right = Counter(map(_kind, untold)), Counter(map(_kind, told))
     return [at for at, op in enumerate(told) if not _take(left, op)], [op for op in untold if not _take(right, op)]
 
 
-def _take(counted, op):
-    # type: (Counter[Any], Op) -> bool
+def _take(counted: Dict[Any, int], op: Op) -> bool:
     counted[_kind(op)] -= 1
     return counted[_kind(op)] >= 0
 
 
-def _kind(op):
-    # type: (Op) -> Tuple[Any, ...]
+def _kind(op: Op) -> Tuple[Any, ...]:
     return op.op, op.layer, op.inputs, op.outputs

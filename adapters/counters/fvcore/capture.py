@@ -35,29 +35,25 @@ OURS = "layer:"
 class Scopes(ModulePath):
     """Opens a scope of its own in the trace for every module that fvcore does not know of."""
 
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        super(Scopes, self).__init__(root)
+    def __init__(self, root: torch.nn.Module) -> None:
+        super().__init__(root)
         self.known = {name: self._names[module] for name, module in root.named_modules()}
         self.hidden = set(self._names) - set(root.modules())
-        self.made = []  # type: List[Tuple[str, Op]]  # every node of the trace with its scopes, also what PyTorch drops later
+        self.made: List[Tuple[str, Op]] = []  # every node of the trace with its scopes, also what PyTorch drops later
 
-    def layer_of(self, scope, analysis):
-        # type: (str, Any) -> str
+    def layer_of(self, scope: str, analysis: Any) -> str:
         """The layer of a node, of which fvcore's analysis knows the names of scopes."""
         innermost = scope.split("/")[-1]
         ours = innermost.startswith(OURS)
         return innermost[len(OURS) :] if ours else self.known[analysis.canonical_module_name(innermost)]
 
-    def _push(self, module, inputs):
-        # type: (torch.nn.Module, Any) -> None
-        super(Scopes, self)._push(module, inputs)
+    def _push(self, module: torch.nn.Module, inputs: Any) -> None:
+        super()._push(module, inputs)
         if module in self.hidden and torch._C._get_tracing_state():
             torch._C._get_tracing_state().push_scope(OURS + self.current)
 
-    def _pop(self, module, inputs, outputs):
-        # type: (torch.nn.Module, Any, Any) -> None
-        super(Scopes, self)._pop(module, inputs, outputs)
+    def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
+        super()._pop(module, inputs, outputs)
         state = torch._C._get_tracing_state()
         if module in self.hidden and state:
             state.pop_scope()
@@ -65,49 +61,42 @@ class Scopes(ModulePath):
             self.made = [(node.scopeName(), node_record(node, "", "")) for node in made(state.graph())]
 
 
-class Seen(object):
+class Seen:
     """A node of the trace as fvcore sees it, without the scopes that are not its own."""
 
-    def __init__(self, node):
-        # type: (Any) -> None
+    def __init__(self, node: Any) -> None:
         self._node = node
 
-    def __getattr__(self, name):
-        # type: (str) -> Any
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._node, name)
 
-    def scopeName(self):
-        # type: () -> str
+    def scopeName(self) -> str:
         """Its scopes, from the outermost to the innermost."""
         return "/".join(part for part in self._node.scopeName().split("/") if not part.startswith(OURS))
 
 
-class Walked(object):
+class Walked:
     """The trace as fvcore walks it, node by node; the one it is at is known."""
 
-    def __init__(self, graph):
-        # type: (Any) -> None
+    def __init__(self, graph: Any) -> None:
         self.graph = graph
-        self.at = None  # type: Any
+        self.at: Any = None
 
-    def nodes(self):
-        # type: () -> Iterator[Seen]
+    def nodes(self) -> Iterator[Seen]:
         """Its nodes, in order."""
         for node in self.graph.nodes():
             self.at = node
             yield Seen(node)
 
 
-def _whole(counter, amount):
-    # type: (str, Any) -> int
+def _whole(counter: str, amount: Any) -> int:
     if amount != int(amount):
-        raise CannotCount("%s reports %r, which is not a whole number" % (counter, amount))
+        raise CannotCount(f"{counter} reports {amount!r}, which is not a whole number")
     return int(amount)
 
 
 @contextmanager
-def _traceable(device):
-    # type: (str) -> Iterator[None]
+def _traceable(device: str) -> Iterator[None]:
     if device != "meta":
         yield
         return
@@ -117,16 +106,14 @@ def _traceable(device):
         yield
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Run FlopCountAnalysis on a fresh module (eval, no_grad) on ``model.device``."""
     from fvcore.nn import FlopCountAnalysis, jit_analysis
 
     return graph_ledger(counter, model, FlopCountAnalysis, jit_analysis)
 
 
-def graph_ledger(counter, model, analyze, jit_analysis):
-    # type: (str, TorchModel, Any, Any) -> Ledger
+def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: Any) -> Ledger:
     """The ledger of a counter with fvcore's interface, on a fresh module on ``model.device``.
 
     ``analyze`` is its class, and ``jit_analysis`` its module that makes the graph; the distribution has the counter's name.
@@ -135,25 +122,21 @@ def graph_ledger(counter, model, analyze, jit_analysis):
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     scopes = Scopes(module)
-    walked = []  # type: List[Walked]
+    walked: List[Walked] = []
     original = jit_analysis._get_scoped_trace_graph
 
-    def kept(*args):
-        # type: (*Any) -> Walked
+    def kept(*args: Any) -> Walked:
         with scopes:
             walked.append(Walked(original(*args)))
         return walked[-1]
 
-    def layer_of(scope):
-        # type: (str) -> str
+    def layer_of(scope: str) -> str:
         return scopes.layer_of(scope, analysis)
 
-    values = {}  # type: Dict[Tuple[str, str], int]
+    values: Dict[Tuple[str, str], int] = {}
 
-    def noted(kind, handle):
-        # type: (str, Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
-        def handled(*values_of):
-            # type: (*Any) -> Any
+    def noted(kind: str, handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def handled(*values_of: Any) -> Any:
             counts = handle(*values_of)
             for name, amount in ({entry_op(kind): counts} if isinstance(counts, Number) else counts).items():
                 key = (layer_of(walked[-1].at.scopeName()), name)
@@ -172,28 +155,30 @@ def graph_ledger(counter, model, analyze, jit_analysis):
             total = _whole(counter, analysis.total())
     finally:
         jit_analysis._get_scoped_trace_graph = original
-    calls = {}  # type: Dict[Tuple[str, str], int]
-    sightings = []  # type: List[Sighting]
+    calls: Dict[Tuple[str, str], int] = {}
+    sightings: List[Sighting] = []
     for node in walked[0].graph.nodes():
         if not is_seen(node):
             continue
         layer = layer_of(node.scopeName())
-        op = node_record(node, "node%d" % len(sightings), layer)
+        op = node_record(node, f"node{len(sightings)}", layer)
         key = (layer, entry_op(node.kind()))
         calls[key] = calls.get(key, 0) + 1
-        sightings.append(Sighting(op, "%s|%s" % key))
+        sightings.append(Sighting(op, "{}|{}".format(*key)))
     if asked.times:
         sightings = _compared(sightings, _untold(model, analyze, jit_analysis))
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
     for op in dropped(all_made, [s.op for s in sightings if s.role != UNTRACED]):
-        op = op._replace(id="node%d" % len(sightings))
-        sightings.append(Sighting(op, "%s|%s|%s" % (op.layer, op.op, DEAD), DEAD))
+        op = op._replace(id=f"node{len(sightings)}")
+        sightings.append(Sighting(op, f"{op.layer}|{op.op}|{DEAD}", DEAD))
     entries = [
-        Entry("%s|%s" % key, key[0], key[1], amount, calls.get(key, 0)) for key, amount in values.items() if amount
+        Entry("{}|{}".format(*key), key[0], key[1], amount, calls.get(key, 0))
+        for key, amount in values.items()
+        if amount
     ]
     if sum(e.value for e in entries) != total:
         whole = sum(e.value for e in entries)
-        raise CannotCount("the entries of %s add up to %d, its total is %d" % (counter, whole, total))
+        raise CannotCount(f"the entries of {counter} add up to {whole}, its total is {total}")
     package_versions = versions(module)
     package_versions[counter] = number
     unsupported = dict(analysis.unsupported_ops())
@@ -212,26 +197,24 @@ def graph_ledger(counter, model, analyze, jit_analysis):
     )
 
 
-def _compared(sightings, untold):
-    # type: (List[Sighting], Optional[List[Op]]) -> List[Sighting]
+def _compared(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
     """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed."""
     if untold is None:
         return sightings
     others, missed = differing([s.op for s in sightings], untold)
     for at in others:
         sightings[at] = sightings[at]._replace(role=TRACED_ONLY)
-    return sightings + [Sighting(op._replace(id="untold%d" % at), "", UNTRACED) for at, op in enumerate(missed)]
+    return sightings + [Sighting(op._replace(id=f"untold{at}"), "", UNTRACED) for at, op in enumerate(missed)]
 
 
-def _untold(model, analyze, jit_analysis):
-    # type: (TorchModel, Any, Any) -> Optional[List[Op]]
+def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List[Op]]:
     """The nodes of the graph of a fresh module whose code is told that nothing is traced; None where there is none then."""
     module = model.build(model.device)
-    scopes, graphs = Scopes(module), []  # type: Tuple[Scopes, List[Any]]
+    scopes: Scopes = Scopes(module)
+    graphs: List[Any] = []
     original = jit_analysis._get_scoped_trace_graph
 
-    def kept(*args):
-        # type: (*Any) -> Any
+    def kept(*args: Any) -> Any:
         with scopes:
             graphs.append(original(*args))
         return graphs[-1]
@@ -250,8 +233,7 @@ def _untold(model, analyze, jit_analysis):
     return [node_record(node, "", scopes.layer_of(node.scopeName(), analysis)) for node in nodes]
 
 
-def entry_op(kind):
-    # type: (str) -> str
+def entry_op(kind: str) -> str:
     """The name under which fvcore books a node: without namespace, ``conv`` for _convolution (jit_handles.py:170)."""
     name = kind.split("::")[-1]
     return "conv" if name == "_convolution" else name

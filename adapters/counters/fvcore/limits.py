@@ -65,7 +65,6 @@ LIMITS = (
 """What a counter of such a graph cannot count; ``%s`` stands for its name."""
 
 
-def limits(counter):
-    # type: (str) -> Tuple[Limit, ...]
+def limits(counter: str) -> Tuple[Limit, ...]:
     """What this counter cannot count."""
     return tuple(Limit(limit.marks, limit.reason.replace("%s", counter)) for limit in LIMITS)

@@ -14,8 +14,7 @@ from ...pytorch.records import is_in_place, plain
 RECURRENT = {"aten::gru": 1, "aten::lstm": 2, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
 
 
-def value_record(value):
-    # type: (Any) -> Tensor
+def value_record(value: Any) -> Tensor:
     """Shape and dtype of a graph value of tensor type; unknown sizes are None."""
     kind = value.type()
     sizes = kind.sizes()
@@ -35,14 +34,12 @@ DTYPES.update({"Bool": "bool", "Byte": "uint8", "Short": "int16", "Char": "int8"
 DTYPES.update({"ComplexHalf": "complex32", "ComplexFloat": "complex64", "ComplexDouble": "complex128"})
 
 
-def is_tensor(value):
-    # type: (Any) -> bool
+def is_tensor(value: Any) -> bool:
     """Whether a graph value is one tensor."""
     return bool(value.type().kind() == "TensorType")
 
 
-def elements(value):
-    # type: (Any) -> List[Any]
+def elements(value: Any) -> List[Any]:
     """Tensor values in a graph value: itself, or the elements of a list or tuple made on the spot."""
     if is_tensor(value):
         return [value]
@@ -51,8 +48,7 @@ def elements(value):
     return []
 
 
-def constant(value):
-    # type: (Any) -> Any
+def constant(value: Any) -> Any:
     """A graph value as a plain argument: constants, lists of them and sizes of tensors whose shape is known, else None."""
     node = value.node()
     if node.kind() == "prim::Constant":
@@ -68,25 +64,23 @@ def constant(value):
     return None
 
 
-def argument_names(node):
-    # type: (Any) -> List[str]
+def argument_names(node: Any) -> List[str]:
     """Names of the node's arguments by its operator schema; positions where it has none."""
     try:
         schema = torch._C.parse_schema(node.schema())
         return [a.name for a in schema.arguments]
     except Exception:  # nodes without a schema (prim::PythonOp)
-        return ["arg%d" % i for i in range(len(list(node.inputs())))]
+        return [f"arg{i}" for i in range(len(list(node.inputs())))]
 
 
-def node_record(node, id, layer):
-    # type: (Any, str, str) -> Op
+def node_record(node: Any, id: str, layer: str) -> Op:
     """A graph node as a record, named like the dispatcher's op (``aten.linear``)."""
     kind = node.kind()
     if kind == "prim::PythonOp":
         kind = kind + "." + node.pyname()
     names = argument_names(node)
-    inputs = []  # type: List[Tensor]
-    attrs = {}  # type: Dict[str, Any]
+    inputs: List[Tensor] = []
+    attrs: Dict[str, Any] = {}
     values = list(node.inputs())
     if kind in RECURRENT:
         return _recurrent(kind, values, node, id, layer)
@@ -95,7 +89,7 @@ def node_record(node, id, layer):
         if tensors:
             inputs.extend(value_record(v) for v in tensors)
         else:
-            name = names[position] if position < len(names) else "arg%d" % position
+            name = names[position] if position < len(names) else f"arg{position}"
             attrs[name] = constant(value)
     outputs = tuple(value_record(v) for v in node.outputs() if is_tensor(v))
     if is_in_place(kind.split("::")[-1]):
@@ -103,15 +97,13 @@ def node_record(node, id, layer):
     return Op(id, op_name(kind), layer, tuple(inputs), outputs, attrs)
 
 
-def op_name(kind):
-    # type: (str) -> str
+def op_name(kind: str) -> str:
     """``aten.linear`` of ``aten::linear``, no in-place underscore."""
     name = kind.replace("::", ".")
     return name[:-1] if name.startswith("aten.") and name.endswith("_") and not name.endswith("__") else name
 
 
-def _recurrent(kind, values, node, id, layer):
-    # type: (str, List[Any], Any, str, str) -> Op
+def _recurrent(kind: str, values: List[Any], node: Any, id: str, layer: str) -> Op:
     packed = is_tensor(values[1]) and not is_tensor(values[3]) and bool(elements(values[3]))
     states = elements(values[2] if packed else values[1])
     weights = elements(values[3] if packed else values[2])
@@ -129,8 +121,7 @@ def _recurrent(kind, values, node, id, layer):
     return Op(id, op_name(kind), layer, inputs, tuple(value_record(v) for v in node.outputs()), attrs)
 
 
-def made(graph):
-    # type: (Any) -> Iterator[Any]
+def made(graph: Any) -> Iterator[Any]:
     """Nodes of a graph that is still being made, where scopes are blocks, of which fvcore would see those it keeps."""
     for node in graph.nodes():
         if not is_seen(node):
@@ -140,20 +131,19 @@ def made(graph):
             yield node
 
 
-def is_seen(node):
-    # type: (Any) -> bool
+def is_seen(node: Any) -> bool:
     """Whether a node is an operator, or a call of Python code."""
     kind = str(node.kind())
     return not kind.startswith("prim::") or kind.startswith(("prim::PythonOp", "prim::CallFunction"))
 
 
-def dropped(made, kept):
-    # type: (List[Op], List[Op]) -> List[Op]
+def dropped(made: List[Op], kept: List[Op]) -> List[Op]:
     """The floating-point nodes that were made and not kept: no output of the model depends on them.
 
     PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.
     """
-    names, shapes = Counter(map(_kind, kept)), Counter()  # type: Counter[Any], Counter[Any]
+    names: Dict[Any, int] = Counter(map(_kind, kept))
+    shapes: Dict[Any, int] = Counter()
     gone = [op for op in made if not _take(names, _kind(op))]
     for kind, count in names.items():
         shapes[kind[1:]] += count
@@ -164,12 +154,10 @@ def dropped(made, kept):
     ]
 
 
-def _kind(op):
-    # type: (Op) -> Tuple[Any, ...]
+def _kind(op: Op) -> Tuple[Any, ...]:
     return op.op, op.layer, op.inputs, op.outputs
 
 
-def _take(left, kind):
-    # type: (Counter[Any], Any) -> bool
+def _take(left: Dict[Any, int], kind: Any) -> bool:
     left[kind] -= 1
     return left[kind] >= 0

@@ -14,13 +14,12 @@ from ...tensorflow import graph as tf_graph
 from ...tensorflow.model import TfModel, is_leaf
 from ..tf_profiler.capture import graph_ledger, node_values
 
-_registered = {}  # type: Dict[str, Any]
+_registered: Dict[str, Any] = {}
 """The formulas that the import of keras_flops registers with TensorFlow, kept from the other counters of this process."""
 
 
 @contextmanager
-def _imported():
-    # type: () -> Iterator[Any]
+def _imported() -> Iterator[Any]:
     """The package, whose formulas are registered within this block only. Raises CannotCount if TensorFlow is too new."""
     from tensorflow.python.framework import ops
 
@@ -44,15 +43,13 @@ def _imported():
 
 
 @contextmanager
-def _watched():
-    # type: () -> Iterator[List[Tuple[Any, Any]]]
+def _watched() -> Iterator[List[Tuple[Any, Any]]]:
     """Within this block, the graph and the result of every call of tf.profiler."""
     profiler = tf_graph.v1().profiler
     original = profiler.profile
-    calls = []  # type: List[Tuple[Any, Any]]
+    calls: List[Tuple[Any, Any]] = []
 
-    def profile(graph=None, **named):
-        # type: (Any, **Any) -> Any
+    def profile(graph: Any = None, **named: Any) -> Any:
         result = original(graph=graph, **named)
         calls.append((graph, result))
         return result
@@ -64,8 +61,7 @@ def _watched():
         profiler.profile = original
 
 
-def _batch(model):
-    # type: (TfModel) -> int
+def _batch(model: TfModel) -> int:
     """The batch that the model is called with. Raises CannotCount if get_flops would call it with other inputs."""
     net = model.called
     tensors = nested.leaves(model.arguments, is_leaf)
@@ -76,17 +72,15 @@ def _batch(model):
     called = [tuple(int(size) for size in t.shape) for t in tensors]
     own = [(batch,) + tuple(i.shape[1:]) for i in inputs]
     if len(own) != len(called) or any(not _fits(*pair) for pair in zip(own, called)):
-        raise CannotCount("get_flops calls the model with inputs of %s, and the run with %s" % (own, called))
+        raise CannotCount(f"get_flops calls the model with inputs of {own}, and the run with {called}")
     return batch
 
 
-def _fits(own, called):
-    # type: (Tuple[Any, ...], Tuple[int, ...]) -> bool
+def _fits(own: Tuple[Any, ...], called: Tuple[int, ...]) -> bool:
     return len(own) == len(called) and all(a is None or a == b for a, b in zip(own, called))
 
 
-def capture(counter, model):
-    # type: (str, TfModel) -> Ledger
+def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, with the batch of the run."""
     with _imported() as keras_flops, _watched() as calls:
         batch = _batch(model)

@@ -5,8 +5,7 @@ from ...pytorch.model import TorchModel
 from ..fvcore.capture import graph_ledger
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Run FlopAnalyzer on a fresh module (eval, no_grad) on ``model.device``."""
     from mmengine.analysis import FlopAnalyzer, jit_analysis
 

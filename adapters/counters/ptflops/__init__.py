@@ -1,4 +1,4 @@
-"""ptflops: hooks and patched functions, or ops at the dispatcher. Python 3.6, as every folder's statement."""
+"""ptflops: hooks and patched functions, or ops at the dispatcher."""
 
 from ....core.records import MAC
 from .. import torch_counter
@@ -12,9 +12,9 @@ COUNTERS = tuple(
         "ptflops@" + backend,
         __name__,
         MAC,
-        "ptflops, backend %s: %s" % (backend, how),
+        f"ptflops, backend {backend}: {how}",
         "runs the forward pass alone",
-        title="ptflops (%s)" % backend,
+        title=f"ptflops ({backend})",
         checked=("", "0.7.5"),
     )
     for backend, how in BACKENDS.items()

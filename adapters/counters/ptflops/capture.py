@@ -1,8 +1,10 @@
-"""Ledgers of ptflops.get_model_complexity_info, with each of its backends. Python 3.6, PyTorch 2.0 and later.
+"""Ledgers of ptflops.get_model_complexity_info, with each of its backends. PyTorch 2.0 and later.
 
 "pytorch" has an entry for each module and path at which ptflops adds the module's count, one for each module and function that it
 patches, and one for the division of the first by the batch. "aten" has one for each module and ATen op.
 """
+
+from __future__ import annotations
 
 import importlib
 import inspect
@@ -11,7 +13,7 @@ import sys
 from contextlib import redirect_stdout
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import torch
 
@@ -30,28 +32,26 @@ from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
 from . import AVERAGE
 
-Taken = Tuple[int, List[Entry], List[Sighting]]
+Taken = tuple[int, list[Entry], list[Sighting]]
 """The total, the entries and the sightings."""
 FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Run ptflops with one of its backends on a fresh module on ``model.device``, with gradients on, as its users do."""
     import ptflops
 
     backend = counter.partition("@")[2]
-    engine = importlib.import_module("ptflops.%s_engine" % backend)
+    engine = importlib.import_module(f"ptflops.{backend}_engine")
     run = partial(_aten if backend == "aten" else _pytorch, engine)
     return ledger_of(counter, MAC, model, {"ptflops": version_of("ptflops", ptflops)}, (SCRIPTED, PACKED), run)
 
 
-def complexity(backend, engine, module, inputs):
-    # type: (str, Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> int
+def complexity(backend: str, engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> int:
     """The total that ptflops reports. It hands a model one argument, which a hook takes apart, and prints errors."""
     from ptflops import get_model_complexity_info
 
-    errors = []  # type: List[Any]
+    errors: list[Any] = []
     printing = SimpleNamespace(print_exc=lambda: errors.append(sys.exc_info()[1]))
     handle = module.register_forward_pre_hook(
         lambda _module, given: given[0] if given and given[0] is inputs else None, prepend=True
@@ -64,16 +64,16 @@ def complexity(backend, engine, module, inputs):
     if errors:
         raise errors[0]
     if not isinstance(total, int):
-        raise CannotCount("it reports %r, which is not a whole number: take ptflops 0.7.5" % (total,))
+        raise CannotCount(f"it reports {total!r}, which is not a whole number: take ptflops 0.7.5")
     return total
 
 
-def _pytorch(engine, module, inputs):
-    # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
-    functions, paths = {}, module_paths(module)  # type: Dict[Tuple[str, str], int], Any
+def _pytorch(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Taken:
+    functions: dict[tuple[str, str], int] = {}
+    paths = module_paths(module)
     names = public_names(list(engine.FUNCTIONAL_MAPPING) + list(engine.TENSOR_OPS_MAPPING))
-    counts = {}  # type: Dict[torch.nn.Module, int]
-    divisors = []  # type: List[Op]
+    counts: dict[torch.nn.Module, int] = {}
+    divisors: list[Op] = []
     path = ModulePath(module)
     recorder = CallRecorder(path)
     supported = engine.is_supported_instance
@@ -86,28 +86,25 @@ def _pytorch(engine, module, inputs):
     class Watched(engine.torch_function_wrapper):
         """A patched function, whose calls are recorded with the amounts that ptflops adds for them."""
 
-        def __call__(self, *args, **kwds):
-            # type: (*Any, **Any) -> Any
+        def __call__(self, *args: Any, **kwds: Any) -> Any:
             key = (path.current, names[self.op])
             signature, counted = inspect.signature(self.handler), len(self.collector)
             if "input" not in signature.parameters:
                 signature = inspect.signature(self.op)
-            result = recorder.call(super(Watched, self).__call__, key[1], "%s|%s" % key, signature, args, kwds, {})
+            result = recorder.call(super().__call__, key[1], "{}|{}".format(*key), signature, args, kwds, {})
             amount = self.collector[counted]
             if amount != int(amount):
                 raise BeyondCounter(FRACTION % (amount, key[1]))
             functions[key] = functions.get(key, 0) + int(amount)
             return result
 
-    def divides(_module, given, _outputs):
-        # type: (Any, Any, Any) -> None
+    def divides(_module: Any, given: Any, _outputs: Any) -> None:
         batch = {"batch": len(given[0]) if given else 1}
         divisors.append(Op(AVERAGE, AVERAGE, "", tuple(map(tensor_record, tensors_in(given)[:1])), (), batch))
 
     stop = engine.stop_flops_count
 
-    def stopped(root):
-        # type: (torch.nn.Module) -> None
+    def stopped(root: torch.nn.Module) -> None:
         counts.update((child, child.__flops__) for _, child in visited)
         stop(root)
 
@@ -115,26 +112,24 @@ def _pytorch(engine, module, inputs):
     with path, recorder, fused(recorder), replaced(engine, torch_function_wrapper=Watched, stop_flops_count=stopped):
         total = complexity("pytorch", engine, module, inputs)
     entries, sightings = recorder.of_paths(visited, paths, counts)
-    entries += [Entry("%s|%s" % key, key[0], key[1], value, 1) for key, value in functions.items() if value]
+    entries += [Entry("{}|{}".format(*key), key[0], key[1], value, 1) for key, value in functions.items() if value]
     divided = total - sum(entry.value for entry in entries)
     entries += [Entry(AVERAGE, "", AVERAGE, divided, 1)] if divided else []
     return total, entries, sightings + [Sighting(op, AVERAGE) for op in divisors]
 
 
-def _aten(engine, module, inputs):
-    # type: (Any, torch.nn.Module, Tuple[torch.Tensor, ...]) -> Taken
+def _aten(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Taken:
     path = ModulePath(module)
     recorder = Recorder(path)
-    modes = []  # type: List[Any]
+    modes: list[Any] = []
     added = Added(lambda: path.current, lambda: sum(modes[-1].flop_counts["Global"].values()))
 
     class Watched(engine.FlopCounterMode):
         """The counter itself, noting by module what it adds."""
 
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            # type: (Any, Any, Any, Any) -> Any
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             modes.append(self)
-            return added.by(op_name(func), partial(super(Watched, self).__torch_dispatch__, func, types, args, kwargs))
+            return added.by(op_name(func), partial(super().__torch_dispatch__, func, types, args, kwargs))
 
     with path, recorder, replaced(engine, FlopCounterMode=Watched):
         total = complexity("aten", engine, module, inputs)

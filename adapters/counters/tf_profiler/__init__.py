@@ -6,8 +6,7 @@ from ....core.records import FLOP
 FORWARD_ONLY = "sees the forward pass only"
 
 
-def _counter(variant, summary, default, blind, recipe="", title=""):
-    # type: (str, str, bool, str, str, str) -> Counter
+def _counter(variant: str, summary: str, default: bool, blind: str, recipe: str = "", title: str = "") -> Counter:
     return Counter(
         name="tf.profiler@" + variant,
         module=__name__,

@@ -21,8 +21,7 @@ STEP_STATS_CAP = 1 << 20
 """Step statistics stop silently at this many node records (core/common_runtime/step_stats_collector.cc, kMaxCollectedNodes)."""
 
 
-def _profile(graph, run_meta):
-    # type: (Any, Any) -> Dict[str, int]
+def _profile(graph: Any, run_meta: Any) -> Dict[str, int]:
     """float_ops of every node of ``graph``: {node name: FLOPs}, by tf.profiler's scope view.
 
     A node with children in that view has its own float_ops, too.
@@ -33,10 +32,9 @@ def _profile(graph, run_meta):
     return node_values(profiler.profile(graph, run_meta=run_meta, cmd="scope", options=options))
 
 
-def node_values(root):
-    # type: (Any) -> Dict[str, int]
+def node_values(root: Any) -> Dict[str, int]:
     """float_ops of every node in the tree that the profiler's scope view returns."""
-    flops = {}  # type: Dict[str, int]
+    flops: Dict[str, int] = {}
     stack = [root]
     while stack:
         node = stack.pop()
@@ -44,23 +42,37 @@ def node_values(root):
             flops[node.name] = int(node.float_ops)
         stack.extend(node.children)
     if sum(flops.values()) != root.total_float_ops:
-        raise CannotCount(
-            "tf.profiler's nodes add up to %d, its total is %d" % (sum(flops.values()), root.total_float_ops)
-        )
+        raise CannotCount(f"tf.profiler's nodes add up to {sum(flops.values())}, its total is {root.total_float_ops}")
     return flops
 
 
-def _ledger(counter, graph, outputs, scopes, run_meta=None, notes=(), roles=None):
-    # type: (str, Any, List[Any], tf_graph.Scopes, Any, Any, Optional[Dict[str, str]]) -> Ledger
+def _ledger(
+    counter: str,
+    graph: Any,
+    outputs: List[Any],
+    scopes: tf_graph.Scopes,
+    run_meta: Any = None,
+    notes: Any = (),
+    roles: Optional[Dict[str, str]] = None,
+) -> Ledger:
     return graph_ledger(counter, graph, outputs, scopes, _profile(graph, run_meta), _runs(run_meta), notes, roles)
 
 
-def graph_ledger(counter, graph, outputs, scopes, values, runs, notes=(), roles=None):
-    # type: (str, Any, List[Any], tf_graph.Scopes, Dict[str, int], Dict[str, int], Any, Optional[Dict[str, str]]) -> Ledger
+def graph_ledger(
+    counter: str,
+    graph: Any,
+    outputs: List[Any],
+    scopes: tf_graph.Scopes,
+    values: Dict[str, int],
+    runs: Dict[str, int],
+    notes: Any = (),
+    roles: Optional[Dict[str, str]] = None,
+) -> Ledger:
     """The ledger of a profiled graph: ``values`` are the float_ops of its nodes by name, ``runs`` how often each ran."""
     if roles is None:
         roles = tf_graph.roles(graph, outputs)
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    entries: List[Entry] = []
+    sightings: List[Sighting] = []
     for operation in sorted(graph.get_operations(), key=lambda o: str(o.name)):  # the converter's order varies
         name = operation.name
         id = tf_graph.canonical(name)
@@ -74,7 +86,7 @@ def graph_ledger(counter, graph, outputs, scopes, values, runs, notes=(), roles=
             sightings.append(Sighting(op, id, roles.get(name, DEAD)))
     if len(entries) != len(values):
         unknown = sorted(set(values) - {o.name for o in graph.get_operations()})
-        raise CannotCount("tf.profiler reports nodes that are not in the graph: %s" % unknown[:5])
+        raise CannotCount(f"tf.profiler reports nodes that are not in the graph: {unknown[:5]}")
     return Ledger(
         counter,
         "tf",
@@ -89,9 +101,8 @@ def graph_ledger(counter, graph, outputs, scopes, values, runs, notes=(), roles=
     )
 
 
-def _runs(run_meta):
-    # type: (Any) -> Dict[str, int]
-    runs = Counter()  # type: Dict[str, int]
+def _runs(run_meta: Any) -> Dict[str, int]:
+    runs: Dict[str, int] = Counter()
     if run_meta is not None:
         for device in run_meta.step_stats.dev_stats:
             for stats in device.node_stats:
@@ -99,28 +110,24 @@ def _runs(run_meta):
     return runs
 
 
-def function(model):
-    # type: (TfModel) -> Ledger
+def function(model: TfModel) -> Ledger:
     """Ledger of tf.profiler on the concrete function's graph, not frozen."""
     graph = model.concrete.graph
     return _ledger("tf.profiler@function", graph, tf_graph.graph_outputs(graph), model.layers())
 
 
-def frozen(model):
-    # type: (TfModel) -> Ledger
+def frozen(model: TfModel) -> Ledger:
     """Ledger of tf.profiler on the frozen function's graph."""
     graph = model.frozen.function.graph
     return _ledger("tf.profiler@frozen", graph, tf_graph.graph_outputs(graph), tf_graph.Scopes(model.scopes))
 
 
-def keras_flops(model):
-    # type: (TfModel) -> Ledger
+def keras_flops(model: TfModel) -> Ledger:
     """Ledger of keras-flops' get_flops: the frozen function's graph of a batch of 1, whatever batch the model has."""
     return frozen(model)._replace(counter="tf.profiler@keras_flops")
 
 
-def runmeta(model):
-    # type: (TfModel) -> Ledger
+def runmeta(model: TfModel) -> Ledger:
     """Ledger of tf.profiler on the imported frozen GraphDef, with the metadata of one traced run on the CPU."""
     graph, outputs, run_meta = model.traced_run()
     notes = list(model.run_notes)
@@ -129,16 +136,14 @@ def runmeta(model):
     return _ledger("tf.profiler@runmeta", graph, outputs, model.layers(), run_meta, notes)
 
 
-def session(model):
-    # type: (TfSession) -> Ledger
+def session(model: TfSession) -> Ledger:
     """Ledger of tf.profiler on a v1 session graph, however it was built: initialisers, random input and all."""
     scopes = tf_graph.Scopes(model.scopes)
     built = model.built
     return _ledger("tf.profiler@" + model.recipe, built.graph, built.outputs, scopes, roles=model.roles())
 
 
-def frozen_pb(model):
-    # type: (Union[TfModel, TfSession]) -> Ledger
+def frozen_pb(model: Union[TfModel, TfSession]) -> Ledger:
     """Ledger of tf.profiler on the session graph frozen into a .pb file and read back with import_graph_def."""
     if isinstance(model, TfModel):  # the file itself: the other counters take the function that TfModel made from it
         graph, inputs, outputs = model.in_file()
@@ -152,7 +157,7 @@ def frozen_pb(model):
     return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
 
 
-CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]
+CAPTURES: Dict[str, Callable[[Any], Ledger]] = {
     "tf.profiler@function": function,
     "tf.profiler@frozen": frozen,
     "tf.profiler@runmeta": runmeta,
@@ -164,7 +169,6 @@ CAPTURES = {  # type: Dict[str, Callable[[Any], Ledger]]
 }
 
 
-def capture(counter, model):
-    # type: (str, Any) -> Ledger
+def capture(counter: str, model: Any) -> Ledger:
     """The ledger of one of this folder's counters."""
     return CAPTURES[counter](model)._replace(versions=model.versions())

@@ -38,14 +38,12 @@ EXACT = 1 << 53
 """From here on, float64 does not hold every whole number."""
 
 
-def leaves(root):
-    # type: (torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]
+def leaves(root: torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]:
     """The modules that thop adds up before 0.0.31.post2004101309, each once, and the others, which it does not hook."""
     return list(root.named_modules())
 
 
-def flatten(layers, prefix, values):
-    # type: (Dict[str, Any], str, Dict[str, float]) -> None
+def flatten(layers: Dict[str, Any], prefix: str, values: Dict[str, float]) -> None:
     """Own counts by path from thop's nested {name: (ops, params, children)}, where a parent's ops are a sum."""
     for name, (ops, _params, children) in layers.items():
         path = prefix + "." + name if prefix else name
@@ -53,8 +51,7 @@ def flatten(layers, prefix, values):
         flatten(children, path, values)
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Run thop.profile on a fresh module on ``model.device``."""
     import importlib
     import inspect
@@ -65,7 +62,7 @@ def capture(counter, model):
     number = version_of("thop", table)
     if date_of(number) < ADDS:
         raise CannotCount(
-            "thop %s keeps only the last call of a module: take 0.0.23.post1908061459 or a later release" % number
+            f"thop {number} keeps only the last call of a module: take 0.0.23.post1908061459 or a later release"
         )
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
@@ -73,14 +70,12 @@ def capture(counter, model):
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
     with counting(LIMITS, lambda: None):
         calls = Calls(module)
-    values = {}  # type: Dict[str, float]
+    values: Dict[str, float] = {}
 
-    def hooked(m):
-        # type: (torch.nn.Module) -> bool
+    def hooked(m: torch.nn.Module) -> bool:
         return type(m) in table.register_hooks
 
-    def entered(m):
-        # type: (torch.nn.Module) -> bool
+    def entered(m: torch.nn.Module) -> bool:
         return not hooked(m) or isinstance(m, CONTAINERS)  # as dfs_count does (profile.py:209)
 
     walking = walks(thop.profile)
@@ -100,11 +95,10 @@ def capture(counter, model):
     calls.remove()
     calls.check()
     if total >= EXACT:
-        raise CannotCount(
-            "thop adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
-        )
+        raise CannotCount(f"thop adds in floating point; its total {total!r} is above {EXACT} and therefore not exact")
 
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    entries: List[Entry] = []
+    sightings: List[Sighting] = []
     names = module_paths(module)
     for path, child in visited:
         owner = names[child]
@@ -117,7 +111,7 @@ def capture(counter, model):
     rounded = int(total) - sum(entry.value for entry in entries)
     if rounded:  # thop's sum of the modules in float32
         entries.append(Entry(SUM, "", "thop.float32", rounded, 1))
-    unsupported = {}  # type: Dict[str, int]
+    unsupported: Dict[str, int] = {}
     for m in module.modules():
         if not hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1

@@ -1,4 +1,4 @@
-"""torch.profiler with_flops: seven operators by the shapes of their inputs. Python 3.6, as every folder's statement."""
+"""torch.profiler with_flops: seven operators by the shapes of their inputs."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

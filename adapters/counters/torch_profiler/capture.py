@@ -1,12 +1,15 @@
 """Ledger of torch.profiler's with_flops: one entry per module and operator that the module's own code calls.
 
 The profiler sees every operator, and within it those that it runs.  A mark around each module's call says which module an event
-is of.  An event that differs in nothing from another, nor in those within it, is one more call of it.  Python 3.6 syntax.
+is of.  An event that differs in nothing from another, nor in those within it, is one more call of it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import torch
 
@@ -39,29 +42,25 @@ FAST_PATH = (
 class MarkedPath(ModulePath):
     """Puts an event around each call of a module."""
 
-    def __init__(self, root):
-        # type: (torch.nn.Module) -> None
-        super(MarkedPath, self).__init__(root)
-        self._marks = {}  # type: Dict[int, List[Any]]
+    def __init__(self, root: torch.nn.Module) -> None:
+        super().__init__(root)
+        self._marks: dict[int, list[Any]] = {}
 
-    def _push(self, module, inputs):
-        # type: (torch.nn.Module, Any) -> None
-        super(MarkedPath, self)._push(module, inputs)
+    def _push(self, module: torch.nn.Module, inputs: Any) -> None:
+        super()._push(module, inputs)
         mark = torch.autograd.profiler.record_function(MARK + self.current)
         mark.__enter__()
         self._marks.setdefault(get_ident(), []).append(mark)
 
-    def _pop(self, module, inputs, outputs):
-        # type: (Any, Any, Any) -> None
+    def _pop(self, module: Any, inputs: Any, outputs: Any) -> None:
         self._marks[get_ident()].pop().__exit__(None, None, None)
-        super(MarkedPath, self)._pop(module, inputs, outputs)
+        super()._pop(module, inputs, outputs)
 
 
-class Node(object):
+class Node:
     """Events of one name on tensors of the same shapes, and those within them: ``times`` per call of what is around them."""
 
-    def __init__(self, event):
-        # type: (Any) -> None
+    def __init__(self, event: Any) -> None:
         self.name = event.name
         self.times = 1
         shapes, types = list(event.input_shapes or ()), list(event.input_dtypes or ())
@@ -75,25 +74,22 @@ class Node(object):
         self.flops = int(event.flops or 0)
         self.nodes = merged(Node(child) for child in event.cpu_children if not is_mark(child))
         inner = [(node.key, node.times) for node in self.nodes]
-        self.key = repr((self.name, self.inputs, self.has_list, self.arguments, self.flops, inner))  # type: str
+        self.key: str = repr((self.name, self.inputs, self.has_list, self.arguments, self.flops, inner))
 
     @property
-    def total(self):
-        # type: () -> int
+    def total(self) -> int:
         """What the profiler adds for one call and everything within it."""
         return self.flops + sum(node.times * node.total for node in self.nodes)
 
 
-def is_mark(event):
-    # type: (Any) -> bool
+def is_mark(event: Any) -> bool:
     """Whether an event is no operator: it stands for a module, or it is how the profiler records that."""
     return bool(event.name.startswith((MARK, "profiler::")))
 
 
-def merged(nodes):
-    # type: (Any) -> List[Node]
+def merged(nodes: Any) -> list[Node]:
     """The nodes in order, with those that differ in nothing as one."""
-    by_key = {}  # type: Dict[str, Node]
+    by_key: dict[str, Node] = {}
     for node in nodes:
         if node.key in by_key:
             by_key[node.key].times += node.times
@@ -102,18 +98,16 @@ def merged(nodes):
     return list(by_key.values())
 
 
-def layer_of(event):
-    # type: (Any) -> str
+def layer_of(event: Any) -> str:
     """The path of the module that an event is of."""
     while event is not None and not event.name.startswith(MARK):
         event = event.cpu_parent
     return event.name[len(MARK) :] if event is not None else ""
 
 
-def record(node, layer, within, calls, sightings, entry):
-    # type: (Node, str, Tuple[str, ...], int, List[Sighting], str) -> None
+def record(node: Node, layer: str, within: tuple[str, ...], calls: int, sightings: list[Sighting], entry: str) -> None:
     """Note the calls of a node, and of those within it."""
-    name = "e%d" % len(sightings)
+    name = f"e{len(sightings)}"
     inputs = tuple(Tensor(tuple(shape), dtype) for shape, dtype in node.inputs)
     attrs = {"arguments": node.arguments, "has_list": node.has_list}
     op = Op(name, node.name, layer, inputs, (), attrs, calls * node.times, within=within)
@@ -123,10 +117,9 @@ def record(node, layer, within, calls, sightings, entry):
 
 
 @contextmanager
-def op_by_op():
-    # type: () -> Iterator[None]
+def op_by_op() -> Iterator[None]:
     """Meanwhile PyTorch runs attention and encoder layers op by op, as the trace has them."""
-    switch = getattr(torch.backends, "mha", None)  # type: Any
+    switch: Any = getattr(torch.backends, "mha", None)
     enabled = switch is not None and switch.get_fastpath_enabled()
     if enabled:
         switch.set_fastpath_enabled(False)
@@ -137,8 +130,7 @@ def op_by_op():
             switch.set_fastpath_enabled(True)
 
 
-def profiled(module, inputs):
-    # type: (torch.nn.Module, Any) -> List[Any]
+def profiled(module: torch.nn.Module, inputs: Any) -> list[Any]:
     """The profiler's events of one inference call."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
     profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
@@ -147,8 +139,7 @@ def profiled(module, inputs):
     return list(profiler.events())
 
 
-def dispatched(model):
-    # type: (TorchModel) -> List[Op]
+def dispatched(model: TorchModel) -> list[Op]:
     """The operators that one more call dispatches: an event has neither outputs nor the names of its arguments."""
     module = model.build(model.device)
     path = ModulePath(module)
@@ -158,8 +149,7 @@ def dispatched(model):
     return list(recorder.ops.values())
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Profile one inference call (eval, no_grad) of a fresh module on ``model.device``.
 
     Sightings are the events (``aten::add``, in ``within`` those around it), and the operators of a second call (``aten.add``).
@@ -169,13 +159,14 @@ def capture(counter, model):
     with counting((), lambda: profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         events = profiled(module, inputs)
     total = sum(int(event.flops or 0) for event in events)
-    roots = {}  # type: Dict[Tuple[str, str], List[Node]]
+    roots: dict[tuple[str, str], list[Node]] = {}
     for event in events:
         if not is_mark(event) and (event.cpu_parent is None or is_mark(event.cpu_parent)):
             roots.setdefault((layer_of(event), event.name), []).append(Node(event))
-    entries, sightings = [], []  # type: List[Entry], List[Sighting]
+    entries: list[Entry] = []
+    sightings: list[Sighting] = []
     for (layer, name), calls in roots.items():
-        entry = "%s|%s" % (layer, name)
+        entry = f"{layer}|{name}"
         nodes = merged(calls)
         value = sum(node.times * node.total for node in nodes)
         if value:
@@ -183,7 +174,7 @@ def capture(counter, model):
         for node in nodes:
             record(node, layer, (), 1, sightings, entry)
     sightings += [Sighting(op, "") for op in dispatched(model)]
-    notes = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()  # type: Tuple[str, ...]
+    notes: tuple[str, ...] = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()
     return Ledger(
         counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings), {}, notes
     )

@@ -10,8 +10,7 @@ from ...pytorch.module_path import module_paths
 from ..module_calls import captured
 
 
-def run(module, inputs):
-    # type: (torch.nn.Module, Any) -> Tuple[int, Dict[str, int]]
+def run(module: torch.nn.Module, inputs: Any) -> Tuple[int, Dict[str, int]]:
     """Its total and its counts by path; an error of the model is raised as it was before torchinfo wrapped it."""
     import torchinfo
 
@@ -19,14 +18,14 @@ def run(module, inputs):
         statistics = torchinfo.summary(module, input_data=list(inputs), verbose=0)
     except RuntimeError as error:
         raise error.__cause__ or error from None
-    paths, values = module_paths(module), Counter()  # type: Any, Dict[str, int]
+    paths = module_paths(module)
+    values: Dict[str, int] = Counter()
     for layer in statistics.summary_list:
         values[paths[layer.module]] += int(layer.macs) if layer.is_leaf_layer else 0
     return int(statistics.total_mult_adds), values
 
 
-def read(module):
-    # type: (torch.nn.Module) -> Dict[str, Any]
+def read(module: torch.nn.Module) -> Dict[str, Any]:
     """Whether it counts the module, and each parameter as it reads it: name, elements that no mask leaves out, rank."""
     from torchinfo.layer_info import LayerInfo
 

@@ -29,7 +29,6 @@ FUNCTIONS = "functional"
 """The last part of the name of an entry that holds the counts of functions, after the path of the module that called them."""
 
 
-def entry_of(layer):
-    # type: (str) -> str
+def entry_of(layer: str) -> str:
     """The entry of the functions that this module calls."""
-    return "%s|%s" % (layer, FUNCTIONS)
+    return f"{layer}|{FUNCTIONS}"

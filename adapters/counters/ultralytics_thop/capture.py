@@ -41,27 +41,23 @@ OPERANDS = {"multi_head_attention_forward": 3}
 class KeywordCalls(Calls):
     """Notes the arguments that a module was given by name, too."""
 
-    def _note_named(self, module, inputs, named, outputs):
-        # type: (Any, Any, Dict[str, Any], Any) -> None
+    def _note_named(self, module: Any, inputs: Any, named: Dict[str, Any], outputs: Any) -> None:
         self._note(module, in_order(module, inputs, named) if named else inputs, outputs)
 
 
-class Functions(object):
+class Functions:
     """The calls of functions that a rule counted, by module, and their amounts."""
 
-    def __init__(self, path):
-        # type: (ModulePath) -> None
+    def __init__(self, path: ModulePath) -> None:
         self.path = path
-        self.calls = {}  # type: Dict[Any, Op]
-        self.amounts = {}  # type: Dict[str, int]
+        self.calls: Dict[Any, Op] = {}
+        self.amounts: Dict[str, int] = {}
 
-    def noting(self, function, rule):
-        # type: (Any, Callable[..., Any]) -> Callable[..., Any]
+    def noting(self, function: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule of a function, which is noted with what it counts."""
         name = str(getattr(function, "__name__", function)).strip("_")
 
-        def noted(args, kwargs, out):
-            # type: (Tuple[Any, ...], Dict[str, Any], Any) -> Any
+        def noted(args: Tuple[Any, ...], kwargs: Dict[str, Any], out: Any) -> Any:
             amount = rule(args, kwargs, out)
             layer = self.path.current
             self.amounts[layer] = self.amounts.get(layer, 0) + amount
@@ -70,8 +66,7 @@ class Functions(object):
 
         return noted
 
-    def _add(self, name, layer, args, kwargs, out):
-        # type: (str, str, Tuple[Any, ...], Dict[str, Any], Any) -> None
+    def _add(self, name: str, layer: str, args: Tuple[Any, ...], kwargs: Dict[str, Any], out: Any) -> None:
         names = ARGUMENTS.get(name, ())
         given = dict(zip(names, args), **kwargs)
         if name == "einsum":
@@ -85,20 +80,16 @@ class Functions(object):
         }
         inputs, outputs = tuple(map(tensor_record, tensors)), tuple(map(tensor_record, tensors_in(out)))
         key = (name, layer, inputs, outputs, repr(sorted(attrs.items())))
-        op = self.calls.get(key) or Op(
-            "function%d" % len(self.calls), "torch." + name, layer, inputs, outputs, attrs, 0
-        )
+        op = self.calls.get(key) or Op(f"function{len(self.calls)}", "torch." + name, layer, inputs, outputs, attrs, 0)
         self.calls[key] = op._replace(calls=op.calls + 1)
 
-    def sightings(self):
-        # type: () -> List[Sighting]
+    def sightings(self) -> List[Sighting]:
         """The calls, each with the entry of the module that made it."""
         return [Sighting(op, entry_of(op.layer)) for op in self.calls.values()]
 
-    def entries(self):
-        # type: () -> List[Entry]
+    def entries(self) -> List[Entry]:
         """An entry for each module whose calls were counted."""
-        times = {}  # type: Dict[str, int]
+        times: Dict[str, int] = {}
         for op in self.calls.values():
             times[op.layer] = times.get(op.layer, 0) + op.calls
         return [
@@ -108,14 +99,12 @@ class Functions(object):
         ]
 
 
-def settings_read(module):
-    # type: (torch.nn.Module) -> Dict[str, Any]
+def settings_read(module: torch.nn.Module) -> Dict[str, Any]:
     """Attributes that a rule reads beyond a module's plain ones."""
     return {"bias_k": module.bias_k is not None} if isinstance(module, torch.nn.MultiheadAttention) else {}
 
 
-def capture(counter, model):
-    # type: (str, TorchModel) -> Ledger
+def capture(counter: str, model: TorchModel) -> Ledger:
     """Run profile on a fresh module on ``model.device``: with the model's inputs, or as get_flops does."""
     if counter != GET_FLOPS:
         return profiled(counter, model)
@@ -128,24 +117,20 @@ def capture(counter, model):
     return multiplied(small, full, side, cells)
 
 
-def profiled(counter, model, proxy=()):
-    # type: (str, TorchModel, Tuple[Any, ...]) -> Ledger
+def profiled(counter: str, model: TorchModel, proxy: Tuple[Any, ...] = ()) -> Ledger:
     """The ledger of profile on a fresh module, with the model's inputs or with other ones."""
     import thop
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
     number = version_of(COUNTERS[0].distribution, table)
-    functions = []  # type: List[Functions]
+    functions: List[Functions] = []
     originals = [(rules, dict(rules)) for rules in (table.register_hooks, table.functional_hooks)]
 
-    def count(module, inputs):
-        # type: (torch.nn.Module, Any) -> Tuple[int, Dict[str, int]]
-        amounts = {}  # type: Dict[torch.nn.Module, int]
+    def count(module: torch.nn.Module, inputs: Any) -> Tuple[int, Dict[str, int]]:
+        amounts: Dict[torch.nn.Module, int] = {}
 
-        def noting(rule):
-            # type: (Any) -> Callable[..., None]
-            def noted(m, given, out):
-                # type: (Any, Any, Any) -> None
+        def noting(rule: Any) -> Callable[..., None]:
+            def noted(m: Any, given: Any, out: Any) -> None:
                 before = m.total_ops
                 rule(m, given, out)
                 amounts[m] = amounts.get(m, 0) + m.total_ops - before
@@ -164,7 +149,7 @@ def profiled(counter, model, proxy=()):
             total, _params = thop.profile(module, proxy or inputs, verbose=False)
         if total >= EXACT:
             raise CannotCount(
-                "it adds in floating point; its total %r is above %d and therefore not exact" % (total, EXACT)
+                f"it adds in floating point; its total {total!r} is above {EXACT} and therefore not exact"
             )
         counted = {name: amounts[m] for m, name in module_paths(module).items() if m in amounts}
         return int(total) - sum(functions[0].amounts.values()), counted

@@ -18,8 +18,7 @@ SMALLEST = 32
 MULTIPLIED = "profiled with an image of %d x %d, and multiplied by %d"
 
 
-def proxy_of(model):
-    # type: (TorchModel) -> Tuple[int, int]
+def proxy_of(model: TorchModel) -> Tuple[int, int]:
     """The side of the image that get_flops runs, and by how much it multiplies the count; (0, 1) if it runs one of full size.
 
     Raises BeyondCounter for a model that get_flops has no number for, or not a number for its inputs.
@@ -47,14 +46,13 @@ def proxy_of(model):
     height, width = image.shape[2:]
     if height % stride or width % stride:
         raise BeyondCounter(
-            "get_flops multiplies by %d x %d / %d^2, which is not a whole number: give a height and a width that are "
-            "multiples of %d" % (height, width, stride, stride)
+            f"get_flops multiplies by {height} x {width} / {stride}^2, which is not a whole number: give a height and a width "
+            f"that are multiples of {stride}"
         )
     return stride, (height // stride) * (width // stride)
 
 
-def multiplied(small, full, side, cells):
-    # type: (Ledger, Ledger, int, int) -> Ledger
+def multiplied(small: Ledger, full: Ledger, side: int, cells: int) -> Ledger:
     """The ledger of an image of that side, with every count as often as it has cells.
 
     The sightings of the full image are beside it, with 0 copies: they show that the model does the same there as in its trace.
