@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from reconcile.core import toml
 
@@ -13,11 +14,15 @@ RUFF = {"3.6": "py37", "3.9": "py39"}
 """What ruff calls the lowest Python of a file; it knows none below 3.7."""
 
 
+def settings() -> dict[str, Any]:
+    """What pyproject.toml says to ruff."""
+    found: dict[str, Any] = toml.read(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]
+    return found
+
+
 def legacy_files(python: str) -> list[str]:
     """The files whose lowest Python is that one."""
-    data = toml.read(ROOT / "pyproject.toml", "the file")
-    lowest: dict[str, str] = data["tool"]["ruff"]["per-file-target-version"]
-    return [name for name, version in lowest.items() if version == RUFF[python]]
+    return [name for name, version in settings()["per-file-target-version"].items() if version == RUFF[python]]
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .legacy import ROOT, RUFF, legacy_files
+from .legacy import ROOT, RUFF, legacy_files, settings
 
 LISTED = [(name, python) for python in RUFF for name in legacy_files(python)]
 TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore\b)")
@@ -72,7 +72,8 @@ def test_a_file_for_python_3_6_takes_its_package_from_its_own_name(name: str) ->
 
 def of_python_2(source: str) -> Iterator[tuple[int, str]]:
     """Line and kind of what Python 3 writes in another way: type comments, `(object)`, `super(Own, self)`."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline) if TYPE_COMMENT.search(source) else ()
+    for token in tokens:
         if token.type == tokenize.COMMENT and TYPE_COMMENT.search(token.string):
             yield token.start[0], "type comment"
     for node in ast.walk(ast.parse(source)):
@@ -80,6 +81,17 @@ def of_python_2(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, "object"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
             yield node.lineno, "super"
+
+
+def test_unused_imports_are_looked_for_in_every_file() -> None:
+    lint = settings()["lint"]
+    assert "F" in lint["select"]
+    assert not [rule for rule in lint["ignore"] if rule.startswith("F")]
+    assert "per-file-ignores" not in lint
+
+
+def test_each_listed_file_has_a_version_that_is_checked() -> None:
+    assert set(settings()["per-file-target-version"].values()) == set(RUFF.values())
 
 
 def test_nothing_is_written_as_python_2_had_it() -> None:
