@@ -48,7 +48,7 @@ releases: $(VENV)/.installed
 gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
 
-# Every program that `reconcile reproduce` prints, of every counter that needs no environment of its own: half an hour.
+# Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
 # `make zoo` runs those of two families.
 programs: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "programs or zoo" tests/zoo/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
@@ -95,12 +95,12 @@ format: $(VENV)/.installed
 
 # Every pair of the zoo at its own size, with every counter that runs unasked, a call and a training step: a quarter of an hour.
 gallery: $(VENV)/.installed
-	$(BIN)/python -m reconcile gallery --out reports --data model_zoo/gallery.json
-	$(BIN)/python -m reconcile gallery --pass training --out reports --data model_zoo/steps.json
+	$(BIN)/python -m reconcile zoo gallery --out reports --data model_zoo/gallery.json
+	$(BIN)/python -m reconcile zoo gallery --pass training --out reports --data model_zoo/steps.json
 
 # Every counter on every layer of the families, forward and in training. Only cells of which something changed run again.
 scorecard: $(VENV)/.installed
-	$(BIN)/python -m reconcile scorecard --out reports/scorecard --data model_zoo/scorecard.json
+	$(BIN)/python -m reconcile zoo scorecard --out reports/scorecard --data model_zoo/scorecard.json
 
 # Every counter on every pair of the zoo, those with environments of their own as well: half an hour, goes on where it was
 # interrupted, writes reports/counters.md, also from the training steps of `make gallery`. GROUP="calflops ..." runs some; delete

@@ -1,4 +1,4 @@
-"""`reconcile scorecard` from nothing beside the bare counters on the same layers."""
+"""`reconcile zoo scorecard` from nothing beside the bare counters on the same layers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def scorecard() -> Section:
     """One command for every cell against every bare counter, one after the other; then the same command again."""
     from reconcile.zoo.conform import families
 
-    section = Section("`reconcile scorecard` beside the bare counters")
+    section = Section("`reconcile zoo scorecard` beside the bare counters")
     names = [name for family in families() for name in ("--case", family)]
     counters = [name for counter in _counters() for name in ("--counter", counter)]
     with tempfile.TemporaryDirectory() as folder:
-        command = [PYTHON, "-m", "reconcile", "scorecard", *names, *counters, "--out", folder, "--quiet"]
+        command = [PYTHON, "-m", "reconcile", "zoo", "scorecard", *names, *counters, "--out", folder, "--quiet"]
         before = _processor()
         whole = measured(command)[0]
         work = _processor() - before

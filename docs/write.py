@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from docs.formulas import formulas
-from reconcile.cli import COMMANDS, CONTEXT, cli
+from reconcile.cli import CONTEXT, cli
 from reconcile.core.text import markdown, prose
 from reconcile.model_zoo.loading import pair_path, zoo_names
 from reconcile.pages import LETTERS, Page, pages, short
@@ -107,10 +107,12 @@ def _commands() -> Iterator[str]:
     yield from ("# The command line", "", NOTE.format("the commands' own help"), "")
     group = click.Context(cli, info_name="reconcile", terminal_width=WIDTH, **CONTEXT)
     yield from ("```", *_help(group), "```", "")
-    for name in COMMANDS:
-        command = cli.get_command(group, name)
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=group, terminal_width=WIDTH)
+    for name, command in cli.walk(group):
+        *groups, word = name.split()
+        parent = group
+        for outer in groups:
+            parent = click.Context(cli, info_name=outer, parent=parent, terminal_width=WIDTH)
+        context = click.Context(command, info_name=word, parent=parent, terminal_width=WIDTH)
         yield from (f"## reconcile {name}", "", "```", *_help(context), "```", "")
 
 

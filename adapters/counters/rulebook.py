@@ -19,7 +19,7 @@ WhyNot = Callable[[Op], str]
 
 ANY = SpecifierSet()
 DRAFT = "draft"
-"""The source of a rule that `reconcile draft-rules` fitted to numbers: nobody has read the counter's source for it."""
+"""The source of a rule that `reconcile counter draft` fitted to numbers, without the counter's source."""
 
 
 class NotCounted(Exception):

@@ -26,7 +26,7 @@ class Adapter(adapter.Adapter):
             return ""
         return (
             f"TensorFlow {package.__version__} has no tf.function, which a model without a pair file needs: write a pair file "
-            "(see `reconcile new`) and run it with --counter tf.profiler@session."
+            "(see `reconcile zoo new`) and run it with --counter tf.profiler@session."
         )
 
     def is_model(self, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Bricks that no family has: `reconcile reproduce` shows bugs with them, and no committed report contains them."""
+"""Bricks that no family has: `reconcile counter reproduce` shows bugs with them, and no committed report contains them."""
 
 from __future__ import annotations
 

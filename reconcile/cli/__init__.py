@@ -18,35 +18,25 @@ GROUPS = {
         "matrix": "Run a model in several environments and compare them.",
         "formula": "Find the counts of a model as polynomials of its sizes.",
         "llm": "Report a training step beside the published formulas.",
+        "explain": "Explain a name in a report, or list all names.",
     },
     "Many models": {
         "sweep": "Run every model of a package or a list.",
-        "gallery": "Run every pair of the zoo and write the gallery.",
-        "scorecard": "Test every counter on every layer of the zoo's families.",
+        "zoo": "Run the models of this tool and write their pages.",
     },
     "A number that you were given": {
         "decode": "Explain a published number of a model.",
         "audit": "Explain what each published figure in a table counts.",
     },
     "Releases": {
-        "check": "Compare a new run with a baseline.",
-        "diff": "Compare two saved baselines or ledgers.",
+        "check": "Compare a run with a baseline, or two saved files.",
         "upgrade": "Compare two releases layer by layer, before you upgrade.",
     },
-    "Look up": {
-        "list": "List models, counters, causes or conventions.",
-        "explain": "Explain a cause, a convention or a counter.",
-        "completion": "Print the completion script of your shell.",
-    },
     "For authors of counters": {
-        "new": "Write a pair file or a counter to start from.",
-        "conform": "Run the conformance tests on a counter.",
-        "draft-rules": "Draft the rules of a counter that has none.",
-        "reproduce": "Print the shortest program that shows a counter's error.",
+        "counter": "Write, test and draft a counter, and show its errors.",
     },
 }
 """The commands by what you want to do, each with the first line of its own help."""
-COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -85,7 +75,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """A warning shows the line it is about, which may be somebody's."""
+    """A warning shows the line that it is about, which may be a user's."""
     say(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)
 
 

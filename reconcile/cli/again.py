@@ -1,4 +1,4 @@
-"""The command that somebody types to get this again."""
+"""The command that makes this report again."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 @click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
 @click.option(
     "--environment", "environment", default="current", show_default=True, metavar="NAME",
-    help="Where the models of rows run that name no environment.",
+    help="Environment of rows that name none.",
 )  # fmt: skip
 @options("environments")
 @click.option(
@@ -46,26 +46,28 @@ def audit(
     """Explain what each published figure in a table counts.
 
     \b
-    CLAIMS.csv has a head and a figure per row:
-      model        timm:NAME, torchvision:NAME, keras.applications:NAME, MODULE:FUNCTION
-                   (PyTorch; tf=MODULE:FUNCTION for another), or a pair of the zoo;
-                   with arguments if it needs any: timm:NAME(img_size=256)
-      input        as --input of `reconcile run`, several with ; between them
+    CLAIMS.csv has a header and a figure per row:
+      model        timm:NAME, torchvision:NAME, keras.applications:NAME,
+                   MODULE:FUNCTION (PyTorch; tf=MODULE:FUNCTION for another),
+                   or a pair of the zoo; with arguments if it needs any:
+                   timm:NAME(img_size=256)
+      input        as --input of `reconcile run`; separate several by ;
       figure       as printed: 17.58, 4.1G
-      claim        its unit as printed: GMACs, GFLOPs; may be empty, as all that follow
+      claim        its unit as printed: GMACs, GFLOPs; this and all that follow
+                   may be empty
       source       where it is printed
       counter      the counter that the source names
       environment  where the model runs
 
-    In place of a file, `torchvision` stands for the figures that torchvision's weights state, and `zoo` for those that the pairs
-    list as published.
+    In place of a file, `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list
+    as published.
 
-    Every model is made once, without weights, and its figures are looked up in the readings of its trace (docs/decode.md). What
-    is finished lies in --out: the same command goes on where an earlier one was interrupted. The code of a factory that a row
-    names is run: audit only tables that you trust.
+    The tool makes every model once, without weights, and compares its figures with the readings of its trace (docs/decode.md).
+    Finished models are saved in --out: run the command again to resume. The command runs the factory that a row names, so
+    audit only tables that you trust.
 
-    \b
-    Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used.
+    Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used,
+    4 a defect of reconcile itself.
     """
     from ..audit import cell, html, page
     from ..audit.claims import Claim, read

@@ -1,4 +1,4 @@
-"""``reconcile check``: hold a fresh run against a baseline, or accept it as the new one."""
+"""``reconcile check``: compare a new run with a baseline, or accept it as the new one; or compare two saved files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import EXIT_UNEXPLAINED
-from .options import BASELINES, PATH, declared, options, pass_of_a_pair
+from .options import BASELINES, PATH, options, pass_of_a_pair
 from .streams import say
 
 if TYPE_CHECKING:
@@ -16,23 +16,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options(declared("model", required=True), "set", "counter", pass_of_a_pair, "optimizer")
+@click.argument("older", type=PATH, metavar="[A.json]", required=False)
+@click.argument("newer", type=PATH, metavar="[B.json]", required=False)
+@options("model", "set", "counter", pass_of_a_pair, "optimizer")
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
-    help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json; of a training step DIR/MODEL-training-OPTIMIZER.",
+    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json; DIR/MODEL-training-OPTIMIZER for a training step.",
 )  # fmt: skip
 @options("environment", "environments", "with", "python")
-@click.option("--against", type=PATH, metavar="FILE", help="Hold against this baseline, wherever it lies.")
-@click.option("--update", is_flag=True, help="Accept what this run found as the new baseline.")
+@click.option("--against", type=PATH, metavar="FILE", help="Compare with this baseline file.")
+@click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
     "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
-    help="github: a comment for a pull request, and annotations of the workflow's log on standard error.",
+    help="github prints a comment for a pull request, and annotations of the workflow's log on standard error.",
 )  # fmt: skip
 @options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
 @click.pass_context
 def check(
     ctx: click.Context,
     /,
+    older: Path | None,
+    newer: Path | None,
     baselines: Path,
     environment: str,
     file: Path | None,
@@ -45,14 +49,16 @@ def check(
     verbose: bool,
     **asked: Any,
 ) -> None:
-    """Compare a new run with a baseline.
+    """Compare a run with a baseline, or two saved files.
 
-    Every entry of every counter is held against the one of the baseline: same layer, same kind of op, same occurrence.
-    Nothing moved: one line. Otherwise: what moved, at which layer, from which version to which, and why. New names alone
-    are no change.
+    With --model, the command runs the model and compares every entry of every counter with the baseline: same layer, same kind
+    of op, same occurrence. If nothing moved, it prints one line. Otherwise it prints what moved, at which layer, from which
+    version to which, and why. New names alone are no change.
 
-    \b
-    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage or baseline, 3 a counter failed,
+    With A.json and B.json, it runs nothing and compares two saved baselines or ledgers. A.json is the older one. A ledger has
+    no trace, so it shows no causes.
+
+    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage, baseline or files, 3 a counter failed,
     4 a defect of reconcile itself.
     """
     from ..core.errors import UsageError
@@ -64,7 +70,14 @@ def check(
     from .again import again
     from .environment import one
     from .progress import progress
+    from .two_files import compare
 
+    if older and newer:
+        compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
+    if older:
+        raise UsageError(f"a second file is missing: reconcile check {older} B.json. A baseline for --model goes to --against.")
+    if not asked["model"]:
+        raise UsageError("give --model NAME, or two saved files: A.json B.json.")
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     request = run_request(**asked)

@@ -1,4 +1,4 @@
-"""``reconcile conform``: the conformance kit of a counter, printed like a test run."""
+"""``reconcile counter conform``: the conformance kit of a counter, printed like a test run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .streams import say
     "models",
     multiple=True,
     metavar="NAME",
-    help="Only this pair. Repeatable; default all families.",
+    help="Run only this pair. Repeatable; default all families.",
 )
-@click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Only this pass.")
+@click.option("--pass", "passes", type=click.Choice(["forward", "training"]), multiple=True, help="Run only this pass.")
 @options("environment", "environments", "with", "python", "quiet")
 @click.pass_context
 def conform(
@@ -40,12 +40,11 @@ def conform(
     The cases are the zoo's families of layers, each at its own batch and at twice that, in a call and in a training step.
     A counter conforms if its entries add up to its total, if its statement closes with residual 0 under every convention, if a
     number added to an entry is the residual at that layer and changes nothing else, and if every amount follows from its
-    evidence. It may say that it cannot count a case; if it counts nothing in all the cases that you choose with --case or --pass,
-    they show nothing, and the last line says so.
+    evidence. A counter may say that it cannot count a case. If it counts nothing in the cases that you choose with --case or
+    --pass, the last line says that they show nothing.
 
-    \b
-    Exit codes: 0 the counter conforms, or counts nothing in the cases that you chose, 1 it does not conform,
-    2 bad usage, 4 a defect of reconcile itself.
+    Exit codes: 0 the counter conforms, or counts nothing in the cases that you chose, 1 it does not conform, 2 bad usage,
+    4 a defect of reconcile itself.
     """
     from ..core.errors import unknown
     from ..core.registry import known_counters

@@ -1,4 +1,4 @@
-"""``reconcile decode``: what is this number that somebody published?"""
+"""``reconcile decode``: how was this published number counted?"""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class _Decode(click.Command):
     "model", models, "input", "signature", "trust-file", "set",
     declared(
         "counter",
-        help="Read only this counter, and the work that ran; also one that runs only if you name it. Repeatable. `all` and "
-        "`formula:all` name those that they name for `reconcile run`.  [default: those that run unasked, and recipes]",
+        help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "
+        "`reconcile run`.  [default: the default counters, and recipes]",
     ),
     declared(
         "environment", "names", multiple=True, default=(), show_default=False,
-        help="Look only at this environment: its saved baseline, or else a run there. Repeatable.",
+        help="Search only this environment: its saved baseline, or else a run there. Repeatable.",
     ),
     "environments", "with", "python",
 )  # fmt: skip
-@click.option("--no-run", is_flag=True, help="Look only at saved baselines.")
+@click.option("--no-run", is_flag=True, help="Search only saved baselines.")
 @click.option(
     "--baselines", type=PATH, metavar="DIR",
-    help="Where the baselines lie: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
+    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
 )  # fmt: skip
 @options(
     "convention-file", "device", "timeout", "formulas", "quiet",
@@ -77,17 +77,15 @@ def decode(
 ) -> None:
     """Explain a published number of a model.
 
-    NUMBER is a whole number (25150826 or 25,150,826), which must be met exactly, or a rounded one (3.86e9, 7.7G, 585M),
-    which is held against the digits given. MACs or FLOPs after it (4.1 GMACs) leave readings in that unit only, if any
-    agrees. It is looked up in a closed list of readings: what the counters report, here
-    and in every environment with a saved baseline, the work that ran, and named parts of either. They are readings of a call
-    of the model; `reconcile run --pass training` says what was published beside the training step that ran.
+    NUMBER is whole (25150826 or 25,150,826) and must match exactly, or it is rounded (3.86e9, 7.7G, 585M) and must match its
+    digits. A unit after it (4.1 GMACs) keeps the readings in that unit only, if any agrees. The tool compares NUMBER with a
+    closed list of readings: what the counters report, here and in every environment with a saved baseline, the work that ran,
+    and named parts of either. These are readings of a call of the model. For a training step, use
+    `reconcile run --pass training`.
 
-    The model is a pair (--model), or a model of your own as `reconcile run` takes it (--torch, --tf, --onnx).
+    The model is a pair (--model), or your own as `reconcile run` takes it (--torch, --tf, --onnx).
 
-    \b
-    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline,
-    4 a defect of reconcile itself.
+    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
     """
     from ..core.errors import UsageError
     from ..decode import gather as data
@@ -149,7 +147,7 @@ def _hints(
     known: Mapping[str, Environment],
     folders: Sequence[Path],
 ) -> list[str]:
-    """The command that runs the counter whose saved total is the figure, or that looks where nobody looked yet."""
+    """The command that runs the counter whose saved total is the figure, or that looks in an environment that was not searched yet."""
     from ..decode.elsewhere import origin, reading, unseen
     from ..decode.gather import saved
     from ..decode.releases import bounds

@@ -9,8 +9,8 @@ from ..decode.grammar import Candidate
 from ..decode.search import Decoded
 
 VALUES, READINGS, PLACES, ALIKE = 5, 3, 3, 4
-"""So many different numbers, readings of each, environments of a reading and numbers that the figure cannot tell from the
-best one are shown without --verbose."""
+"""How many different numbers, readings of each, environments of a reading and numbers that the figure cannot tell from the best
+one are shown without --verbose."""
 
 
 def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""``reconcile draft-rules``: what an unknown counter seems to count."""
+"""``reconcile counter draft``: what an unknown counter seems to count."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .options import options
 from .streams import say
 
 
-@click.command("draft-rules")
+@click.command("draft")
 @click.argument("counter")
 @click.option(
     "--case",
     "models",
     multiple=True,
     metavar="NAME",
-    help="Only the layers of this pair. Repeatable; default all families.",
+    help="Read only the layers of this pair. Repeatable; default all families.",
 )
 @options("environment", "environments", "with", "python")
 def draft_rules(
@@ -30,13 +30,12 @@ def draft_rules(
 ) -> None:
     """Draft the rules of a counter that has none.
 
-    The counter needs its capture only. Its numbers for the layers of the zoo's families are compared, class by class, with sums
-    of the components of work (mac, add, mul, ...), biases and sizes of tensors. The arithmetic is exact, and one case is held
-    out to confirm the others. The draft says how many readings fit, and how many cases support them.
+    The counter needs only its capture. The tool fits sums of the components of work (mac, add, mul, ...), biases and sizes of
+    tensors to the counter's numbers, class by class of the layers of the zoo's families. The arithmetic is exact, and one case
+    is held out to confirm the others. The draft says how many readings fit, and how many cases support them.
 
     A draft explains nothing: a run refuses its rules until you have read the counter's source and cite it.
 
-    \b
     Exit codes: 0 printed, 2 bad usage, or no reading fits, 4 a defect of reconcile itself.
     """
     from ..core.errors import unknown

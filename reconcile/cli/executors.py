@@ -24,13 +24,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def where_it_runs(command: F) -> F:
     """The options that say on what the models of a command run, and whether again."""
     for add in (
-        click.option("--fresh", is_flag=True, help="Run everything again, also what lies finished in --out."),
+        click.option("--fresh", is_flag=True, help="Run everything again, including finished models in --out."),
         click.option(
             "--dask",
             metavar="ADDRESS",
             help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
         ),
-        click.option("--jobs", type=Jobs(min=1), help="Models that run at the same time.  [default: half the cores]"),
+        click.option("--jobs", type=Jobs(min=1), help="Number of models that run at the same time.  [default: half the cores]"),
     ):
         command = add(command)
     return command

@@ -1,4 +1,4 @@
-"""``reconcile explain``: the page of a cause, a convention or a counter."""
+"""``reconcile explain``: the page of a cause, a convention or a counter, and the lists of all names."""
 
 from __future__ import annotations
 
@@ -19,24 +19,45 @@ WIDTH = 78
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from ..model_zoo.loading import zoo_names
     from ..pages import names, page
+    from .names import KINDS
 
-    return [CompletionItem(name, help=page(name).meaning) for name in names() if name.startswith(incomplete)]
+    about = {**dict.fromkeys(KINDS, ""), **{name: page(name).meaning for name in names()}, **dict.fromkeys(zoo_names(), "")}
+    return [CompletionItem(name, help=about[name] or None) for name in about if name.startswith(incomplete)]
 
 
 @click.command()
-@click.argument("name", shell_complete=_complete)
-def explain(name: str) -> None:
-    """Explain a cause, a convention or a counter.
+@click.argument("name", required=False, shell_complete=_complete)
+def explain(name: str | None) -> None:
+    """Explain a name in a report, or list all names.
 
-    NAME is one that a report uses. The same pages are in docs/ of the repository.
+    NAME is a cause, a convention, a counter or a model. docs/ of the repository has the same pages.
+
+    Without NAME, the command lists all names. `models`, `counters`, `causes` or `conventions` lists one kind, with a line on
+    each. Causes stand in booking order: the first cause that applies gets a difference whole.
     """
-    from ..core.errors import unknown
-    from ..pages import names, page
+    from ..core.errors import UsageError, unknown
+    from ..core.registry import known_counters
+    from ..model_zoo.loading import zoo_names
+    from ..pages import names as pages
+    from ..pages import page
+    from .names import KINDS, model, overview, table
 
-    if name not in names():
-        raise unknown("cause, convention or counter", name, names())
-    say("\n".join(lines(page(name))), styled=True)
+    if name is None:
+        say(overview(), nl=False)
+    elif not name.strip():
+        raise UsageError("NAME is given without a value: give it one, or leave it out.")
+    elif name in KINDS:
+        say(table(name), nl=False)
+    elif name in pages():
+        say("\n".join(lines(page(name))), styled=True)
+    elif name in known_counters():
+        say("\n".join(lines(page(known_counters()[name].family))), styled=True)
+    elif name in zoo_names():
+        say(model(name))
+    else:
+        raise unknown("name", name, [*KINDS, *pages(), *zoo_names()])
 
 
 def lines(page: Page) -> Iterator[str]:

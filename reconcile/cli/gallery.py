@@ -1,4 +1,4 @@
-"""``reconcile gallery``: every pair of the zoo at its own size, and the page that shows them."""
+"""``reconcile zoo gallery``: every pair of the zoo at its own size, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--model", "models", multiple=True, metavar="NAME", help="Only this pair. Repeatable; default all.")
-@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Pairs that run at the same time.")
+@click.option("--model", "models", multiple=True, metavar="NAME", help="Run only this pair. Repeatable; default all.")
+@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Number of pairs that run at the same time.")
 @click.option(
     "--data",
     type=PATH,
     metavar="FILE.json",
-    help="Where the rows are kept.  [default: gallery.json in --out; steps.json with --pass training]",
+    help="File of the rows.  [default: gallery.json in --out; steps.json with --pass training]",
 )
 @options(pass_of_a_pair, "out", "quiet")
 @click.pass_context
@@ -35,12 +35,11 @@ def gallery(
 ) -> None:
     """Run every pair of the zoo and write the gallery.
 
-    Each pair runs at its own size with every counter and is reconciled under every convention; its report, its page and
-    a row in README.md go to --out, and files of a report that lie there in other formats are made anew. With --model, the
-    other rows stay as they are. With --pass training it is a training step of every pair; training.md has the rows.
+    Each pair runs at its own size with every counter and is reconciled under every convention. The command writes its report,
+    its page and a row of README.md to --out, and renews the report in any other format that --out has. --model leaves the
+    other rows as they are. --pass training runs a training step of every pair and writes training.md.
 
-    \b
-    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not be run,
+    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not run,
     4 a defect of reconcile itself.
     """
     from ..core import atomic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -16,12 +16,20 @@ from .streams import reader_may_go
 class LazyGroup(click.Group):
     """Takes ``groups``: heading -> command name -> one line of help.
 
-    The command ``draft-rules`` is the function ``draft_rules`` of the file of that name beside this one; ``list`` is ``list_``.
+    A command is the function of its name in the file of its name beside this one. ``functions`` names the others:
+    command name -> ``file.function``.
     """
 
-    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        groups: Mapping[str, Mapping[str, str]],
+        functions: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.groups = groups
+        self.functions = functions or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, in the order they were declared in."""
@@ -36,10 +44,19 @@ class LazyGroup(click.Group):
             raise unknown("command", cmd_name, names)
         from importlib import import_module
 
-        name = cmd_name.replace("-", "_")
-        command = getattr(import_module(f"{__package__}.{name}"), "list_" if name == "list" else name)
+        file, _, function = self.functions.get(cmd_name, f"{cmd_name}.{cmd_name}").partition(".")
+        command = getattr(import_module(f"{__package__}.{file}"), function)
         assert isinstance(command, click.Command)
         return _helpful(command)
+
+    def walk(self, ctx: click.Context, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+        """Every command with the words that call it, and those of the groups in it."""
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            assert command is not None
+            yield " ".join((*words, name)), command
+            if isinstance(command, LazyGroup):
+                yield from command.walk(ctx, (*words, name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, without importing any command."""

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "md", "json")
 SEQ = 2048
-"""Tokens of a sequence, if nobody says how many."""
+"""Tokens of a sequence, by default."""
 
 
 @click.command()
 @click.argument("model")
-@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens of a sequence of a configuration; {SEQ} if left out.")
-@click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration; 1 if left out.")
+@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
+@click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
 @click.option(
-    "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True, help="What to count."
+    "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True, help="Count a call or a training step."
 )
 @click.option(
-    "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print it."
+    "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
 )
 @options("quiet", "verbose")
 @click.pass_context
@@ -48,16 +48,15 @@ def llm(
     """Report a training step beside the published formulas.
 
     MODEL is a HuggingFace config.json or its folder, a function that returns a model with its inputs
-    (package.module:function), or a pair of the zoo. Of a configuration, a model is made on meta, so nothing is allocated, and
-    called with --batch sequences of --seq tokens; a function or a pair has inputs of its own. The pass is recorded op by op,
-    and every formula's difference from it is explained to the unit.
+    (package.module:function), or a pair of the zoo. A configuration is made on the meta device, which allocates nothing, and
+    called with --batch sequences of --seq tokens. A function or a pair has its own inputs. The tool records the pass op by op
+    and explains how each formula differs from it, to the unit.
 
     \b
     reconcile llm config.json --seq 8192
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
-    \b
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @options(declared("model", required=True), "set")
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME",
-    help="Only this environment, in the order given. Repeatable; default all but those of a single counter.",
+    help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
 )  # fmt: skip
 @options("environments")
 @click.option(
-    "--with", "with_", multiple=True, metavar="REQUIREMENT", help="One more environment, with this in it. Repeatable."
+    "--with", "with_", multiple=True, metavar="REQUIREMENT", help="Add an environment with this package installed. Repeatable."
 )
 @options("python", "convention", "convention-file", "out", "format", "timeout", "formulas", "quiet", "verbose")
 @click.pass_context
@@ -45,11 +45,10 @@ def matrix(
 ) -> None:
     """Run a model in several environments and compare them.
 
-    Each environment is made once and kept; where one cannot be made, the others still report. Every counter is held
-    against the work that ran, and against the same family's counter in the environment before. It is a call of the model:
-    the old counters see no training step, so there is no --pass here (`reconcile run --environment NAME --pass training`).
+    The tool makes each environment once and keeps it. If it cannot make one, the others still report. It compares every
+    counter with the work that ran, and with the same family's counter in the environment before. There is no --pass, because
+    the old counters see no training step: use `reconcile run --environment NAME --pass training`.
 
-    \b
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
     4 a defect of reconcile itself.
     """
@@ -108,5 +107,5 @@ def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
 
 
 def _say(quiet: bool) -> Callable[[str], None]:
-    """Making an environment takes minutes, so that is told even where nobody asked for progress."""
+    """Making an environment takes minutes, so it is told even without progress."""
     return lambda message: None if quiet else say(message, err=True)

@@ -1,4 +1,4 @@
-"""``reconcile new``: a pair file, or the package of a counter, to start from."""
+"""``reconcile zoo new`` writes a pair file, ``reconcile counter new`` the package of a counter."""
 
 from __future__ import annotations
 
@@ -19,25 +19,14 @@ COUNTER = {
 """Files of a counter's package, each with the template that it is made from."""
 
 
-@click.command()
-@click.argument("file", type=PATH, metavar="NAME")
-@click.option("--counter", is_flag=True, help="Write the package of a counter instead.")
-def new(file: Path, counter: bool) -> None:
-    """Write a pair file or a counter to start from.
+@click.command("new")
+@click.argument("folder", type=PATH, metavar="NAME")
+def new_counter(folder: Path) -> None:
+    """Write the package of a counter to start from.
 
-    NAME becomes ./NAME.py: a small model in both frameworks with everything a pair can say of itself. Put your own in
-    its place, step by step. A model of your own in one framework needs no file: see `reconcile run --torch`.
-
-    With --counter, NAME becomes a folder with a counter's package: install it with `pip install -e NAME`, run the counter with
-    `reconcile run --model gru_demo --counter NAME`, and test it with `reconcile conform NAME`.
+    NAME becomes a folder with a package. Install it with `pip install -e NAME`, run the counter with
+    `reconcile run --model gru_demo --counter NAME`, and test it with `reconcile counter conform NAME`.
     """
-    if counter:
-        _counter(file)
-    else:
-        _pair(file)
-
-
-def _counter(folder: Path) -> None:
     from ..core import atomic
     from ..core.errors import UsageError
     from ..core.registry import known_counters
@@ -48,7 +37,7 @@ def _counter(folder: Path) -> None:
     if name in known_counters():
         raise UsageError(f"a counter named {name} is already registered. Choose another name.")
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder} is there already; it is left as it is. Choose another name.")
+        raise UsageError(f"{folder} already exists. Choose another name.")
     for path, template in COUNTER.items():
         target = folder / path.replace("THE_COUNTER", name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,15 +51,22 @@ def _filled(template: str, word: str, name: str) -> str:
     return path.read_text(encoding="utf-8").replace(word, name)
 
 
-def _pair(file: Path) -> None:
+@click.command("new")
+@click.argument("file", type=PATH, metavar="NAME")
+def new_pair(file: Path) -> None:
+    """Write a pair file to start from.
+
+    NAME becomes ./NAME.py: a small model in both frameworks, with every declaration that a pair can make. Replace the models
+    with your own, step by step. One model in one framework needs no file: see `reconcile run --torch`.
+    """
     from ..core import atomic
     from ..core.errors import UsageError
 
     target = file if file.suffix == ".py" else file.parent / f"{file.name}.py"
     if not target.stem.isidentifier():
-        raise UsageError(f"{target.stem!r} cannot name a Python file that is imported. Use letters, digits and _.")
+        raise UsageError(f"{target.stem!r} cannot name a Python module. Use letters, digits and _.")
     try:
         atomic.write_file(target, _filled("pair", "THE_PAIR", target.stem), new=True)
     except FileExistsError:
-        raise UsageError(f"{target} is there already; it is left as it is. Choose another name.") from None
+        raise UsageError(f"{target} already exists. Choose another name.") from None
     say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

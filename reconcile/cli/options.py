@@ -24,17 +24,17 @@ CARDS = ("card", "disclosure")
 
 
 class _Path(click.Path):
-    """A path as a pathlib.Path; what the system can take for none is refused before anybody asks it."""
+    """A path as a pathlib.Path; refused early if the system cannot take it for one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click.ParamType.convert. Raises UsageError."""
         _not_empty(value, param, ctx)
         if "\0" in str(value):
-            raise UsageError(f"{param.opts[0] if param else 'a path'}: there is a zero byte in {str(value)!r}.")
+            raise UsageError(f"{param.opts[0] if param else 'a path'}: {str(value)!r} contains a zero byte.")
         try:
             os.fsencode(value)
         except UnicodeEncodeError:
-            raise UsageError(f"{param.opts[0] if param else 'a path'}: no file can be called {str(value)!r}.") from None
+            raise UsageError(f"{param.opts[0] if param else 'a path'}: {str(value)!r} is not a valid file name.") from None
         return super().convert(value, param, ctx)
 
 
@@ -51,7 +51,7 @@ def _not_empty(value: Any, param: click.Parameter | None, ctx: click.Context | N
     """Raise UsageError for an empty word on the command line; a default may be empty."""
     given = param is not None and ctx is not None and ctx.get_parameter_source(param.name or "")
     if param is not None and given is click.core.ParameterSource.COMMANDLINE and not str(value).strip():
-        name = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+        name = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name.strip("[]")
         raise UsageError(f"{name} is given without a value: give it one, or leave it out.")
 
 
@@ -68,7 +68,7 @@ def chosen_formats(
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
     if "" in chosen:
         kept = ",".join(filter(None, chosen)) or allowed[0]
-        raise UsageError(f"--format: there is a comma too many in {value!r}. Write {kept}.")
+        raise UsageError(f"--format: {value!r} has an extra comma. Write {kept}.")
     wrong = [part for part in chosen if part not in allowed]
     if wrong:
         raise click.BadParameter(f"{value!r} is not a list of {', '.join(allowed)}.")
@@ -95,7 +95,7 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 
 
 def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
-    """Shell completion from names that are looked up when somebody presses the key; none where that fails."""
+    """Shell completion from names that are looked up when the user presses the key; none if that fails."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
@@ -140,42 +140,42 @@ FACE: dict[str, dict[str, Any]] = {
     "model": {"metavar": "NAME|FILE.py", "shell_complete": _models, "help": "A model of the zoo, or a pair file."},
     "input": {
         "metavar": "[NAME=]SHAPE[:DTYPE]",
-        "help": "Input of your own model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+        "help": "Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
     },
-    "signature": {"metavar": "NAME", "help": "Which signature of a SavedModel.  [default: serving_default]"},
+    "signature": {"metavar": "NAME", "help": "Signature of a SavedModel.  [default: serving_default]"},
     "trust-file": {
-        "help": "Let a model file run code that it brings along (Lambda layers), touch files, and take what memory it asks for.",
+        "help": "Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
     },
     "mapping": {
         "metavar": "FILE.csv",
-        "help": "Which layers of two models of your own belong together, as --write-mapping wrote it and you corrected it.",
+        "help": "Match the layers of two models by this file, which --write-mapping wrote and you corrected.",
     },
-    "write-mapping": {"metavar": "FILE.csv", "help": "Write which layers were taken to belong together."},
+    "write-mapping": {"metavar": "FILE.csv", "help": "Write the match of layers to this file."},
     "set": {"metavar": "NAME=VALUE", "help": "Override a model's parameter. Repeatable."},
     "convention": {
         "metavar": "NAME",
         "shell_complete": _complete(_conventions),
-        "help": "What counts as a FLOP.",
+        "help": "Convention: what counts as a FLOP.",
     },
-    "convention-file": {"metavar": "FILE.toml", "help": "Conventions of your own. Repeatable."},
+    "convention-file": {"metavar": "FILE.toml", "help": "TOML file that defines additional conventions. Repeatable."},
     "counter": {
         "metavar": "NAME",
         "shell_complete": _complete(_counters),
-        "help": "Run only this counter. Repeatable. `all` names every counter but those that build the model in another way, "
-        "those that need an --environment of their own, and formulas, which `formula:all` names; "
-        "without this option, those that `reconcile explain` says run by default.",
+        "help": "Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
+        "build the model in another way, and those that need their own --environment. Without this option, the default counters "
+        "run; `reconcile explain NAME` says whether a counter is one.",
     },
     "from": {
         "metavar": "COUNTER",
         "shell_complete": _complete(_ends),
-        "help": "Where the statement starts.  [default: tf.profiler@frozen]",
+        "help": "Counter that the statement starts from.  [default: tf.profiler@frozen]",
     },
     "to": {
         "metavar": "COUNTER",
         "shell_complete": _complete(_ends),
-        "help": "Where the statement arrives.  [default: thop]",
+        "help": "Counter that the statement arrives at.  [default: thop]",
     },
-    "pass": {"help": "What to count: a call of the model, a training step, or a language model's call with a cache."},
+    "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
     "optimizer": {"help": "Optimizer of the training step.  [default: sgd]"},
     "environment": {
@@ -184,10 +184,10 @@ FACE: dict[str, dict[str, Any]] = {
         "help": "Run in this named environment.",
     },
     "environments": {"metavar": "FILE.toml", "help": "TOML file that defines additional environments."},
-    "with": {"metavar": "REQUIREMENT", "help": "Run in an environment with this in it. Repeatable."},
+    "with": {"metavar": "REQUIREMENT", "help": "Run in an environment with this package installed. Repeatable."},
     "python": {
         "metavar": "PATH|X.Y",
-        "help": "Run in this environment of yours, given by its interpreter; with --with, the version of the one it makes.",
+        "help": "Run in your own environment: the path of its interpreter. With --with, the Python version to use.",
     },
     "out": {"metavar": "DIR", "default": Path("reports"), "show_default": True, "help": "Output directory."},
     "format": {
@@ -195,13 +195,13 @@ FACE: dict[str, dict[str, Any]] = {
         "default": ",".join(TABLES),
         "show_default": True,
         "callback": chosen_formats,
-        "help": "Which files.",
+        "help": "Formats of the files.",
     },
-    "device": {"help": "Where the counters run their model."},
-    "timeout": {"metavar": "SECONDS", "help": "Limit per counter."},
-    "formulas": {"metavar": "FILE.py", "help": "Work of ops that the tool does not know. Repeatable."},
-    "quiet": {"help": "Print the verdict and what went wrong, nothing else."},
-    "verbose": {"help": "Print every layer and every counter's statement, and each step as it happens."},
+    "device": {"help": "Device that the counters run the model on."},
+    "timeout": {"metavar": "SECONDS", "help": "Time limit per counter."},
+    "formulas": {"metavar": "FILE.py", "help": "Python file with the work of ops that the tool does not know. Repeatable."},
+    "quiet": {"help": "Print only the verdict and what went wrong."},
+    "verbose": {"help": "Print every layer, every counter's statement, and each step."},
 }
 """How an option looks: its help, and what click takes besides what launch/request.py declares."""
 SHORT = {"quiet": "-q", "verbose": "-v"}
@@ -242,23 +242,23 @@ def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Calla
 def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
     look = (
-        "Which files; svg and png are pictures, which the Markdown then shows; card is the number for a model card, disclosure "
-        "that of a training step (docs/cards.md)."
+        "Formats of the files. svg and png are pictures that the Markdown shows; card and disclosure are texts for model cards "
+        "and training steps (docs/cards.md)."
     )
     return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 
 def pass_of_a_pair(function: F) -> F:
     """Decorate a command of pairs with --pass. A pair has no cache of tokens."""
-    look = "What to count: a call of the model, or a training step."
+    look = "Count a call of the model, or a training step."
     return declared("pass", type=click.Choice(PASSES), help=look)(function)
 
 
 def of_families(function: F) -> F:
     """Decorate a command of the zoo's families with --case and --pass, both repeatable."""
-    look = "Only this pass."
+    look = "Run only this pass."
     function = click.option("--pass", "passes", type=click.Choice(PASSES), multiple=True, help=look)(function)
-    look = "Only this family. Repeatable; default all."
+    look = "Run only this family. Repeatable; default all."
     return click.option("--case", "families", multiple=True, metavar="NAME", help=look)(function)
 
 

@@ -1,4 +1,4 @@
-"""``reconcile reproduce``: the shortest program that shows where a counter is wrong."""
+"""``reconcile counter reproduce``: the shortest program that shows where a counter is wrong."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def reproduce(
     framework, not this tool: it makes the layer, runs the counter, and prints the reported and the expected number. A comment
     names the cause and the line of the counter's source, so that you can paste it into a report to the counter's authors.
 
-    Without CASE it lists the layers at which the counter differs under the convention matmul, with the causes.
+    Without CASE, the command lists the layers at which the counter differs under the convention matmul, with the causes.
 
-    \b
     Exit codes: 0 printed, 2 bad usage (also if the counter is exact there), 4 a defect of reconcile itself.
     """
     from ..core.errors import unknown
@@ -65,5 +64,5 @@ def reproduce(
         )
     if not quiet:
         say(
-            f"{counter} differs from the work that ran at {differing} layers. See one: reconcile reproduce {counter} CASE"
+            f"{counter} differs from the work that ran at {differing} layers. See one: reconcile counter reproduce {counter} CASE"
         )

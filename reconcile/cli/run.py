@@ -45,18 +45,20 @@ def run(
 ) -> None:
     """Run the counters on a model and reconcile them.
 
-    Frameworks run side by side, each in a process of its own, on equivalent models: a pair (--model), or models of your
-    own (--torch, --tf, --jax, or several of these), made by a function that returns a model or (model, example inputs), or
-    in a file: .pt2 or TorchScript; frozen .pb, SavedModel folder, .keras or .h5; .onnx (--onnx), for the
-    work that it says, and for onnx_tool. Nothing is unpickled.
-    With one framework its counters are held against the work that ran and against each other. The statement starts
-    from one counter's total (--from), books what separates it from the other's (--to) cause by cause, and ends with
-    a residual: 0, or what nobody can explain. The work that ran is trace@tf and trace@torch.
+    Give a pair (--model), or your own model in one or more frameworks (--torch, --tf, --jax, --onnx). Your model is a function
+    that returns a model or (model, example inputs), or a file: .pt2, TorchScript, frozen .pb, SavedModel folder, .keras, .h5
+    or .onnx. Nothing is unpickled. Each framework runs in its own process.
 
-    With --pass training it is a training step: forward, loss (mean of squares of the outputs), gradients with respect
-    to inputs and weights, the step of PyTorch's or Keras' optimiser. With --pass prefill a PyTorch language model reads
-    the prompt and fills its cache; with --pass decode --context N it reads one more token of each sequence, and its
-    cache holds N tokens.
+    The tool compares every counter with the work that ran. The statement starts from one counter's total (--from), books each
+    cause of a difference, and arrives at the other counter's total (--to). It ends with a residual: 0, or what no cause
+    explains. trace@tf and trace@torch name the work that ran.
+
+    --pass training counts a training step: forward, loss (mean of squares of the outputs), gradients with respect to inputs
+    and weights, and the step of PyTorch's or Keras' optimizer. --pass prefill lets a PyTorch language model read the prompt
+    and fill its cache. --pass decode --context N lets it read one more token of each sequence, with N tokens in its cache.
+
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
+    4 a defect of reconcile itself.
     """
     from ..align.mapping import check, written
     from ..core import atomic

@@ -1,4 +1,4 @@
-"""``reconcile scorecard``: every counter on every layer of the zoo's families, and the pages that show the verdicts."""
+"""``reconcile zoo scorecard``: every counter on every layer of the zoo's families, and the pages that show the verdicts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     "counters",
     multiple=True,
     metavar="NAME",
-    help="Only this counter. Repeatable; default every counter that lives beside the frameworks and builds no model in another "
-    "way, and those that have cells in --data.",
+    help="Run only this counter. Repeatable; default every counter that needs no environment of its own and "
+    "builds no model in another way, and those with cells in --data.",
 )
 @of_families
-@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Runs at the same time.")
+@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Number of runs at the same time.")
 @click.option(
     "--data",
     type=PATH,
     metavar="FILE.json",
-    help="Where the cells are kept.  [default: scorecard.json in --out]",
+    help="File of the cells.  [default: scorecard.json in --out]",
 )
 @options("out", "quiet")
 @click.pass_context
@@ -49,13 +49,12 @@ def scorecard(
 ) -> None:
     """Test every counter on every layer of the zoo's families.
 
-    A cell compares the multiply-adds that the counter counts in a layer with those that ran there: exact, partial, zero, wrong
-    by a factor, fails or blind. It opens to its causes and to a program that shows it. README.md, a page per family,
-    scorecard.csv, scorecard.html and scorecard.svg go to --out. Cells are kept in --data: one runs again only if the counter's
-    code, its version, the family or the framework's version has changed. With --counter, --case or --pass, the other cells stay
-    as they are. A counter that needs an environment of its own runs there.
+    A cell compares the multiply-adds that a counter counts in a layer with those that ran there: exact, partial, zero, wrong by
+    a factor, fails or blind. It links to its causes and to a program that shows it. The command writes README.md, a page per
+    family, scorecard.csv, scorecard.html and scorecard.svg to --out, and keeps the cells in --data. A cell runs again only if
+    the counter's code, its version, the family or the framework's version has changed. --counter, --case and --pass leave the
+    other cells as they are. A counter that needs its own environment runs there.
 
-    \b
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage, 3 a counter is not installed,
     4 a defect of reconcile itself.
     """

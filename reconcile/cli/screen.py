@@ -1,4 +1,4 @@
-"""The result on the user's screen: rich on stdout, quiet when nobody reads any more."""
+"""The result on the user's screen: rich on stdout, quiet when the reader has gone."""
 
 from __future__ import annotations
 

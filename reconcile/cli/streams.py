@@ -77,7 +77,7 @@ def reader_may_go() -> Iterator[None]:
 
 
 def forget(stream: TextIO) -> None:
-    """Nobody takes what is written there: let what is left, and the interpreter's last flush, go nowhere."""
+    """The stream has no reader: discard what is left, and the interpreter's last flush."""
     with contextlib.suppress(OSError, ValueError):  # of a stream that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

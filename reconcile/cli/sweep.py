@@ -24,7 +24,7 @@ LIST = ".toml"
 @options("input")
 @click.option(
     "--frameworks", "among", default="", metavar="LIST",
-    help="In which frameworks one definition is made, such as tf,torch,jax.  [default: tf,torch]",
+    help="Make each definition in these frameworks, such as tf,torch,jax.  [default: tf,torch]",
 )  # fmt: skip
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
@@ -47,7 +47,7 @@ LIST = ".toml"
 )  # fmt: skip
 @click.option(
     "--format", "formats", default="md", show_default=True, metavar="LIST",
-    help=f"Which files each model gets: {', '.join((*TABLES, 'html'))}.",
+    help=f"Formats of the files of each model: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
 @where_it_runs
 @options("quiet")
@@ -72,18 +72,21 @@ def sweep(
 
     \b
     WHAT is any number of:
-      keras.applications         every model of a package, in TensorFlow and PyTorch, or in those of --frameworks
-      transformers, diffusers    every architecture, from the smallest configuration that its code allows
-      timm, torchvision          every model, with inputs of the size that it is made for (--environment timm)
-      net:make                   one factory, the same definition in both
-      torch=net:make             a factory or a package in one framework alone (or tf=)
-      gru_demo, zoo, my_pair.py  pairs
-      models.toml                a list of any of these (docs/sweep.md)
+      keras.applications       every model of a package, in the frameworks of
+                               --frameworks
+      transformers, diffusers  every architecture, from the smallest configuration
+                               that its code allows
+      timm, torchvision        every model, with inputs of its own size
+                               (--environment timm)
+      net:make                 a factory, the same definition in both frameworks
+      torch=net:make           a factory or a package in one framework (or tf=)
+      gru_demo, zoo, my_pair.py
+                               pairs
+      models.toml              a list of any of these (docs/sweep.md)
 
-    What is finished lies in --out: the same command goes on where an earlier one was interrupted. A Keras model is
-    made for the framework of its worker and says itself what its inputs are; weights are not fetched.
+    Finished models are saved in --out: run the command again to resume. A Keras model is made for its worker's framework and
+    defines its own inputs. The tool fetches no weights.
 
-    \b
     Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
     not be used, else 0.
     """

@@ -13,9 +13,9 @@ from .streams import say
 @click.argument("requirements", nargs=-1, required=True, metavar="REQUIREMENT...")
 @click.option(
     "--since", "older", multiple=True, metavar="REQUIREMENT",
-    help="Compare with this release, such as thop==0.0.31. Repeatable; default what is installed here.",
+    help="Compare with this release, such as thop==0.0.31. Repeatable; default the installed one.",
 )  # fmt: skip
-@click.option("--python", metavar="X.Y", help="The Python of the environments that are made; default the running one.")
+@click.option("--python", metavar="X.Y", help="Python version of the new environments; default the running one.")
 @options(of_families, "counter", "verbose")
 @click.pass_context
 def upgrade(
@@ -30,11 +30,10 @@ def upgrade(
 ) -> None:
     """Compare two releases layer by layer, before you upgrade.
 
-    The layers run under the release that is installed here (or --since) and under the one you name, which uv installs in an
-    environment of its own. What changed is printed: layer, op, before, after, and why. If the rules of a counter do not hold at
-    the new release, a draft of them follows, as draft-rules writes one.
+    The layers run under the release that is installed here (or --since) and under the one that you name. uv installs the
+    latter in its own environment. The tool prints what changed: layer, op, before, after, and why. If the rules of a counter
+    do not hold at the new release, it prints a draft of new ones, as `reconcile counter draft` does.
 
-    \b
     Exit codes: 0 nothing moved, 1 something moved, 2 bad usage, 3 a counter failed, 4 a defect of reconcile itself.
     """
     from ..core.causes import State

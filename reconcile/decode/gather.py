@@ -214,7 +214,7 @@ def _unbuilt(request: RunRequest, sources: Sequence[Source]) -> list[str]:
         return []
     ran = {record.counter for s in sources for record in s.collected.ledgers if isinstance(record, Ledger)}
     recipes = [n for n in _recipes() if known_counters()[n].framework in request.factories and n not in ran]
-    each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile new`."
+    each = f"{', '.join(recipes)}: each builds the model in another way, which needs a pair: see `reconcile zoo new`."
     return [each] if recipes else []
 
 

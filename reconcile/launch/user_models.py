@@ -99,7 +99,7 @@ def one_model(
     """
     if model is None and not factories:
         raise UsageError(
-            "name a model: --model NAME (see `reconcile list models`), or MODULE:FUNCTION with "
+            "name a model: --model NAME (see `reconcile explain models`), or MODULE:FUNCTION with "
             f"{_options(' or ')} for your own model."
         )
     if model is not None and factories:
@@ -148,7 +148,7 @@ def counters_of(
                 f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
         if not is_usable(counter):
-            raise UsageError(f"{name} builds the model in another way, which needs a pair file: see `reconcile new`.")
+            raise UsageError(f"{name} builds the model in another way, which needs a pair file: see `reconcile zoo new`.")
     return tuple(
         name
         for name, c in known_counters().items()

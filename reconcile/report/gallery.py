@@ -53,7 +53,7 @@ def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> s
     lines = [
         "# The gallery",
         "",
-        "<!-- Written by `reconcile gallery`; edit that, not this. -->",
+        "<!-- Written by `reconcile zoo gallery`; edit that, not this. -->",
         "",
         f"{len(rows)} pairs of one model in TensorFlow and in PyTorch, {clean} of them reconciled by every counter, to "
         "residual 0, under `matmul`, `all` and `textbook`.",
@@ -66,7 +66,7 @@ def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> s
         "",
         f"![The ratios of the networks as colours]({PICTURE}.svg)",
         "",
-        "`reconcile gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here. "
+        "`reconcile zoo gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here. "
         "What a training step of each takes stands in [training.md](training.md).",
     ]
     for title, group in grouped(rows):

@@ -124,7 +124,7 @@ def command(card: Card) -> str:
 def program(card: Card, layer: str) -> str:
     """The command that prints a program with the bare counter alone; '' for a training step, which has none."""
     where = f" --environment {card.environment}" if card.environment != CURRENT else ""
-    return f"reconcile reproduce {card.counter} {card.family}:{layer}{where}" if card.pass_ == PASSES[0] else ""
+    return f"reconcile counter reproduce {card.counter} {card.family}:{layer}{where}" if card.pass_ == PASSES[0] else ""
 
 
 def commands(card: Card, layer: str, cell: Cell) -> list[str]:
@@ -146,7 +146,7 @@ def to_markdown(board: Board) -> str:
     lines = [
         "# The scorecard",
         "",
-        "<!-- Written by `reconcile scorecard`; edit that, not this. -->",
+        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
         "",
         f"{len(board.counters)} counters on the {number_of} layers of the zoo's {len(board.layers)} families, in a call of the "
         "model (forward) and in a training step.",
@@ -228,7 +228,7 @@ def _cell(cell: Cell | None, family: str, layer: str) -> str:
 
 def family_page(board: Board, family: str) -> str:
     """``family_dense.md``: every cell that is not exact, with its causes, its rules and its programs."""
-    lines = [f"# {family} on the scorecard", "", "<!-- Written by `reconcile scorecard`; edit that, not this. -->", ""]
+    lines = [f"# {family} on the scorecard", "", "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->", ""]
     lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
     for layer in board.layers[family]:
         cells = list(_layer(board, family, layer))

@@ -40,7 +40,7 @@ def to_markdown(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> 
     lines = [
         "# Training steps of the gallery",
         "",
-        "<!-- Written by `reconcile gallery --pass training`; edit that, not this. -->",
+        "<!-- Written by `reconcile zoo gallery --pass training`; edit that, not this. -->",
         "",
         f"One training step of {len(rows)} pairs, {clean} of them reconciled to residual 0 under `matmul`, `all` and "
         "`textbook`: the forward pass in train mode, the mean of squares of every output as the loss, gradients with "

@@ -1,7 +1,7 @@
 """The gallery: every pair of the zoo at its own size, every counter as a ratio to the work that ran.
 
 A row is measured once and kept in ``model_zoo/gallery.json`` with the hash of the pair's source; ``reports/README.md``
-and ``reconcile list models`` are made from that file.
+and ``reconcile explain models`` are made from that file.
 """
 
 from __future__ import annotations

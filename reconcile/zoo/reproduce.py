@@ -124,7 +124,7 @@ def program(counter: str, case: str, take: Take = collect) -> str:
     if shown.reported == shown.ran:
         raise UsageError(
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
-            f"`reconcile reproduce {counter}` lists the cases in which it differs."
+            f"`reconcile counter reproduce {counter}` lists the cases in which it differs."
         )
     (lines,) = spelled([case], made_in(record), template.batch)
     return written(case, shown, template, lines)

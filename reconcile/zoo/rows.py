@@ -23,7 +23,7 @@ from ..model_zoo import loading
 from ..work import load
 
 SCHEMA = 1
-AGAIN = "Make it again with `reconcile gallery`."
+AGAIN = "Make it again with `reconcile zoo gallery`."
 CLEAN = (State.EQUAL, State.EXPLAINED)
 
 

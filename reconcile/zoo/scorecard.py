@@ -32,7 +32,7 @@ from .rows import read as read_rows
 
 FILE = Path(loading.HERE) / "scorecard.json"
 SCHEMA = 1
-AGAIN = "Make it again with `reconcile scorecard`."
+AGAIN = "Make it again with `reconcile zoo scorecard`."
 RULES = 4
 """The most rules that a cell names."""
 

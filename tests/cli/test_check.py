@@ -1,4 +1,4 @@
-"""``reconcile check`` and ``reconcile diff``: what they print, write and end with."""
+"""``reconcile check``, of a run and of two files: what it prints, writes and ends with."""
 
 from __future__ import annotations
 
@@ -252,30 +252,30 @@ def test_another_models_baseline_is_refused(bench: Bench) -> None:
     assert (result.exit_code, "is a baseline of toy, not of other" in result.stderr) == (2, True)
 
 
-def test_diff_of_two_baselines(bench: Bench, tmp_path: Path) -> None:
+def test_two_baselines(bench: Bench, tmp_path: Path) -> None:
     a, b = tmp_path / "a.json", tmp_path / "b.json"
     baselines.save(a, take(OLD))
     baselines.save(b, take(NEW))
-    moved = bench.call("diff", str(a), str(b))
+    moved = bench.call("check", str(a), str(b))
     assert moved.exit_code == 1
     assert f"not there -> {GRU:,}" in moved.stdout
     assert "op-not-counted" in moved.stdout
-    same = bench.call("diff", str(a), str(a))
+    same = bench.call("check", str(a), str(a))
     assert (same.exit_code, same.stdout.count("\n")) == (0, 1)
     assert bench.requests == []
 
 
-def test_diff_of_two_ledgers_and_of_what_does_not_compare(bench: Bench, tmp_path: Path) -> None:
+def test_two_ledgers_and_of_what_does_not_compare(bench: Bench, tmp_path: Path) -> None:
     a, b, c = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "c.json"
     a.write_text(to_json(takes.ledger(OLD)))
     b.write_text(to_json(takes.ledger(NEW)))
     c.write_text(to_json(takes.ledger(NEW)._replace(counter="fvcore")))
-    moved = bench.call("diff", str(a), str(b))
+    moved = bench.call("check", str(a), str(b))
     assert moved.exit_code == 1
     assert "the causes cannot be derived" in moved.stdout
-    apart = bench.call("diff", str(a), str(c))
+    apart = bench.call("check", str(a), str(c))
     assert (apart.exit_code, "no counter is in both" in apart.stderr) == (2, True)
-    assert bench.call("diff", str(a), str(tmp_path / "none.json")).exit_code == 2
+    assert bench.call("check", str(a), str(tmp_path / "none.json")).exit_code == 2
 
 
 @pytest.mark.frameworks

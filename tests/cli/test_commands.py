@@ -8,7 +8,8 @@ import sys
 import click
 import pytest
 
-from reconcile.cli import COMMANDS, cli
+from reconcile.cli import cli
+from reconcile.cli.lazy import LazyGroup
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters
@@ -25,8 +26,8 @@ from tests.cli.conftest import Stub
         ("conventions", list(NAMED)),
     ],
 )
-def test_list_names_everything_in_order_and_says_something_of_each(stub: Stub, kind: str, names: list[str]) -> None:
-    result = stub.call("list", kind)
+def test_explain_of_a_kind_names_everything_in_order_and_says_something_of_each(stub: Stub, kind: str, names: list[str]) -> None:
+    result = stub.call("explain", kind)
     assert result.exit_code == 0
     shown = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
     assert [words[0] for words in shown] == names
@@ -48,7 +49,7 @@ def test_explain_of_nothing_known_names_the_nearest(stub: Stub) -> None:
     result = stub.call("explain", "loop-count-once")
     assert result.exit_code == 2
     assert result.stderr.startswith(
-        "Error: unknown cause, convention or counter 'loop-count-once'. Did you mean loop-counted-once"
+        "Error: unknown name 'loop-count-once'. Did you mean loop-counted-once"
     )
 
 
@@ -57,19 +58,60 @@ def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:
     assert (result.exit_code, result.stderr) == (2, "Error: unknown command 'runn'. Did you mean run?\n")
 
 
-@pytest.mark.parametrize("args", [("--help",), ("-h",), ("run", "-h"), ("list", "-h"), ("explain", "--help")])
+@pytest.mark.parametrize("args", [("--help",), ("-h",), ("run", "-h"), ("zoo", "-h"), ("counter", "new", "-h"), ("explain", "--help")])
 def test_help(stub: Stub, args: tuple[str, ...]) -> None:
     result = stub.call(*args)
     assert result.exit_code == 0
     assert result.stdout.startswith("Usage: reconcile")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_groups_help_says_what_each_command_says_of_itself(name: str) -> None:
-    command = cli.get_command(click.Context(cli), name)
-    assert command is not None
-    assert command.name == name
-    assert command.get_short_help_str(limit=200).rstrip(".") == COMMANDS[name].rstrip(".")
+def groups() -> list[LazyGroup]:
+    """The group itself and those in it."""
+    return [cli, *(command for _, command in cli.walk(click.Context(cli)) if isinstance(command, LazyGroup))]
+
+
+@pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
+def test_the_groups_help_says_what_each_command_says_of_itself(group: LazyGroup) -> None:
+    lines = {name: line for part in group.groups.values() for name, line in part.items()}
+    assert len(lines) >= 3
+    for name, line in lines.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        assert command.name == name
+        assert command.get_short_help_str(limit=200).rstrip(".") == line.rstrip(".")
+
+
+def test_the_list_of_commands_fits_one_screen() -> None:
+    """80 by 40: at most thirteen commands, in groups, and room for the prompt."""
+    context = click.Context(cli, info_name="reconcile", terminal_width=80, **cli.context_settings)
+    shown = context.get_help().splitlines()
+    assert len(cli.list_commands(context)) <= 13
+    assert len(cli.groups) == 5
+    assert len(shown) <= 38
+    assert [line for line in shown if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(("name", "command"), list(cli.walk(click.Context(cli))), ids=lambda found: str(found))
+def test_every_help_fits_80_columns(name: str, command: click.Command) -> None:
+    context = click.Context(command, info_name=f"reconcile {name}", terminal_width=80, **cli.context_settings)
+    assert [line for line in context.get_help().splitlines() if len(line) > 80] == []
+
+
+def test_explain_without_a_name_lists_all_names(stub: Stub) -> None:
+    shown = stub.call("explain").stdout
+    every = [*zoo_names(), *known_counters(), *(c.value for c in Cause), *NAMED]
+    assert [name for name in every if name not in shown.split()] == []
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("gru_demo", "Run it with: reconcile run --model gru_demo"), ("formula:6n", "formula\n")],
+    ids=["a model", "a counter without a page of its own"],
+)
+def test_explain_explains_every_name_that_it_lists(stub: Stub, name: str, said: str) -> None:
+    result = stub.call("explain", name)
+    assert (result.exit_code, said in result.stdout) == (0, True)
 
 
 def test_every_option_of_run_has_help(stub: Stub) -> None:
@@ -84,7 +126,7 @@ def python(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("args", [("--help",), ("--version",), ("list", "causes")])
+@pytest.mark.parametrize("args", [("--help",), ("--version",), ("explain", "causes")])
 def test_a_real_process_answers(args: tuple[str, ...]) -> None:
     done = python("-m", "reconcile", *args)
     assert (done.returncode, done.stderr) == (0, "")
@@ -118,7 +160,7 @@ def closed_pipe(code: str) -> tuple[int, str]:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    code = "import sys; sys.argv = ['reconcile', 'list', 'causes']; from reconcile.cli import main; main()"
+    code = "import sys; sys.argv = ['reconcile', 'explain', 'causes']; from reconcile.cli import main; main()"
     assert closed_pipe(code) == (0, "")
 
 
@@ -136,7 +178,7 @@ def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) ->
 
 
 def test_models_are_listed_with_weights_work_and_how_far_the_outputs_are_apart(stub: Stub) -> None:
-    done = stub.call("list", "models")
+    done = stub.call("explain", "models")
     text = " ".join(done.stdout.split())
     assert done.exit_code == 0
     for name in zoo_names():
@@ -147,7 +189,7 @@ def test_models_are_listed_with_weights_work_and_how_far_the_outputs_are_apart(s
     assert "7,715,946,496 or 8,178,368,512 FLOP (matmul)" in text
 
 
-@pytest.mark.parametrize("command", [("check", "--model", "gru_demo"), ("gallery",)])
+@pytest.mark.parametrize("command", [("check", "--model", "gru_demo"), ("zoo", "gallery")])
 @pytest.mark.parametrize("pass_", ["prefill", "decode"])
 def test_commands_of_pairs_have_no_call_with_a_cache(stub: Stub, command: tuple[str, ...], pass_: str) -> None:
     result = stub.call(*command, "--pass", pass_)

@@ -50,9 +50,9 @@ def test_a_time_limit() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "nan", "1001", "10" * 30, LONG, "", "²", "x"])
-@pytest.mark.parametrize("command", ["sweep", "gallery"])
-def test_jobs_that_are_none(command: str, text: str) -> None:
-    done = typed(command, *(["zoo"] if command == "sweep" else []), "--jobs", text)
+@pytest.mark.parametrize("command", [("sweep", "zoo"), ("zoo", "gallery")])
+def test_jobs_that_are_none(command: tuple[str, ...], text: str) -> None:
+    done = typed(*command, "--jobs", text)
     assert is_a_sentence(done, "--jobs must be a whole number from 1 to 1,000, not "), done.output
 
 

@@ -28,7 +28,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--write-mapping": ("run", "--tf", "a:b", "--torch", "c:d"),
     "--out": ("run", "--model", "gru_demo"),
     "--against": ("check", "--model", "gru_demo"),
-    "--data": ("gallery", "--model", "conv1x1"),
+    "--data": ("zoo", "gallery", "--model", "conv1x1"),
 }
 
 

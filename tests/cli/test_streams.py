@@ -26,10 +26,9 @@ class Full(io.StringIO):
 PRINTING = [
     ("--help",),
     ("--version",),
-    ("list", "causes"),
+    ("explain", "causes"),
     ("explain", "matmul"),
     ("run", "--help"),
-    ("completion", "bash"),
 ]
 
 
@@ -65,11 +64,11 @@ def test_a_closed_stdout_is_known_before_anything_runs(
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("{python} -m reconcile list causes >&-", EXIT_USAGE),
-        ("ulimit -f 0; {python} -m reconcile list causes > {folder}/full", EXIT_USAGE),
+        ("{python} -m reconcile explain causes >&-", EXIT_USAGE),
+        ("ulimit -f 0; {python} -m reconcile explain causes > {folder}/full", EXIT_USAGE),
         ("ulimit -f 0; {python} -u -m reconcile --help > {folder}/full", EXIT_USAGE),
         ("ulimit -f 0; {python} -m reconcile lst 2> {folder}/full", EXIT_USAGE),
-        ("{python} -m reconcile list causes 2>&- <&-", EXIT_OK),
+        ("{python} -m reconcile explain causes 2>&- <&-", EXIT_OK),
         ("{python} -m reconcile lst 2>&- <&- >&-", EXIT_USAGE),
     ],
 )
@@ -80,7 +79,7 @@ def test_streams_of_a_real_process_that_take_nothing(tmp_path: Path, line: str, 
     assert bool(done.stdout) == (code == EXIT_OK)
 
 
-@pytest.mark.parametrize("args", [("--help",), ("run", "--help"), ("list", "causes")])
+@pytest.mark.parametrize("args", [("--help",), ("run", "--help"), ("explain", "causes")])
 def test_a_reader_that_has_gone_is_no_fault(args: tuple[str, ...]) -> None:
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "reconcile", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -97,7 +96,7 @@ def test_a_stdout_of_few_letters_shows_the_others_as_escapes(
 ) -> None:
     taken = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(taken, encoding="latin-1", errors="strict"))
-    code, said = ended(capsys, "list", "counters")
+    code, said = ended(capsys, "explain", "counters")
     assert (code, said) == (EXIT_OK, "")
     say("β")
     assert taken.getvalue().endswith(b"\\u03b2\n")

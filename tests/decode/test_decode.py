@@ -225,7 +225,7 @@ def test_a_recipe_needs_a_pair() -> None:
     _, (note,) = gather(own, (data.SAVED,), close=far, take=stub)
     assert len(stub.asked) == 1
     assert [name for name in RECIPES if name not in note] == []
-    assert "which needs a pair: see `reconcile new`" in note
+    assert "which needs a pair: see `reconcile zoo new`" in note
     for request, close in ((own, bool), (RunRequest(factories={"torch": "net:make"}), far)):
         assert gather(request, (data.SAVED,), close=close, take=stub)[1] == ()
 

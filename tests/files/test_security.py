@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from reconcile import files
-from reconcile.cli import COMMANDS, cli
+from reconcile.cli import cli
 from reconcile.launch import supervisor
 from reconcile.worker import model_file
 
@@ -23,9 +23,7 @@ def test_the_kinds_are_those_that_are_opened() -> None:
 
 def test_every_option_exists() -> None:
     known = {"--version"}
-    for name in COMMANDS:
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None
+    for _, command in cli.walk(click.Context(cli)):
         known |= {option for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"--[a-z][a-z-]+", TEXT))
     assert {"--trust-file", "--torch", "--tf", "--onnx", "--formulas", "--verbose"} <= named

@@ -103,7 +103,7 @@ def test_it_explains_three_networks(install: Install) -> None:
 
 
 def test_the_kit_passes_it(install: Install) -> None:
-    done = reconcile(install(), "conform", "tiny")
+    done = reconcile(install(), "counter", "conform", "tiny")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 failed" in done.stdout.splitlines()[-1]
 
@@ -111,7 +111,7 @@ def test_the_kit_passes_it(install: Install) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_kit_fails_it_for_each_fault(install: Install, fault: str) -> None:
     *change, problem = FAULTS[fault]
-    done = reconcile(install(*change), "conform", "tiny", "--case", "family_dense")
+    done = reconcile(install(*change), "counter", "conform", "tiny", "--case", "family_dense")
     assert done.returncode == 1, done.stdout + done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("FAILED") and problem in line]
     assert "Traceback" not in done.stderr

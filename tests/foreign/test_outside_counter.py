@@ -38,7 +38,7 @@ def test_nothing_here_knows_it() -> None:
 
 
 def test_it_is_listed_and_has_a_page(installed: Path, tmp_path: Path) -> None:
-    done = reconcile(installed, tmp_path / "here", "list", "counters")
+    done = reconcile(installed, tmp_path / "here", "explain", "counters")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^tiny +tiny: Linear and Conv2d \[torch, MAC\]$", done.stdout, re.MULTILINE)
     done = reconcile(installed, tmp_path / "here", "explain", "tiny")
@@ -84,7 +84,7 @@ def test_it_explains_the_demo(installed: Path, tmp_path: Path, python: tuple[str
 def test_one_that_is_wrong_is_refused(installed: Path, tmp_path: Path, change: tuple[str, str], why: str) -> None:
     file = installed / "reconcile_tiny" / "__init__.py"
     file.write_text(file.read_text().replace(*change))
-    done = reconcile(installed, tmp_path / "here", "list", "counters")
+    done = reconcile(installed, tmp_path / "here", "explain", "counters")
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         f"Error: the entry point tiny = reconcile_tiny:COUNTERS (group reconcile.counters) cannot be used: {why}"
@@ -94,7 +94,7 @@ def test_one_that_is_wrong_is_refused(installed: Path, tmp_path: Path, change: t
 
 @pytest.mark.frameworks
 def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
-    done = reconcile(installed, tmp_path / "here", "conform", "tiny", "--case", "conv1x1")
+    done = reconcile(installed, tmp_path / "here", "counter", "conform", "tiny", "--case", "conv1x1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-2:] == [
         "SKIPPED [2] it sees the forward pass only",
@@ -104,9 +104,9 @@ def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.frameworks
 def test_a_new_one_runs(tmp_path: Path) -> None:
-    """The skeleton that ``reconcile new --counter`` writes, installed as it is."""
+    """The skeleton that ``reconcile counter new`` writes, installed as it is."""
     here = tmp_path / "here"
-    done = reconcile(tmp_path, here, "new", "--counter", "mine")
+    done = reconcile(tmp_path, here, "counter", "new", "mine")
     assert (done.returncode, done.stderr) == (0, "")
     point = re.search(r'^mine = "(.+)"$', (here / "mine" / "pyproject.toml").read_text(), re.MULTILINE)
     assert point is not None
@@ -116,6 +116,6 @@ def test_a_new_one_runs(tmp_path: Path) -> None:
     done = reconcile(site, here, "run", "--model", "gru_demo", "--counter", "mine", "--out", "out")
     assert done.returncode == 0, done.stderr
     assert ledgers(here, "gru_demo")["mine"]["total"] == 97 * DENSE
-    again = reconcile(tmp_path, here, "new", "--counter", "mine")
+    again = reconcile(tmp_path, here, "counter", "new", "mine")
     assert (again.returncode, again.stdout) == (2, "")
     assert "is there already" in again.stderr

@@ -130,7 +130,7 @@ def test_what_fails_in_its_model_is_the_models(installed: Path, tmp_path: Path) 
 )
 def test_an_entry_point_that_is_wrong(installed: Path, tmp_path: Path, point: str, why: str) -> None:
     (installed / "reconcile_numpy-1.0.dist-info" / "entry_points.txt").write_text(f"[reconcile.frameworks]\n{point}\n")
-    done = reconcile(installed, tmp_path / "here", "list", "models")
+    done = reconcile(installed, tmp_path / "here", "explain", "models")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: the entry point {point} (group reconcile.frameworks) cannot be used: {why}")
 

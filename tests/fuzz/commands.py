@@ -66,8 +66,8 @@ def ready() -> None:
     platform.uname().processor  # noqa: B018  a process is asked once; a report of a defect names the machine
     for args in (
         ["decode", "1", "--model", "gru_demo", "--no-run", "--baselines", str(ROOT / "reports/baselines")],
-        ["diff", str(BASELINE), str(BASELINE)],
-        ["list", "models"],
+        ["check", str(BASELINE), str(BASELINE)],
+        ["explain", "models"],
     ):
         status(args)
 

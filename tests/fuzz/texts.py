@@ -44,13 +44,13 @@ def baselines(rng: Random) -> bytes:
     text = mutate.tree(rng, base, WORDS)
     if rng.random() < 0.1:
         spoilt = mutate.blob(rng, text.encode("utf-8", "replace"))
-        return command(["diff", "{a.json}", COMMITTED], {"a.json": spoilt})
+        return command(["check", "{a.json}", COMMITTED], {"a.json": spoilt})
     if rng.random() < 0.25 and base is _baseline(SMALL):
         look = ["decode", "1234", "--model", "matmul_init", "--no-run", "--baselines", "{}"]
         return command(look, {"matmul_init/current.json": text})
     order = ["{a.json}", "{b.json}"] if rng.random() < 0.5 else ["{b.json}", "{a.json}"]
     more = rng.choice(([], ["--convention", "all"], ["-v"]))
-    return command(["diff", *order, *more], {"a.json": text, "b.json": json.dumps(base)})
+    return command(["check", *order, *more], {"a.json": text, "b.json": json.dumps(base)})
 
 
 CONVENTION = "[mine]\nmac = 2\nadd = 1\nmeaning = 'words'\n\n[other]\nmul = 1\n"
@@ -68,7 +68,7 @@ def conventions() -> st.SearchStrategy[bytes]:
     words = (*VALUES, "[", "]", "=", '"""', "é")
     spoilt = st.integers(0, 2**32).map(lambda seed: mutate.text(Random(seed), CONVENTION, words))
     how = st.sampled_from((
-        ["diff", COMMITTED, COMMITTED],
+        ["check", COMMITTED, COMMITTED],
         ["decode", "7", "--model", "matmul_init", "--no-run", "--baselines", BASELINES],
         ["run", "--model", "gru_demo", "--format", "csv,json", "--out", "{out}"],
     ))  # fmt: skip

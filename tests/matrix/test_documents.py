@@ -28,12 +28,12 @@ ELSEWHERE = {
     r"reconcile sweep keras\.applications --frameworks tf,torch,jax ": "keras-backends",
     r"reconcile sweep keras\.applications --dask ": "sweep",
     r"reconcile sweep (timm|torchvision) ": "libraries",
-    r"reconcile gallery$": "gallery",
-    r"reconcile scorecard$": "scorecard",
+    r"reconcile zoo gallery$": "gallery",
+    r"reconcile zoo scorecard$": "scorecard",
     r"reconcile matrix --model gru_demo$": "matrix",
     r"pip install 'flop-reconcile\[\w+\]'$": "demo",
     r"pip install -e mine$": "test",
-    r"reconcile (conform|draft-rules) mine$": "test",
+    r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
     r"reconcile llm config\.json ": "llm",
 }
@@ -144,13 +144,13 @@ Path("../venv/bin/python").chmod(0o755)
 import subprocess, sys
 subprocess.run([sys.executable, "-m", "reconcile", "check", "--model", "./net.py", "--update"], check=True)
 """,
-    r"reconcile diff A\.json": """
+    r"reconcile check A\.json": """
 import shutil
 for name in "AB":
     shutil.copy(f"{ROOT}/reports/baselines/gru_demo/current.json", f"{name}.json")
 """,
 }
-"""Programs that make files which nobody writes by hand."""
+"""Programs that make files that are not written by hand."""
 
 
 def sections() -> list[tuple[str, str, list[str]]]:

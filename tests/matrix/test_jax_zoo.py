@@ -127,7 +127,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
 @pytest.mark.parametrize("counter", ["xla@lowered", "xla@compiled"])
 def test_the_counters_conform(counter: str) -> None:
     """Every amount follows from its evidence, among others, on families that have a JAX side; the others are left out."""
-    words = ["conform", counter, "--environment", "xla", "--pass", "forward", "--case", "family_recurrent"]
+    words = ["counter", "conform", counter, "--environment", "xla", "--pass", "forward", "--case", "family_recurrent"]
     done = CliRunner().invoke(cli, [*words, "--case", "family_activation"], prog_name="reconcile")
     assert done.exit_code == 0, done.output
     assert {"family_dense", "family_norm"} < set(families(counter)) < set(families())

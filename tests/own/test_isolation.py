@@ -79,7 +79,7 @@ def test_python_m_takes_nothing_from_the_folder_but_a_package_of_this_name(tmp_p
     """Python itself decides what ``-m reconcile`` is, and looks in the folder first; after that, nothing is taken from there."""
     for name in ("click", "json", "numpy", "random", "torch", "zipfile"):
         (tmp_path / f"{name}.py").write_text(TRAP)
-    command = [sys.executable, "-m", "reconcile", "list", "counters"]
+    command = [sys.executable, "-m", "reconcile", "explain", "counters"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def call() -> subprocess.CompletedProcess[str]:

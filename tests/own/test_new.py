@@ -1,4 +1,4 @@
-"""``reconcile new``: the template runs, proves equivalent, and takes the place of nothing."""
+"""``reconcile zoo new`` and ``reconcile counter new``: the template runs, proves equivalent, and takes the place of nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def new(name: str) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["new", name], prog_name="reconcile")
+    result = CliRunner().invoke(cli, ["zoo", "new", name], prog_name="reconcile")
     return result.exit_code, result.output
 
 
@@ -46,22 +46,20 @@ def test_its_two_models_compute_the_same(repository: Repository) -> None:
 
 def test_a_file_that_is_there_is_left_as_it_is(repository: Repository) -> None:
     repository.write(my_pair="mine = True\n")
-    assert new("my_pair.py") == (2, "Error: my_pair.py is there already; it is left as it is. Choose another name.\n")
+    assert new("my_pair.py") == (2, "Error: my_pair.py already exists. Choose another name.\n")
     assert (repository.folder / "my_pair.py").read_text() == "mine = True\n"
 
 
 def test_a_name_that_cannot_be_one(repository: Repository) -> None:
-    assert new("my-pair")[1].startswith("Error: 'my-pair' cannot name a Python file")
+    assert new("my-pair")[1].startswith("Error: 'my-pair' cannot name a Python module")
     assert new("nowhere/my_pair") == (2, "Error: cannot write nowhere/my_pair.py: No such file or directory.\n")
     assert list(repository.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", ".", "/", "..", "a/..", "m\udcff", "--counter .", "--counter /", "--counter m\udcff"]
-)
-def test_what_is_no_name_is_one_sentence(repository: Repository, name: str) -> None:
-    words = name.split(" ") if name.startswith("--") else [name]
-    done = CliRunner().invoke(cli, ["new", *words], prog_name="reconcile")
+@pytest.mark.parametrize("group", ["zoo", "counter"])
+@pytest.mark.parametrize("name", ["", " ", ".", "/", "..", "a/..", "m\udcff"])
+def test_what_is_no_name_is_one_sentence(repository: Repository, group: str, name: str) -> None:
+    done = CliRunner().invoke(cli, [group, "new", name], prog_name="reconcile")
     assert done.exit_code == 2
     assert done.stderr.startswith("Error: ")
     assert len(done.stderr.splitlines()) == 1

@@ -86,7 +86,7 @@ def test_rows_come_back_from_the_file_as_they_were(tmp_path) -> None:
 def test_a_damaged_file_is_one_sentence(tmp_path, text: str) -> None:
     path = tmp_path / "gallery.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="Make it again with `reconcile gallery`"):
+    with pytest.raises(UsageError, match="Make it again with `reconcile zoo gallery`"):
         read(path)
 
 
@@ -96,14 +96,14 @@ def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_pat
     monkeypatch.setattr(gallery, "measure", lambda model, _baselines: (replace(ROW, model=model), None))
     monkeypatch.setattr(pictures, "require", lambda: None)
     monkeypatch.setattr(page, "to_svg", lambda rows: f"<svg>{len(rows)}</svg>")
-    args = ["gallery", "--model", "conv1x1", "--out", str(tmp_path), "--data", str(data), "--jobs", "1"]
+    args = ["zoo", "gallery", "--model", "conv1x1", "--out", str(tmp_path), "--data", str(data), "--jobs", "1"]
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 3, done.output
     assert set(read(data)) == {"conv1x1", "conv_only"}  # a pair that the zoo no longer has leaves the page
     assert "conv1x1: reconciled" in done.stderr
     assert "- gru_demo: not measured yet" in (tmp_path / "README.md").read_text()
     assert (tmp_path / "gallery.svg").read_text() == "<svg>2</svg>"
-    wrong = CliRunner().invoke(cli, ["gallery", "--model", "conv1x", "--out", str(tmp_path)])
+    wrong = CliRunner().invoke(cli, ["zoo", "gallery", "--model", "conv1x", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean conv1x1" in wrong.stderr) == (2, True)
 
 

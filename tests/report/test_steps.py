@@ -111,7 +111,7 @@ def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -
     made = replace(ROW, model="conv1x1")
     monkeypatch.setattr(training, "measure", lambda _model, _baselines: (made, None))
     monkeypatch.setattr(pictures, "require", lambda: None)
-    args = ["gallery", "--pass", "training", "--model", "conv1x1", "--out", str(tmp_path)]
+    args = ["zoo", "gallery", "--pass", "training", "--model", "conv1x1", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 0, done.output
     assert set(read(data)) == {"conv1x1"}

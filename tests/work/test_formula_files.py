@@ -216,7 +216,7 @@ def test_a_user_sees_one_sentence_and_2(file: Path, tmp_path: Path) -> None:
     for body, said in (("return Work(mul=2.5)", "mul=2.5"), ("import sys; sys.exit(0)", "SystemExit: 0")):
         returning(file, body)
         done = CliRunner().invoke(
-            cli, ["diff", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--formulas", str(file)]
+            cli, ["check", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--formulas", str(file)]
         )
         assert done.exit_code == 2
         assert done.stdout == ""

@@ -92,7 +92,7 @@ def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: 
     )
     monkeypatch.setattr("reconcile.launch.in_environment.collect_in", lambda *_: lambda *_: None)
     monkeypatch.setattr(conform, "families", lambda _counter: ("conv1x1",))
-    done = CliRunner().invoke(cli, ["conform", "thop", *arguments])
+    done = CliRunner().invoke(cli, ["counter", "conform", "thop", *arguments])
     assert (done.exit_code, done.stderr) == (exit_code, "")
     assert done.stdout.splitlines()[-1].startswith("thop counted nothing in ")
     assert "SKIPPED" in done.stdout

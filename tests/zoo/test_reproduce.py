@@ -1,4 +1,4 @@
-"""The programs of `reconcile reproduce`: each runs without this package, and prints the counter's number and the closed form."""
+"""The programs of `reconcile counter reproduce`: each runs without this package, and prints the counter's number and the closed form."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def row_of(counter: str, case: str, numbers: tuple[int, int], where: str) -> tup
     record = known_counters()[counter]
     environment = f" --environment {record.family}" if (counter, case) in THERE else ""
     shown = [f"{value:,} {record.unit}" for value in numbers]
-    return counter, *shown, f"`reconcile reproduce {counter} {case}{environment}`", f"`make {where}`"
+    return counter, *shown, f"`reconcile counter reproduce {counter} {case}{environment}`", f"`make {where}`"
 
 
 def test_the_page_lists_the_bugs_that_the_tests_show() -> None:

@@ -101,7 +101,7 @@ def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "cards.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="Make it again with `reconcile scorecard`"):
+    with pytest.raises(UsageError, match="Make it again with `reconcile zoo scorecard`"):
         score.read(path)
 
 
@@ -409,7 +409,7 @@ def test_a_cell_opens_to_its_cause_its_rule_and_the_programs() -> None:
     )
     assert "a\\|b (x.py:1)" in page
     for text in (page, scorecard_page.to_html(board)):
-        assert "reconcile reproduce thop family_dense:dense" in text
+        assert "reconcile counter reproduce thop family_dense:dense" in text
         assert "reconcile run --model family_dense --counter thop --from thop --to trace@torch" in text
     (row,) = csv.DictReader(io.StringIO(pages.to_csv(board)))
     assert (row["verdict"], row["times"], row["counted"], row["ran"], row["beside"]) == (
@@ -424,7 +424,7 @@ def test_a_cell_opens_to_its_cause_its_rule_and_the_programs() -> None:
 def test_a_training_cell_names_the_training_step_and_no_program() -> None:
     (card,) = toy().cards.values()
     elsewhere = replace(card, environment="thop")
-    assert pages.program(elsewhere, "dense") == "reconcile reproduce thop family_dense:dense --environment thop"
+    assert pages.program(elsewhere, "dense") == "reconcile counter reproduce thop family_dense:dense --environment thop"
     training = replace(elsewhere, pass_="training", device="meta", settings={"batch": "4"})
     assert pages.program(training, "dense") == ""
     assert pages.command(training) == (
@@ -471,7 +471,7 @@ def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
     gone = replace(card, counter="gone")
     board = pages.Board({c.name: c for c in (gone, card)})
     assert board.counters == ("thop", "gone")
-    assert "reconcile reproduce gone family_dense:dense" in pages.family_page(board, "family_dense")
+    assert "reconcile counter reproduce gone family_dense:dense" in pages.family_page(board, "family_dense")
 
 
 @pytest.mark.frameworks  # it draws with matplotlib
@@ -491,7 +491,7 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
         }
 
     monkeypatch.setattr(scoring, "make", make)
-    args = ["scorecard", "--counter", "thop", "--case", "family_dense", "--out", str(tmp_path), "--quiet"]
+    args = ["zoo", "scorecard", "--counter", "thop", "--case", "family_dense", "--out", str(tmp_path), "--quiet"]
     first = CliRunner().invoke(cli, [*args, "--pass", "forward"])
     assert (first.exit_code, len(made)) == (0, 1), first.output
     assert "1 of 1 cards made, 0 kept" in first.stdout
@@ -500,7 +500,7 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
     assert [batch.pass_ for batch in made] == ["forward", "training"]
     CliRunner().invoke(cli, [*args, "--counter", "onnx_tool", "--pass", "forward"])
     made.clear()
-    CliRunner().invoke(cli, ["scorecard", *args[3:]])
+    CliRunner().invoke(cli, ["zoo", "scorecard", *args[4:]])
     named = {name for batch in made for name in batch.counters}
     assert {"fvcore", "onnx_tool"} <= named, (
         "a counter that has cells stays on the scorecard, others live beside the frameworks"
@@ -512,8 +512,8 @@ def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
         cells["dense"] = Cell(verdict, reason="why")
         (tmp_path / "scorecard.json").unlink()
         assert CliRunner().invoke(cli, args).exit_code == code
-    wrong = CliRunner().invoke(cli, ["scorecard", "--case", "family_dens", "--out", str(tmp_path)])
+    wrong = CliRunner().invoke(cli, ["zoo", "scorecard", "--case", "family_dens", "--out", str(tmp_path)])
     assert (wrong.exit_code, "Did you mean family_dense" in wrong.stderr) == (2, True)
-    foreign = CliRunner().invoke(cli, ["scorecard", "--counter", "xla@lowered", "--out", str(tmp_path)])
+    foreign = CliRunner().invoke(cli, ["zoo", "scorecard", "--counter", "xla@lowered", "--out", str(tmp_path)])
     assert foreign.exit_code == 2
     assert foreign.stderr == "Error: xla@lowered counts models of JAX, and no layer of the zoo is made there.\n"

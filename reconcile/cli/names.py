@@ -1,41 +1,44 @@
-"""``reconcile list``: what there is to choose from."""
+"""What ``reconcile explain`` lists: the names of every kind, and one kind with a line on each name."""
 
 from __future__ import annotations
 
 import ast
+import shutil
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .streams import say
-
 if TYPE_CHECKING:
     from ..zoo.gallery import GalleryRow
 
-KINDS = ("models", "counters", "causes", "conventions")
+
+def table(kind: str) -> str:
+    """One kind with a line on each name."""
+    formatter = click.HelpFormatter(width=_width())
+    formatter.write_dl(list(KINDS[kind]()), col_max=26)
+    return formatter.getvalue()
 
 
-@click.command("list")
-@click.argument("kind", type=click.Choice(KINDS))
-def list_(kind: str) -> None:
-    """List models, counters, causes or conventions.
-
-    Causes stand in booking order: what separates two numbers is booked whole to the first that holds.
-    """
-    rows = {"models": _models, "counters": _counters, "causes": _causes, "conventions": _conventions}[kind]()
-    width, _ = _terminal()
-    formatter = click.HelpFormatter(width=width)
-    formatter.write_dl(list(rows), col_max=26)
-    say(formatter.getvalue(), nl=False)
+def overview() -> str:
+    """The names of every kind."""
+    parts = []
+    for kind, rows in KINDS.items():
+        names = " ".join(name for name, _ in rows())
+        parts.append(f"{kind.capitalize()}, with a line on each: reconcile explain {kind}")
+        parts.append(textwrap.fill(names, _width(), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False) + "\n")
+    return "\n".join(parts)
 
 
-def _terminal() -> tuple[int, int]:
-    import shutil
+def model(name: str) -> str:
+    """The line of a model, and the command that runs it."""
+    return f"{name}: {dict(_models())[name]}\nRun it with: reconcile run --model {name}"
 
-    columns, lines = shutil.get_terminal_size()
-    return min(columns, 120), lines
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, 120)
 
 
 def _models() -> Iterable[tuple[str, str]]:
@@ -82,3 +85,6 @@ def _conventions() -> Iterable[tuple[str, str]]:
     from ..core.conventions import NAMED
 
     return ((name, convention.meaning) for name, convention in NAMED.items())
+
+
+KINDS = {"models": _models, "counters": _counters, "causes": _causes, "conventions": _conventions}
