@@ -164,7 +164,7 @@ def counted(formula: str, facts: dict[str, Any], layers: list[dict[str, Any]] | 
     return total
 
 
-def decoder(L: int, h: int, n: int, k: int, f: int, V: int, steps: int, **more: Any) -> dict[str, Any]:  # noqa: N803
+def decoder(L: int, h: int, n: int, k: int, f: int, V: int, steps: int, **more: Any) -> dict[str, Any]:
     """The facts of a decoder at one sequence of ``steps`` tokens, as its configuration states them."""
     d = more.pop("d", h // n)
     facts = {"L": L, "h": h, "n": n, "k": k, "d": d, "dqk": d, "dv": d, "f": f, "V": V, "m": 3}
@@ -198,7 +198,7 @@ def test_on_llama_it_is_the_number_of_its_source(formula: str) -> None:
     assert counted(formula, decoder(*LLAMA3)) == SOURCES_SAY[formula] * LLAMA3[-1]
 
 
-def experts(fe: int, a: int, E: int, ns: int = 0) -> dict[str, Any]:  # noqa: N803
+def experts(fe: int, a: int, E: int, ns: int = 0) -> dict[str, Any]:
     return {"moe": True, "fe": fe, "a": a, "E": E, "ns": ns}
 
 
