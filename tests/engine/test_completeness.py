@@ -100,7 +100,7 @@ def test_nothing_is_booked_for_what_is_unknown_and_weighed(cause):
     assert (booking.cause, booking.amount) == (cause or Cause.OUTSIDE_CONVENTION, -5)
 
 
-def test_an_op_with_no_known_component_makes_every_convention_incomplete():
+def test_an_op_of_no_known_component_is_incomplete_everywhere():
     solve = OPS[1]._replace(op="mine.solve")
     result = settled(MATMUL, TRACE._replace(ops=(OPS[0], solve)))
     (trace,) = result.traces
@@ -115,7 +115,7 @@ def test_integer_ops_are_listed_as_such():
     assert trace.integer_ops == {"mine.all_true": 3}
 
 
-def test_two_traces_are_compared_under_the_convention_under_which_both_are_complete():
+def test_traces_are_compared_where_both_are_complete():
     other = TRACE._replace(framework="tf", ops=(OPS[0],))
     align = Alignment([])
     for convention, state in ((MATMUL, State.EQUAL), (ALL, State.NOT_COMPARABLE)):
