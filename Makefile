@@ -13,8 +13,9 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
 
+# The order is that of tests/conftest.py: long files first.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.

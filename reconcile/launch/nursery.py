@@ -98,6 +98,7 @@ def _become(path: str, connection: int, log: int) -> None:
         with open(path, encoding="utf-8") as file:
             job: dict[str, Any] = json.load(file)
         os.environ.update(job["variables"])
+        os.chdir(job["folder"])  # home's, as for a worker that is started: home may have moved since this process began
         tempfile.tempdir = None  # it is the nursery's
         status = reaper.supervised({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
         _tell(status)

@@ -107,10 +107,8 @@ class Offered:
     def fork(self, request: Path, run: Path, log: IO[bytes], variables: Mapping[str, str]) -> Forked:
         """A worker that serves the request in this file, with these variables; ``run`` is removed if home is killed."""
         job = request.with_name("job.json")
-        job.write_text(
-            json.dumps({"request": str(request), "run": str(run), "confined": "", "variables": dict(variables)}),
-            encoding="utf-8",
-        )
+        work = {"request": str(request), "run": str(run), "confined": "", "variables": dict(variables)}
+        job.write_text(json.dumps({**work, "folder": os.getcwd()}), encoding="utf-8")
         ours, theirs = socket.socketpair()
         with theirs, contextlib.suppress(BrokenPipeError):  # the nursery was killed: so is the worker
             socket.send_fds(self.control, [str(job).encode()], [theirs.fileno(), log.fileno()])

@@ -43,7 +43,7 @@ def imported(folder: Path, how: str, library: bytes | None) -> subprocess.Comple
 
 
 @pytest.mark.frameworks
-def test_its_operators_are_declared_where_its_library_does_not_load(tmp_path: Path) -> None:
+def test_operators_are_declared_where_the_library_does_not_load(tmp_path: Path) -> None:
     done = imported(tmp_path, "watch", b"no library")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset")

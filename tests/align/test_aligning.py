@@ -83,7 +83,7 @@ def test_names_may_stand_in_another_order_on_the_other_side() -> None:
     assert [row.layer for row in rows] == ["value", "key", "query"]
 
 
-def test_identical_layers_of_the_same_number_are_matched_in_order() -> None:
+def test_identical_layers_of_one_number_are_matched_in_order() -> None:
     tf, torch = [(f"dense_{i}", 4, 4) for i in range(1, 6)], [(f"net.{2 * i}", 4, 4) for i in range(5)]
     assert matched(aligned(*pair(tf, torch))) == {a[0]: b[0] for a, b in zip(tf, torch, strict=True)}
 
@@ -107,7 +107,7 @@ def test_a_layer_put_in_is_a_row_of_its_own(where: int) -> None:
     assert rows[where].layer == "torch:net.new"
 
 
-def test_a_convolution_of_another_stride_is_found_by_its_filter_between_its_neighbours() -> None:
+def test_a_convolution_of_another_stride_is_found_by_its_filter() -> None:
     """Of a filter of 5 x 7 there are as many summands, but not as many results."""
     tf, torch = pair([("dense", 5, 7), ("dense_1", 7, 3)], [("a", 5, 7), ("b", 7, 3)])
     assert {row.layer: row.by for row in aligned(tf, taller(torch, 0, 9))} == {
@@ -139,7 +139,7 @@ def test_a_name_that_one_side_has_twice_is_none() -> None:
     assert matched(rows) == {"dense_1": "dense"}
 
 
-def test_what_has_its_namesake_elsewhere_is_not_put_together_with_its_neighbours() -> None:
+def test_what_has_a_namesake_elsewhere_matches_no_neighbour() -> None:
     """4 x 4 and 5 x 7 are as much as 1 x 1 and 5 x 10; but ``b_c`` is there by its name, too."""
     tf, torch = pair([("a.u", 4, 4), ("a.b_c", 5, 7)], [("a.v", 1, 1), ("a.w", 5, 10), ("a_b.c", 5, 9)])
     rows = aligned(tf, torch)
@@ -147,7 +147,7 @@ def test_what_has_its_namesake_elsewhere_is_not_put_together_with_its_neighbours
     foots(tf, torch, rows)
 
 
-def test_a_partner_is_looked_for_inside_the_namesake_of_what_is_around() -> None:
+def test_a_partner_is_looked_for_inside_the_namesake_around_it() -> None:
     """``gru`` and ``lstm`` are there on both sides, so that what is inside the one is not taken for what is in the other."""
     tf = [("gru.cell", 4, 6), ("head", 6, 2), ("lstm.cell", 4, 8)]
     torch = [("lstm.inner", 4, 6), ("head", 6, 2), ("gru.inner", 4, 8)]
@@ -179,7 +179,7 @@ def test_an_attention_of_several_layers_and_of_one_is_one_row() -> None:
     assert [row.by for row in rows] == ["name+work", "order+together+work", "name+work"]
 
 
-def test_a_branch_that_runs_before_or_behind_the_other_is_the_only_one_of_its_kind() -> None:
+def test_a_branch_before_or_behind_another_is_alone_of_its_kind() -> None:
     """But not where more than a branch has changed places with it, nor where there is another one of its kind."""
     body = [(f"{i}", i + 2, i + 3) for i in range(CROSSED + 1)]
     for many, expected in (
@@ -195,7 +195,7 @@ def test_a_branch_that_runs_before_or_behind_the_other_is_the_only_one_of_its_ki
         assert [row for row in twice if row.by.startswith("only")] == []
 
 
-def test_an_activation_that_the_layer_applies_itself_is_part_of_it() -> None:
+def test_an_activation_that_the_layer_applies_is_part_of_it() -> None:
     """Five comparisons more in the one, and a layer of as many right behind the other; of six there are not as many."""
     tf = [("fc", 4, 5), ("fc", 0, 5), ("last", 5, 2)]
     for many, by, lone_ones in ((5, "name+together+work", {}), (6, "name+work", {"torch": ["relu"]})):
@@ -208,7 +208,7 @@ def test_an_activation_that_the_layer_applies_itself_is_part_of_it() -> None:
     assert lone(rows) == {"torch": ["relu"]}
 
 
-def test_scopes_inside_a_layer_are_the_layers_and_wrappers_the_model() -> None:
+def test_scopes_in_a_layer_are_the_layers_wrappers_the_models() -> None:
     tf = [("wrap.fc.Tensordot", 4, 5), ("wrap.fc", 0, 15), ("wrap", 0, 2), ("wrap.other", 5, 3)]
     torch = [("fc", 4, 5), ("", 0, 7), ("other", 5, 3)]
     rows = aligned(*pair(tf, torch))
@@ -220,7 +220,7 @@ def test_scopes_inside_a_layer_are_the_layers_and_wrappers_the_model() -> None:
     foots(*pair(tf, torch), rows)
 
 
-def test_a_product_outside_of_all_layers_is_found_where_the_other_model_has_a_layer_for_it() -> None:
+def test_a_product_outside_layers_matches_a_layer_of_the_other() -> None:
     """A language model's head, by the embedding's own matrix: in one framework the model does it itself."""
     tf = [("wrap.fc", 4, 5), ("wrap", 0, 3), ("", 5, 9)]
     torch = [("", 0, 2), ("fc", 4, 5), ("lm_head", 5, 9)]
@@ -232,7 +232,7 @@ def test_a_product_outside_of_all_layers_is_found_where_the_other_model_has_a_la
     assert {row.layer: row.by for row in neither} == {ROOT: "name", "b": "order+shape+work"}
 
 
-def test_an_op_of_unknown_work_is_matched_by_its_name_and_by_nothing_else() -> None:
+def test_an_op_of_unknown_work_is_matched_by_name_alone() -> None:
     tf, torch = pair([("a", 4, 5), ("b", 4, 5)], [("a", 4, 5), ("c", 4, 5)])
     tf = tf._replace(ops=tuple(op._replace(op="NobodyKnows") for op in tf.ops))
     rows = aligned(tf, torch)
@@ -268,7 +268,7 @@ def test_renaming_a_side_never_swaps_two_layers(layers: list[Layer], random: obj
 
 @settings(deadline=None)
 @given(LAYERS, st.sets(st.integers(0, 6)))
-def test_layers_left_out_on_one_side_never_make_another_match_wrong(layers: list[Layer], out: set[int]) -> None:
+def test_layers_left_out_on_one_side_make_no_match_wrong(layers: list[Layer], out: set[int]) -> None:
     """With names on neither side, what is matched does the same work."""
     tf = [(f"dense_{i}", *rest) for i, (_, *rest) in enumerate(layers)]
     torch = [(f"net.{path}", *rest) for i, (path, *rest) in enumerate(layers) if i not in out]
@@ -288,7 +288,7 @@ def test_order_says_nothing_of_sequences_that_are_not_alike() -> None:
     assert matched(alike) == {"dense": "x", "dense_2": "z"}
 
 
-def test_branches_that_run_in_another_order_are_compared_inside_their_namesakes() -> None:
+def test_branches_in_another_order_are_compared_by_namesake() -> None:
     """Each ends with a layer that its name gives away; those cannot all keep the order."""
     tf = [(f"branch{i}.{name}", 4, 4) for i in (1, 2, 3) for name in ("conv7", "conv8", "last")]
     torch = [(f"branch{i}.{name}", 4, 4) for i in (3, 1, 2) for name in ("m5", "m6", "last")]
@@ -302,7 +302,7 @@ def test_what_does_no_product_is_never_put_together() -> None:
     assert matched(rows) == {"end": "end"}
 
 
-def test_a_third_model_goes_by_the_one_that_it_has_most_in_common_with() -> None:
+def test_a_third_model_goes_by_the_one_most_like_it() -> None:
     """Its names are the first model's, which are not the second's; a layer that only two have is a row of these."""
     first = [("dense", 5, 7), ("act", 0, 21), ("last", 7, 2)]
     second = [("0", 5, 7), ("1", 0, 21), ("2", 7, 2)]

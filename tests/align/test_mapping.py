@@ -57,7 +57,7 @@ def test_read_back_it_is_the_same_alignment(tmp_path: Path) -> None:
     assert {row.by for row in again if row.by} == {"mapping"}
 
 
-def test_what_it_lists_is_settled_and_the_rest_is_aligned_by_itself(file: Callable[..., Path]) -> None:
+def test_what_it_lists_is_settled_and_the_rest_is_aligned(file: Callable[..., Path]) -> None:
     rows = aligned(*TRACES, read(file("extra,block", "stem,"), TRACES))
     by = {row.layer: row.by for row in rows}
     assert by["block"] == "mapping"

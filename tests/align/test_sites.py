@@ -20,7 +20,7 @@ def test_a_layer_runs_when_its_product_does() -> None:
     assert paths_of(of(*ops)) == ("attn.value", "attn", "out")
 
 
-def test_a_transposed_convolution_takes_its_filter_before_its_input() -> None:
+def test_a_transposed_convolution_takes_filter_before_input() -> None:
     """(sizes, filter, input) in TensorFlow, (input, filter) in PyTorch: 3 x 3 of 4 to 5, over 7 x 8 places."""
     tensors = (Tensor((4,), "int32"), Tensor((3, 3, 5, 4), F32), Tensor((1, 7, 8, 4), F32))
     attrs = {"data_format": "NHWC", "strides": [1, 1, 1, 1], "padding": "SAME", "dilations": [1, 1, 1, 1]}

@@ -45,7 +45,7 @@ def test_the_page_says_what_its_table_says(folder: Path) -> None:
     ]
 
 
-def test_all_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
+def test_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
     found = rows(TORCHVISION)
     assert len(found) == 166
     classify = [row for row in found if "." not in row["model"].partition("(")[0]]

@@ -69,7 +69,7 @@ def test_the_counter_that_the_source_names_comes_first() -> None:
     assert of(*wanted, "FVCore 0.1.5", exact).best.what == "with norms"  # type: ignore[union-attr]
 
 
-def test_few_digits_are_compared_with_totals_alone_and_with_those_of_the_counter_that_the_source_names() -> None:
+def test_few_digits_meet_totals_and_those_of_the_named_counter() -> None:
     held = {
         **RAN,
         "readings": [reading(582_000_000, WORK, MAC, "macs"), reading(601_000_000, PART, MAC, "norms", "fvcore")],
@@ -118,7 +118,7 @@ def test_the_chance_is_the_share_of_figures_that_a_reading_takes() -> None:
     assert chance(one, figure("4089184256"), MACS) < 1e-9
 
 
-def test_random_figures_are_explained_as_often_as_the_chances_say() -> None:
+def test_random_figures_are_explained_as_often_as_chance_says() -> None:
     verdicts = [of("4.09", "GMACs")]
     hits, draws = by_chance(verdicts, {1: RAN}, 4000)
     drawn_with = [r for r in READINGS if r["rank"] < PART + 1]

@@ -26,7 +26,7 @@ def header(page: Page, name: str) -> str:
     return page.one(f"#table [role=columnheader].{name}").get_attribute("aria-sort") or ""
 
 
-def test_for_every_counter_reported_causes_and_residual_add_up_to_what_ran(show: Show) -> None:
+def test_reported_causes_and_residual_add_up_to_what_ran(show: Show) -> None:
     for result in (samples.clean(), samples.unexplained(), gru_demo()):
         page = show(result)
         for view in (result, *result.others):
@@ -138,7 +138,7 @@ def test_a_node_is_the_sum_of_its_children(show: Show) -> None:
     assert checked > 3
 
 
-def test_many_names_without_a_dot_are_levels_by_their_underscores(show: Show) -> None:
+def test_many_names_without_a_dot_are_levels_by_underscores(show: Show) -> None:
     page = show(large(800, "_"))
     page.one("#open-layers").click()
     names = [cell.get_attribute("title") for cell in page.all("#tree .body .who bdi")]

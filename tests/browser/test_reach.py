@@ -202,7 +202,7 @@ return [...cut, ...rows.filter((e) => e.scrollHeight > e.clientHeight)].map((e) 
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE, NARROW])
-def test_both_amounts_of_a_layer_in_which_the_models_differ_are_whole(show: Show, size: tuple[int, int]) -> None:
+def test_both_amounts_of_a_layer_that_differs_are_whole(show: Show, size: tuple[int, int]) -> None:
     torch = 10**15
     first, *rest = large(20).layers
     layers = (first, *(replace(row, work={"tf": torch + 1, "torch": torch}) for row in rest))

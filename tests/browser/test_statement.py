@@ -122,7 +122,7 @@ def test_residuals_that_cancel_are_still_shown(show: Show) -> None:
     assert sorted(integer(line["amount"]) for line in part["lines"]) == [-EXCESS, EXCESS]
 
 
-def test_choosing_another_pair_changes_the_waterfall_and_the_address_remembers(show: Show) -> None:
+def test_another_pair_changes_the_waterfall_and_the_address(show: Show) -> None:
     from selenium.webdriver.support.select import Select
 
     page = show(gru_demo())

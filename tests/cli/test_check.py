@@ -77,7 +77,7 @@ def test_a_name_that_is_no_model_is_not_sent_to_take_a_baseline(tmp_path: Path, 
     assert (result.exit_code, result.stderr) == (2, sentence)
 
 
-def test_the_command_that_takes_a_baseline_has_the_options_that_decide_it(bench: Bench) -> None:
+def test_the_command_of_a_baseline_has_the_options_that_decide(bench: Bench) -> None:
     """A baseline is of all counters, and under no convention."""
     shown = ("--convention", "all", "--counter", "thop", "--timeout", "60", "--quiet")
     result = bench.check("--set", "units=3", "--device", "meta", "--formulas", "f.py", "--pass", "training", *shown)
@@ -183,9 +183,7 @@ def test_an_environment_that_cannot_be_made_is_said(bench: Bench, monkeypatch: p
     assert (result.exit_code, "tf-1.12 cannot be used: there is no uv" in result.stderr) == (2, True)
 
 
-def test_an_environment_too_old_for_a_tracer_borrows_the_current_trace(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_without_a_tracer_borrows_the_trace(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     too_old = Missing("trace", "torch", State.FAILED, "no dispatch modes")
 
     def collect(request: RunRequest, progress: object = None) -> Collected:

@@ -26,7 +26,7 @@ from tests.cli.conftest import Stub
         ("conventions", list(NAMED)),
     ],
 )
-def test_explain_of_a_kind_names_everything_in_order_and_says_something_of_each(stub: Stub, kind: str, names: list[str]) -> None:
+def test_explain_names_everything_in_order_and_describes_each(stub: Stub, kind: str, names: list[str]) -> None:
     result = stub.call("explain", kind)
     assert result.exit_code == 0
     shown = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
@@ -177,7 +177,7 @@ def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) ->
     assert closed_pipe(code) == (1, "")
 
 
-def test_models_are_listed_with_weights_work_and_how_far_the_outputs_are_apart(stub: Stub) -> None:
+def test_models_are_listed_with_weights_work_and_distance(stub: Stub) -> None:
     done = stub.call("explain", "models")
     text = " ".join(done.stdout.split())
     assert done.exit_code == 0

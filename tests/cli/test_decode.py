@@ -115,7 +115,7 @@ def test_where_a_saved_total_is_looked_for() -> None:
     )
 
 
-def test_the_command_makes_the_environment_that_was_made_for_this_call(tmp_path: Path) -> None:
+def test_the_command_makes_the_environment_of_this_call(tmp_path: Path) -> None:
     """Its name stands in no list of environments."""
     made = ["--with", "tensorflow-cpu==2.3.1", "--python", "3.8"]
     (tmp_path / "gru_demo").mkdir()
@@ -129,7 +129,7 @@ def test_the_command_makes_the_environment_that_was_made_for_this_call(tmp_path:
     assert "--set" not in other.output.splitlines()[-1]
 
 
-def test_a_short_number_that_nothing_has_as_its_total_may_be_a_coincidence() -> None:
+def test_a_short_number_that_is_no_total_may_be_a_coincidence() -> None:
     work = data.source(data.trace(data.product("a", 1, 1024, 1), data.bias("b", 1, 1)), batch=1)
     sentence = "It is neither the total of a counter that was looked at nor that of the work that ran"
     for text, doubtful in (("2050", True), ("1024", False)):
@@ -160,7 +160,7 @@ def test_outside_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "tf.profiler@batch_none, as reported" in done.output
 
 
-def test_an_installed_baseline_is_not_that_of_a_pair_with_the_same_name(tmp_path: Path) -> None:
+def test_an_installed_baseline_is_not_that_of_a_namesake(tmp_path: Path) -> None:
     assert gather.SHIPPED in gather.folders_of("resnet50")
     assert gather.SHIPPED not in gather.folders_of(str(tmp_path / "resnet50.py"))
 

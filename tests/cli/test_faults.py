@@ -26,7 +26,7 @@ from tests.cli.conftest import Stub, sentence, shell
         (KeyError("x"), "KeyError: 'x'"),
     ],
 )
-def test_a_defect_of_ours_has_a_code_of_its_own_and_keeps_its_traceback(
+def test_a_defect_of_ours_has_its_code_and_keeps_its_traceback(
     stub: Stub, temporary: Path, error: Exception, said: str
 ) -> None:
     stub.answer = error
@@ -123,7 +123,7 @@ def test_what_the_system_refuses_is_no_defect_and_no_verdict(stub: Stub, error: 
     assert of_system(error) == said
 
 
-def test_a_folder_for_temporary_files_that_takes_nothing_is_one_sentence(tmp_path: Path) -> None:
+def test_a_temporary_folder_that_takes_nothing_is_one_sentence(tmp_path: Path) -> None:
     done = shell(tmp_path, "ulimit -f 1; exec {python} -m reconcile run --model conv1x1 --counter thop --out {folder}")
     assert (done.returncode, len(done.stderr.splitlines())) == (EXIT_USAGE, 1)
     assert done.stderr.startswith("Error: a file or folder cannot be used: File too large. Free some space, ")

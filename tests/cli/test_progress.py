@@ -90,7 +90,7 @@ def test_on_a_dumb_terminal_progress_is_lines(stub: Stub, monkeypatch: pytest.Mo
     assert stderr.written.splitlines() == ["TensorFlow: loading", "PyTorch: thop failed"]
 
 
-def test_progress_says_what_is_done_and_idle_frameworks_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_says_what_is_done_and_idle_ones_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     from reconcile.cli import progress
 
     monkeypatch.setattr(progress.sys, "stderr", _Terminal())

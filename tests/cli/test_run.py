@@ -148,7 +148,7 @@ def test_reports_name_no_folder_of_this_machine(stub: Stub, tmp_path: Path) -> N
         assert str(tmp_path) not in file.read_text()
 
 
-def test_the_command_that_reproduces_a_run_leaves_defaults_out_and_quotes(stub: Stub) -> None:
+def test_the_command_of_a_run_leaves_defaults_out_and_quotes(stub: Stub) -> None:
     stub.run("--set", "title=a b", "--convention", "all", "--from", "thop", "--timeout", "600", "--format", "md", "-v")
     text = (stub.folder / "toy.md").read_text()
     assert "\nreconcile run --model gru_demo --set 'title=a b' --convention all --from thop\n" in text
@@ -174,9 +174,7 @@ def test_any_two_ends(stub: Stub, args: tuple[str, ...], ends: str) -> None:
     assert f"## From {ends}\n" in (stub.folder / "toy.md").read_text()
 
 
-def test_pictures_that_lie_beside_a_report_are_drawn_anew_unless_formats_are_named(
-    stub: Stub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_are_drawn_anew_unless_formats_are_named(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconcile.report.pictures.can_draw", lambda: True)
     monkeypatch.setattr("reconcile.report.pictures.require", lambda: None)
     monkeypatch.setattr("reconcile.report.pictures.draw", lambda *_: {"waterfall.svg": "<svg>new</svg>"})
@@ -232,7 +230,7 @@ def test_options_that_make_no_sense(stub: Stub, args: tuple[str, ...]) -> None:
     assert stub.requests == []
 
 
-def test_a_folder_that_cannot_be_written_is_known_before_anything_runs(stub: Stub) -> None:
+def test_a_folder_that_takes_nothing_is_known_before_the_run(stub: Stub) -> None:
     stub.folder.parent.joinpath("file").write_text("")
     result = stub.call("run", "--model", "gru_demo", "--out", str(stub.folder.parent / "file" / "reports"))
     assert result.exit_code == 2
@@ -254,7 +252,7 @@ def test_an_end_that_this_model_does_not_have(stub: Stub) -> None:
     assert result.stderr.startswith("Error: unknown counter for this model 'tf.profiler@runmeta'.")
 
 
-def test_an_interruption_is_one_sentence_and_leaves_the_old_files(stub: Stub) -> None:
+def test_an_interruption_is_one_sentence_and_keeps_old_files(stub: Stub) -> None:
     stub.run()
     before = {p.name: p.read_bytes() for p in stub.folder.iterdir()}
     stub.answer = KeyboardInterrupt()

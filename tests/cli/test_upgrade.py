@@ -47,7 +47,7 @@ def test_a_framework_moves_every_counter_beside_it(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("jax==0.12.0", "xla")])
-def test_in_an_environment_of_its_own_it_takes_the_place_of_the_pin(asked: str, kept: str) -> None:
+def test_in_its_own_environment_it_takes_the_place_of_the_pin(asked: str, kept: str) -> None:
     before, after, counters = upgrade.sides([asked], [], CURRENT, ())
     assert before.name == kept
     assert {name.partition("@")[0] for name in counters} == {kept}
@@ -136,7 +136,7 @@ def test_rules_that_do_not_hold_any_more_are_drafted(releases: Releases, monkeyp
     assert "the draft\n" in result.stdout
 
 
-def test_a_counter_that_fails_there_is_3_and_one_that_stops_there_has_moved(releases: Releases) -> None:
+def test_a_counter_that_fails_is_3_and_one_that_stops_has_moved(releases: Releases) -> None:
     for state, code in ((State.FAILED, 3), (State.NOT_COMPARABLE, 1)):
         releases.after = replace(releases.before, ledgers=(Missing("thop", "torch", state, "it is new"),))
         result = releases.call("--case", "family_dense", "--pass", "forward")

@@ -87,7 +87,7 @@ def test_a_sweep_names_nothing_that_is_a_formula() -> None:
     assert (row[0], row[-1]) == (f"'{FORMULA}", "'+1")
 
 
-def test_a_mapping_file_names_layers_that_are_formulas_and_reads_them_back(tmp_path: Path) -> None:
+def test_a_mapping_file_writes_and_reads_layers_like_formulas(tmp_path: Path) -> None:
     rows = (Match("-a", {"tf": ("-a",), "torch": ("@b",)}, "name", ""),)
     text = mapping.written(rows, "x\ny,+z+w\x1b")
     assert "'-a,'-a,'@b,name," in text.splitlines()

@@ -98,7 +98,7 @@ def test_si_numbers(value: int, shown: str) -> None:
 
 
 @given(MARKUP)
-def test_a_name_in_a_markdown_cell_shows_as_written_and_does_nothing_else(name: str) -> None:
+def test_a_name_in_a_markdown_cell_only_shows_as_written(name: str) -> None:
     page = read(f"# x\n\n| a | b |\n|--|--|\n| {text.markdown(name)} | next |\n")
     (table,) = page.tables
     ((shown, following),) = table.rows

@@ -67,7 +67,7 @@ def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
     assert releases.said(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
 
 
-def test_a_release_in_between_that_gives_another_number_is_no_bound() -> None:
+def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
     """Taken in environments of the same counter: the first and the last alike, the one between otherwise."""
     sources = data.saved("gru_demo")
     old, mid, new = (
@@ -248,9 +248,7 @@ def test_named_counters_only() -> None:
     assert {"tf", "torch"} <= {trace.framework for s in sources if s.remark for trace in s.collected.traces}
 
 
-def test_a_named_counter_runs_in_an_environment_whose_saved_data_lacks_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stub = Stub(fresh())
     monkeypatch.setattr("reconcile.decode.gather.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):

@@ -23,7 +23,7 @@ def terms(made):
     return [dict(reading.terms) for reading in made.readings]
 
 
-def test_a_sum_is_read_with_its_coefficients_and_one_case_is_held_out() -> None:
+def test_a_sum_is_read_with_coefficients_and_one_case_held_out() -> None:
     made = draft("Linear", cases(lambda sizes, _: 2 * sizes["mac"] + sizes["add"]), NAMES)
     assert terms(made) == [{"mac": 2, "add": 1}]
     assert made.cases == ("case0", "case1", "case2")

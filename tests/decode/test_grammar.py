@@ -134,7 +134,7 @@ def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:
     assert [c.what for c in found if c.value == 5 * 7 * 3] == []  # a part of layer x
 
 
-def test_a_total_is_read_under_the_conventions_under_which_a_trace_is_complete() -> None:
+def test_a_total_is_read_where_the_trace_is_complete() -> None:
     """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and how many operations nobody knows."""
     odd = data.product("a", 4, 8, 3, layer="x")._replace(op="mine.pointwise", attrs={POINTWISE: True})
     own = Convention("own", mac=3)

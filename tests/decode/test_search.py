@@ -80,7 +80,7 @@ def test_nothing_else_is_cut_off_to_three_digits(monkeypatch: pytest.MonkeyPatch
     assert among(monkeypatch, "146.7M", Candidate(146_780_000, rank, unit, "x")).cut
 
 
-def test_nothing_is_cut_off_to_one_digit_or_where_something_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_cut_off_to_one_digit_or_where_one_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     macs = Candidate(3_857_973_248, WORK, MAC, "the work, in MACs")
     assert not among(monkeypatch, "3G", macs).matches
     rounding = Candidate(3_810_000_000, REPORTED, MAC, "thop, as reported")
@@ -88,7 +88,7 @@ def test_nothing_is_cut_off_to_one_digit_or_where_something_rounds(monkeypatch: 
     assert (decoded.matches, decoded.cut) == ((rounding,), False)
 
 
-def test_a_convention_that_is_doubled_or_halved_is_no_reading_of_three_digits() -> None:
+def test_a_doubled_convention_is_no_reading_of_three_digits() -> None:
     source = data.source(data.trace(data.product("a", 100, 80, 30), data.bias("b", 100, 30)), batch=1)
     ranks = {c.what: c.rank for c in searching.candidates([source])[0]}
     for change in ("doubled", "halved", "without biases"):
@@ -113,7 +113,7 @@ def compiled(kernels: tuple[int, ...], loss: int) -> Ledger:
     return data.session("tf.profiler@batch_none")._replace(total=total, entries=entries, sightings=sightings)
 
 
-def test_initialisers_that_a_counter_printed_come_before_products_with_biases() -> None:
+def test_printed_initialisers_come_before_products_with_biases() -> None:
     """Input, Flatten and Dense(1) on 1,024 elements: 2 x 1,024 + 1 of the initialiser and 1 of the loss are also
     2 x (1,024 + 1), a bias counted as a MAC."""
     work = data.source(data.trace(data.product("MatMul", 1, 1024, 1), data.bias("BiasAdd", 1, 1)), batch=1)

@@ -109,7 +109,7 @@ def test_work_that_runs_otherwise_is_named_op_by_op() -> None:
     assert "saw (1, 97, 4064)" in "\n".join(details(drift))
 
 
-def test_a_trace_that_is_not_the_counters_is_no_difference_of_formulas() -> None:
+def test_a_trace_of_another_run_is_no_difference_of_formulas() -> None:
     """One step more in the trace, and not under thop."""
     (counter,) = compare(take(), replace(take(), traces=(trace(steps=98),))).counters
     assert Cause.FORMULA_DIFFERS not in {c.cause for c in counter.causes}
@@ -143,7 +143,7 @@ def test_a_framework_that_is_gone_is_no_zero() -> None:
     assert compare(take(), replace(take(), traces=(no_trace,))).failed == (no_trace,)
 
 
-def test_without_traces_moves_are_shown_and_causes_are_not_guessed() -> None:
+def test_without_traces_moves_are_shown_and_no_cause_is_guessed() -> None:
     old, new = replace(take(), traces=()), replace(take(gru=1), traces=())
     (counter,) = compare(old, new).counters
     assert [c.layer for c in counter.changes] == ["gru"]

@@ -36,7 +36,7 @@ def test_the_residual_comes_last_and_amounts_of_0_are_left_out() -> None:
     assert to_the_work(loop, "fvcore") == {}
 
 
-def test_components_that_differ_are_listed_by_layer_with_the_count_of_each_trace() -> None:
+def test_components_that_differ_are_listed_by_layer_and_trace() -> None:
     first, second = samples.clean().traces
     assert differing_components([first, first]) == []
     row = second.rows[0]

@@ -58,7 +58,7 @@ def test_every_report_is_written_and_names_what_failed(failing: tuple[str, ...],
 
 
 @pytest.mark.parametrize("failing", CASES, ids="+".join)
-def test_the_other_side_stands_and_only_what_needs_the_trace_is_blank(failing: tuple[str, ...]) -> None:
+def test_the_other_side_stands_and_what_needs_the_trace_is_blank(failing: tuple[str, ...]) -> None:
     result, before = settled(failing), settled(())
     lost = {f"trace@{framework}" for framework in failing}
     lost |= {ledger.counter for ledger in result.ledgers if ledger.framework in failing}
@@ -72,7 +72,7 @@ def test_the_other_side_stands_and_only_what_needs_the_trace_is_blank(failing: t
 
 
 @pytest.mark.parametrize("failing", CASES, ids="+".join)
-def test_a_ledger_without_a_trace_keeps_its_values_layer_by_layer(failing: tuple[str, ...]) -> None:
+def test_a_ledger_without_a_trace_keeps_its_values_by_layer(failing: tuple[str, ...]) -> None:
     sums: dict[str, int] = {}
     for row in settled(failing).layers:
         for counter, value in row.counters.items():

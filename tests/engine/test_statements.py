@@ -125,7 +125,7 @@ def test_steps_that_do_not_meet_leave_a_residual() -> None:
     assert made.state is State.UNEXPLAINED
 
 
-def test_work_that_differs_and_comes_to_the_same_amount_is_unexplained() -> None:
+def test_different_work_of_the_same_amount_is_unexplained() -> None:
     made = step(100, 100, left={"d": 0})
     assert (made.state, made.residual, made.residuals, made.reason) == (State.UNEXPLAINED, 0, (), "d is open")
     assert chain([made, step(100, 100)]).state is State.UNEXPLAINED

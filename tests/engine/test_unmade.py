@@ -14,7 +14,7 @@ NO = "PyTorch cannot export this model to ONNX"
 
 
 @pytest.mark.parametrize(("traced", "code"), [(NO, EXIT_OK), ("a formula is missing", EXIT_UNEXPLAINED)])
-def test_a_trace_that_is_missing_for_the_counters_reason_leaves_nothing_open(traced: str, code: int) -> None:
+def test_a_trace_missing_for_a_counters_reason_leaves_none_open(traced: str, code: int) -> None:
     def trace(name: str, state: State, reason: str = "") -> SimpleNamespace:
         return SimpleNamespace(name=f"trace@{name}", framework=name, state=state, reason=reason)
 

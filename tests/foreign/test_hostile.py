@@ -11,7 +11,7 @@ import pytest
 
 from tests.foreign.conftest import Repository, everything
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("started")]
 
 CLUMSY = """
     import atexit, builtins, io, json, os, random, signal, subprocess, sys, threading, time, torch
@@ -176,7 +176,7 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
     ]
 
 
-def test_a_crash_of_the_run_beside_meta_takes_the_trace_on_meta_with_it_once(repository: Repository) -> None:
+def test_a_crash_beside_meta_takes_the_trace_on_meta_once(repository: Repository) -> None:
     """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; whoever asks for meta has the trace on meta."""
     repository.write(
         net="""

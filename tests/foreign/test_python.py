@@ -170,7 +170,7 @@ def test_what_is_missing_there_is_named_with_what_to_do() -> None:
     assert torch.reason.startswith("PyTorch is not installed for /venv/bin/python; install it there")
 
 
-def test_a_part_of_a_framework_that_failed_is_not_taken_for_missing() -> None:
+def test_a_failed_part_of_a_framework_is_not_taken_for_missing() -> None:
     """It has no package of its own, and a failure that misses no module has no name of one."""
     outcome = Outcome(None, "RuntimeError: it broke", "")
     assert known_counters()["flop_counter"].package == outcome.missing == ""
@@ -236,9 +236,7 @@ def test_what_is_no_interpreter_is_one_sentence(tmp_path: Path) -> None:
         assert "\n" not in said
 
 
-def test_an_interpreter_is_taken_by_its_path_its_folder_or_its_name(
-    environment: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interpreter_is_taken_by_path_folder_or_name(environment: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     python = environment("my venv", without={p.name for p in Path(sys.prefix).glob("lib/python*/site-packages/*")})
     monkeypatch.chdir(python.parents[1].parent)
     assert {at(text).interpreter for text in (str(python), "my venv", "my venv/bin/python")} == {python}
@@ -263,7 +261,7 @@ def fork(where: Path) -> None:
     (info / "RECORD").write_text(f"thop/profile.py,sha256={digest},{table.stat().st_size}\n")
 
 
-def test_a_fork_of_a_counter_is_named_and_not_explained_by_its_rules(repository: Repository, environment: Make) -> None:
+def test_a_fork_of_a_counter_is_named_and_not_explained(repository: Repository, environment: Make) -> None:
     """thop itself is lent there, and with it its metadata; what is imported is the fork."""
     python = environment(without=("thop",))
     fork(packages(python.parents[1]))

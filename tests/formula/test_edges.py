@@ -17,9 +17,7 @@ COEFFICIENTS = st.integers(-1000, 1000)
 
 @settings(deadline=None)
 @given(COEFFICIENTS, COEFFICIENTS, COEFFICIENTS, st.integers(1, 9), st.booleans())
-def test_the_first_size_of_either_variable_may_be_a_case_of_its_own(
-    a: int, b: int, c: int, more: int, of_t: bool
-) -> None:
+def test_the_first_size_of_either_variable_may_be_a_case(a: int, b: int, c: int, more: int, of_t: bool) -> None:
     def count(batch: int, steps: int) -> int:
         own = steps == 8 if of_t else batch == 1
         return a * batch * steps * steps + b * batch + c + own * more * (batch + steps)

@@ -69,7 +69,7 @@ def test_a_decoder_has_its_closed_form() -> None:
     assert set(counts.held_out) & set(counts.fitted) == set()
 
 
-def test_a_training_step_of_products_is_three_times_its_forward_pass() -> None:
+def test_a_step_of_products_is_three_times_its_forward_pass() -> None:
     """Each product has two more, one per operand; the embedding's gradient needs the first product's too."""
     counts = found(decoder, "1,T:int64", "T=5..12", training="sgd")
     assert counts.pass_ == "training"

@@ -140,7 +140,7 @@ def test_a_branch_in_the_middle_of_two_ranges_is_found() -> None:
     assert [reason for reason in reasons if "at B=3, T=29, where it is 3,520" in reason], reasons
 
 
-def test_a_counter_runs_where_an_op_that_does_nothing_ran_more_often() -> None:
+def test_a_counter_runs_where_an_idle_op_ran_more_often() -> None:
     """It reports 9 more there, and the work that ran is the same."""
     take, _ = of_rows(lambda n: n, lambda n: 1 + (n == 61), lambda n: 20 * n + 9 * (n == 61))
     counts = found(take, "n=16..96")

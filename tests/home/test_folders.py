@@ -26,7 +26,7 @@ def folders(path: Path) -> set[str]:
     return {folder.name for folder in path.iterdir() if folder.is_dir() and any(folder.rglob("*.py"))}
 
 
-def test_a_folder_of_tests_is_a_folder_of_the_package_or_of_the_whole_tool() -> None:
+def test_a_folder_of_tests_is_of_the_package_or_the_whole_tool() -> None:
     assert folders(ROOT / "tests") - folders(ROOT / "reconcile") - {"adapters"} == WHOLE
     assert folders(ROOT / "tests/adapters") - folders(ROOT / "adapters") == set()
     assert folders(ROOT / "tests/adapters/counters") - folders(ROOT / "adapters/counters") == set()

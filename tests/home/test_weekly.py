@@ -34,7 +34,7 @@ def test_every_committed_baseline_is_of_a_model_of_the_zoo() -> None:
     assert folders <= set(zoo_names())
 
 
-def test_one_drift_among_models_fails_the_job_and_the_others_are_checked(tmp_path: Path) -> None:
+def test_one_drift_fails_the_job_and_the_others_are_checked(tmp_path: Path) -> None:
     """The shell of the step, with a ``reconcile`` that finds one model moved."""
     for model in ("a", "b", "c", "pinned"):
         folder = tmp_path / "reports/baselines" / model
@@ -63,7 +63,7 @@ def test_one_drift_among_models_fails_the_job_and_the_others_are_checked(tmp_pat
     assert run("Hold every model against its baseline").returncode == 0
 
 
-def test_an_upgrade_is_to_the_newest_release_and_fails_where_it_moves_anything(tmp_path: Path) -> None:
+def test_an_upgrade_to_the_newest_fails_where_anything_moves(tmp_path: Path) -> None:
     stubs = {"python": 'echo "thop (0.2.0)"; echo "Available versions: 0.2.0, 0.1.1"', "reconcile": 'echo "$@"; exit 1'}
     for name, text in stubs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")

@@ -50,7 +50,7 @@ def test_the_tools_own_source_is_part_of_the_place(monkeypatch):
     assert cached.path_of(REQUEST, OLD) != before
 
 
-def test_the_current_environment_and_foreign_pairs_are_never_kept():
+def test_the_current_environment_and_foreign_pairs_are_not_kept():
     assert cached.path_of(REQUEST, load()["current"]) is None
     assert cached.path_of(RunRequest("./gru_demo.py", {}), OLD) is None
     cached.keep(None, FOUND)

@@ -87,7 +87,7 @@ def test_a_function_goes_by_its_name(heard: list[RunRequest]) -> None:
     assert heard[0].timeout == 600
 
 
-def test_the_callers_own_folders_go_along_and_what_is_installed_does_not(
+def test_the_callers_folders_go_along_and_installed_ones_do_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine"

@@ -66,7 +66,7 @@ def test_a_missing_interpreter_says_where_was_looked(bare: Path) -> None:
     assert str(bare) not in str(caught.value)
 
 
-def test_uv_beside_the_interpreter_on_path_as_a_module_or_missing(
+def test_uv_beside_the_interpreter_on_path_a_module_or_missing(
     tmp_path: Path, interpreter: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "bin" / "python"))
@@ -82,7 +82,7 @@ def test_uv_beside_the_interpreter_on_path_as_a_module_or_missing(
     assert uv_command() == (str(beside),)
 
 
-def test_the_environment_of_other_pythons_keeps_the_index_and_drops_what_steers_this_one() -> None:
+def test_other_pythons_keep_the_index_not_what_steers_this_one() -> None:
     given = {
         "PYTHONPATH": "x",
         "PYTHONWARNINGS": "error",

@@ -29,9 +29,7 @@ def venvs(log: Path) -> int:
     return sum(line.startswith("venv ") for line in log.read_text().splitlines())
 
 
-def test_made_once_with_no_downloads_of_pythons_away_from_the_users_folder(
-    uv: Uv, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_made_once_without_pythons_away_from_the_users_folder(uv: Uv, monkeypatch: pytest.MonkeyPatch) -> None:
     log = uv()
     monkeypatch.setenv("PYTHONPATH", "/mine")
     said: list[str] = []
@@ -54,13 +52,13 @@ def test_current_is_the_running_interpreter_and_asks_no_uv(uv: Uv) -> None:
     assert not log.exists()
 
 
-def test_the_running_version_with_packages_is_an_environment_of_its_own(uv: Uv) -> None:
+def test_the_running_version_with_packages_is_an_environment(uv: Uv) -> None:
     uv()
     env = Environment("mine", "Mine", "current", ("tf",), ("six",))
     assert ensure(env) == folder_of(env) / "bin" / "python"
 
 
-def test_packages_laid_over_the_running_ones_come_alone_and_find_those(uv: Uv) -> None:
+def test_packages_over_running_ones_come_alone_and_find_those(uv: Uv) -> None:
     log = uv()
     env = Environment("mine", "Mine", "current", ("tf",), ("six==1.16.0",), over="current")
     python = ensure(env)

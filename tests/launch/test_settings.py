@@ -47,7 +47,7 @@ def test_every_whole_number_in_the_zoo_is_a_size() -> None:
 
 
 @pytest.mark.frameworks
-def test_a_pairs_own_settings_may_be_any_number_but_no_size_below_0(tmp_path: Path) -> None:
+def test_a_pairs_settings_are_any_number_but_no_size_below_0(tmp_path: Path) -> None:
     file = tmp_path / "sizeless.py"
     file.write_text(SIZELESS)
 

@@ -95,6 +95,27 @@ def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.
     assert "and from its errors" in refused.value.printed
 
 
+NET = """
+import torch
+def make():
+    return torch.nn.Linear({inner}, 4), (torch.ones(2, {inner}),)
+"""
+
+
+def test_a_worker_is_where_home_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two folders have a net.py each, and the nursery is of before the second."""
+    found = []
+    with warm.warm():
+        for inner in (3, 5):
+            folder = tmp_path / str(inner)
+            folder.mkdir()
+            (folder / "net.py").write_text(NET.format(inner=inner))
+            monkeypatch.chdir(folder)
+            asked = run_request(torch="net:make", counters=("flop_counter",))
+            found += [ledger.total for ledger in collect(asked).ledgers if hasattr(ledger, "total")]
+    assert found == [2 * 2 * 3 * 4, 2 * 2 * 5 * 4]
+
+
 def test_only_workers_of_the_running_interpreter_are_forked() -> None:
     asked = request("torch", tasks=("thop",))
     assert warm.nursery_of(asked, Interpreter()) is None

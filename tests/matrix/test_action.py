@@ -127,7 +127,7 @@ def runner(tmp_path: Path, python: Path) -> Runner:
     return made
 
 
-def test_a_changed_kernel_fails_and_the_comment_says_where_and_why(runner: Runner) -> None:
+def test_a_changed_kernel_fails_and_the_comment_says_why(runner: Runner) -> None:
     done = runner.step("Check")
     assert done.returncode == 0, done.stderr
     assert runner.summary.read_text().startswith("✅ **net: unchanged: 3 counters and 1 trace")

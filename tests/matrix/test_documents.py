@@ -212,7 +212,7 @@ def test_every_command_runs(page: str, heading: str, typed: list[str], shell: tu
     assert failed == {}
 
 
-def test_what_is_left_to_others_is_typed_somewhere_and_has_its_target() -> None:
+def test_what_is_left_to_others_is_typed_and_has_its_target() -> None:
     every = [command for _, _, typed in SECTIONS for command in typed]
     assert [pattern for pattern in ELSEWHERE if not any(re.search(pattern, command) for command in every)] == []
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

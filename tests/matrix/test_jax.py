@@ -171,7 +171,7 @@ def test_a_training_step_by_phase(traces: dict[str, Trace], name: str, optimizer
     assert layers == {"(loss)"}
 
 
-def test_a_model_without_parameters_has_a_forward_pass_and_a_loss(traces: dict[str, Trace]) -> None:
+def test_a_model_without_parameters_has_forward_and_loss(traces: dict[str, Trace]) -> None:
     step = traces["only_an_input sgd"]
     assert {op.phase for op in step.ops} == {"forward", "loss"}
     (note,) = step.notes
@@ -263,9 +263,7 @@ def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: 
     assert len(shown.splitlines()) == 1
 
 
-def test_the_table_of_linen_is_the_analysis_of_the_lowered_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_of_linen_is_the_analysis_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--counter", LOWERED, "--counter", "xla@tabulate", "--convention", "all")
     code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_linen", *words)
     assert code == 0, shown

@@ -77,7 +77,7 @@ def test_jax_alone_says_which_other_framework_is_missing(alone: Path, option: st
     said(reconcile(alone, *RUN, option, "mine:make"), title, extra)
 
 
-def test_a_pair_runs_its_jax_side_and_says_that_the_other_is_missing(alone: Path) -> None:
+def test_a_pair_runs_its_jax_side_and_misses_the_other(alone: Path) -> None:
     """Two LSTMs of 24 on 7 steps, and a dense layer onto 30 words, in Keras on JAX."""
     steps, units, words, batch = 7, 24, 30, 2
     sizes = {"steps": steps, "units": units, "vocabulary": words, "batch": batch}

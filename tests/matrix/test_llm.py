@@ -154,7 +154,7 @@ def other_readings(c: dict[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("model", list(enumerate(QUOTED_MODELS)), ids=QUOTED_MODELS)
-def test_who_is_right_is_said_of_each_quoted_ratio_that_is_not_the_sources(model: tuple[int, str]) -> None:
+def test_who_is_right_is_said_of_each_ratio_unlike_the_sources(model: tuple[int, str]) -> None:
     at, name = model
     sources, read = by_source(SECTIONS["training", name, SEQ]), other_readings(config(name))
     ran, _ = row(("training", name, SEQ), "*what ran*")

@@ -112,7 +112,7 @@ CLOSED_FORMS = {
 """Multiply-adds of pairs whose products are known from their configuration."""
 
 
-def test_the_committed_work_is_the_closed_form_in_both_frameworks() -> None:
+def test_committed_work_is_the_closed_form_in_both_frameworks() -> None:
     work = {row[0]: row[1:3] for row in committed()}
     expected = {pair: [number(2 * macs)] * 2 for pair, macs in CLOSED_FORMS.items()}
     assert {pair: work[pair] for pair in expected} == expected, STALE

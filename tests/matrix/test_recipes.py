@@ -42,7 +42,7 @@ def test_s3_frozen_is_7200(env: str) -> None:
 
 
 @pytest.mark.parametrize("env", ["tf-2.3.1", "current"])
-def test_keras_flops_counts_a_batch_of_one_whatever_the_model_has(env: str) -> None:
+def test_keras_flops_counts_a_batch_of_one_in_any_model(env: str) -> None:
     """Two spectrograms are one to it; its trace is of one, too, and says so."""
     one, two = (statement("conv_only", "tf.profiler@keras_flops", env, batch=n) for n in ("1", "2"))
     assert (one.from_total, one.to_total) == (two.from_total, two.to_total)

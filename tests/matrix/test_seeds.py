@@ -173,7 +173,7 @@ def test_the_versions_are_those_the_numbers_were_taken_on(gru: dict[str, Any]) -
         assert (found[name]["torch"], found[name]["thop"]) == ("1.10.1", thop)
 
 
-def test_every_statement_and_every_pair_of_neighbours_is_reconciled(gru: dict[str, Any]) -> None:
+def test_every_statement_and_pair_of_neighbours_is_reconciled(gru: dict[str, Any]) -> None:
     all_reconciled(gru)
     assert len(gru["environments"]) == 6
     assert len(gru["neighbours"]) == 10
@@ -203,7 +203,7 @@ def test_initialisers_and_the_random_input_are_named_as_such(gru: dict[str, Any]
     assert booked == INITIALIZERS
 
 
-def test_tf_1_enters_the_loop_and_counts_its_body_once_tf_2_does_not(gru: dict[str, Any]) -> None:
+def test_tf_1_counts_the_body_of_a_loop_once_tf_2_does_not(gru: dict[str, Any]) -> None:
     first = causes(statements(gru)[TF_1, "tf-1.12: trace@tf"])
     assert first["loop-counted-once", "gru"] == (FRAMES - 1) * PRODUCTS
     assert first["dead-op", "gru"] == -(STEP_1_12 + 3)
@@ -229,7 +229,7 @@ def test_from_tf_2_3_1_to_today_the_initialisers_go(gru: dict[str, Any]) -> None
     assert set(found) == {*(("initializer", layer) for layer in INITIALIZERS), ("dead-op", "gru")}
 
 
-def test_thop_learned_the_gru_and_changed_its_linear_the_convolution_stood(gru: dict[str, Any]) -> None:
+def test_thop_learned_the_gru_changed_linear_kept_convolution(gru: dict[str, Any]) -> None:
     before, after, last = (entries(gru, name) for name in (THOP_2001, THOP_2005, THOP_2209))
     assert before == {"conv": 6_701_536, "dense": 4_767_744}
     assert after == {"conv": 6_701_536, "gru": 116_334_816, "dense": 2_383_872}

@@ -53,7 +53,7 @@ def matrix(written: Callable[..., Path]) -> Callable[..., dict[str, Any]]:
     return of
 
 
-def test_s1_one_product_is_2_and_the_rest_of_the_session_graph_is_the_initialiser(matrix: Any) -> None:
+def test_s1_one_product_is_2_and_the_rest_is_the_initialiser(matrix: Any) -> None:
     """2 * 1 * 1 * 1: a multiply and an add. Unfrozen, Glorot's Mul, Add and Sub of a kernel of one element stand beside."""
     data = matrix("conv1x1")
     for name in (TF_1, TF_2):
@@ -156,7 +156,7 @@ def test_what_cannot_be_made_fails_its_own_cell_only(written: Callable[..., Path
         assert "torch==1.10.1.999" in text
 
 
-def test_an_old_torch_by_itself_borrows_a_trace_that_is_taken_for_it(matrix: Any) -> None:
+def test_an_old_torch_alone_borrows_a_trace_taken_for_it(matrix: Any) -> None:
     """torch 1.10.1 has no dispatch modes; the current environment is not in this matrix, and lends its trace all the same."""
     data = matrix("conv_only", "--environment", "torch-1.10.1")
     assert totals(data)[THOP_2209] == totals(data)["torch-1.10.1: fvcore"] == 2 * CONV

@@ -108,7 +108,7 @@ def test_defaults_follow_what_a_pair_does_define() -> None:
     assert pair.frameworks(("torch", "tf")) == ("tf",)
 
 
-def test_functions_of_a_file_are_methods_and_constants_are_attributes(tmp_path: Path) -> None:
+def test_functions_of_a_file_are_methods_constants_attributes(tmp_path: Path) -> None:
     pair = load_pair(written(tmp_path, FUNCTIONS))
     assert isinstance(pair, FromModule)
     assert (pair.name, pair.notes, [layer.name for layer in pair.layers]) == ("dense", ("a note",), ["dense"])
@@ -131,7 +131,7 @@ def test_a_pair_of_one_framework_has_that_side_alone(tmp_path: Path, text: str) 
     assert load_pair(written(tmp_path, text)).frameworks(tuple(PACKAGES)) == ("torch",)
 
 
-def test_sides_of_frameworks_that_nobody_here_knows_are_asked_by_their_names(tmp_path: Path) -> None:
+def test_sides_of_unknown_frameworks_are_asked_by_their_names(tmp_path: Path) -> None:
     pair = load_pair(written(tmp_path, FUNCTIONS + "\n\ndef build_numpy(p):\n    return p\n"))
     assert pair.frameworks(("numpy", "tf", "torch")) == ("numpy", "torch")
     build = pair.builder("numpy")
@@ -187,7 +187,7 @@ def test_a_helper_function_is_not_taken_for_a_misspelling(tmp_path: Path, helper
     check_names(load_pair(path), {**PACKAGES, "numpy": "numpy"})
 
 
-def test_nothing_is_misspelt_beside_the_method_itself_or_imported_from_elsewhere(tmp_path: Path) -> None:
+def test_nothing_is_misspelt_beside_the_method_or_imported(tmp_path: Path) -> None:
     both = "def build_torch(p): pass\ndef build_touch(p): pass\nfrom textwrap import dedent as build_tff\n"
     check_names(load_pair(written(tmp_path, f"{BARE}PAIR = Pair('mine', {{}})\n{both}")), PACKAGES)
     inherited = "class A(Pair):\n    name = 'a'\n    def build_torch(self, p): pass\n"

@@ -65,7 +65,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     folder.mkdir()
     logs.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setattr("reconcile.launch.exits.LOGS", str(logs))
     return Repository(folder, logs)
 

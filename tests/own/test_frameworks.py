@@ -81,7 +81,7 @@ def test_a_tensorflow_model(repository: Repository, name: str, inputs: tuple[str
         assert {row["layer"]: row["work"] for row in data["layers"]}["dense"] == 2 * macs
 
 
-def test_two_factories_are_a_pair_aligned_by_itself_and_corrected_by_a_file(
+def test_two_factories_are_aligned_and_corrected_by_a_file(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``fc`` is ``head`` there: order, filter and work say so. A layer that only one has is a row of its own."""

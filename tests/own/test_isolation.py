@@ -75,7 +75,7 @@ def test_a_repository_full_of_our_names(repository: Repository) -> None:
     assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
 
 
-def test_python_m_takes_nothing_from_the_folder_but_a_package_of_this_name(tmp_path: Path) -> None:
+def test_python_m_takes_from_the_folder_only_its_namesake(tmp_path: Path) -> None:
     """Python itself decides what ``-m reconcile`` is, and looks in the folder first; after that, nothing is taken from there."""
     for name in ("click", "json", "numpy", "random", "torch", "zipfile"):
         (tmp_path / f"{name}.py").write_text(TRAP)

@@ -220,7 +220,7 @@ def test_naming_the_inputs_sends_no_module_down_another_path(report: Report) -> 
     assert totals["flop_counter"] == 0
 
 
-def test_what_is_inside_a_custom_function_is_not_counted_rather_than_counted_otherwise(report: Report) -> None:
+def test_the_inside_of_a_custom_function_is_not_counted(report: Report) -> None:
     """fvcore meets one opaque node there: not a formula of its own for the product."""
     data = report("custom", "--from", "fvcore")
     (statement,) = (s for s in data["statements"] if (s["from"], s["to"]) == ("fvcore", "trace@torch"))
@@ -238,7 +238,7 @@ def test_the_report_says_what_the_model_was_called_with(report: Report) -> None:
     assert report("nested")["traces"][0]["notes"] == [said]
 
 
-def test_inputs_on_the_command_line_take_the_place_of_the_factorys(repository: Repository) -> None:
+def test_inputs_on_the_command_line_replace_the_factorys(repository: Repository) -> None:
     repository.write(modules=MODULES)
     asked = ("--torch", "modules:plain", "--counter", "thop")
     assert "called with (float32 (9, 9)), raised RuntimeError: " in repository.refusal(*asked)

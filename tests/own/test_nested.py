@@ -64,7 +64,7 @@ def _factory(lengths: list[int]) -> tuple[Any, tuple[()], dict[str, Any]]:
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("lengths", [[2, 4, 5], [6, 1], [3, 3]], ids=str)
-def test_an_encoder_of_padded_sequences_multiplies_what_is_in_its_kernels(lengths: list[int]) -> None:
+def test_an_encoder_of_padded_sequences_runs_its_kernels_work(lengths: list[int]) -> None:
     """Beneath the fused call, PyTorch's profiler shows the products with their shapes."""
     encoder, x, mask = _padded(lengths)
     with torch.no_grad(), torch.profiler.profile(record_shapes=True) as profiled:

@@ -84,7 +84,7 @@ def test_a_model_without_values_runs_on_meta(make: Any) -> None:
     assert [figure.flops for figure in run.verdict.figures] == [2 * FORWARD]
 
 
-def test_it_is_made_once_more_only_where_something_could_bring_weights() -> None:
+def test_it_is_made_once_more_only_where_weights_could_come() -> None:
     made: list[int] = []
 
     def make(model: Any) -> Any:

@@ -55,7 +55,7 @@ def test_its_sections_lead_from_a_result_to_a_number_that_you_were_given() -> No
     assert headings[:4] == ["A first result: `net.py`", "Your own model", "Your own training step", "A number that you were given"]
 
 
-def test_every_command_line_is_of_a_kind_that_a_test_runs_or_checks() -> None:
+def test_every_command_line_is_of_a_kind_that_a_test_runs() -> None:
     assert [command for command in COMMANDS if not any(re.match(kind, command) for kind in KINDS)] == []
     assert [kind for kind in KINDS if not any(re.match(kind, command) for command in COMMANDS)] == []
 
@@ -116,7 +116,7 @@ def test_make_has_the_targets_and_they_do_what_the_comments_say() -> None:
     assert rules == [(target, "$(VENV)/.installed") for target in targets]
 
 
-def test_pip_installs_what_the_project_is_called_with_extras_that_it_has() -> None:
+def test_pip_installs_the_projects_name_with_extras_it_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (line,) = (command for command in COMMANDS if command.startswith("pip "))
     (_, _, requirement) = shlex.split(line)

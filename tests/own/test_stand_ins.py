@@ -54,7 +54,7 @@ REFUSED = sorted(name for name, make in CASES.items() if make()[2] is None)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_stops_a_plain_call_on_the_cpu_is_said_of_a_run_on_meta(name: str) -> None:
+def test_what_stops_a_call_on_the_cpu_is_said_of_meta(name: str) -> None:
     model, inputs, _ = CASES[name]()
     with pytest.raises((RuntimeError, IndexError)) as plain:
         model(*inputs)
@@ -92,7 +92,7 @@ WITHHELD = {
 """Cases without a number, and why."""
 
 
-def test_the_number_is_withheld_only_where_a_counter_is_not_explained() -> None:
+def test_the_number_is_withheld_where_a_counter_is_unexplained() -> None:
     assert [name for name in COUNTED if published(CASES[name]()) == [] and name not in WITHHELD] == []
 
 
@@ -122,7 +122,7 @@ def test_a_step_is_what_ran(name: str) -> None:
     assert published(case, pass_="training") in ([], [2 * case[2]])
 
 
-def test_a_sharded_weight_is_counted_as_the_process_multiplies_it(world: None) -> None:
+def test_a_sharded_weight_counts_as_the_process_multiplies_it(world: None) -> None:
     case = column_parallel()
     assert case[2] == 65_536 // 2
     run = reconcile.run(torch=case[0], inputs=case[1], counters=["flop_counter"])

@@ -119,7 +119,7 @@ def test_lazy_modules_get_their_weights_before_they_are_counted() -> None:
     assert totals == {"thop": macs, "fvcore": macs, "flop_counter": 2 * macs}
 
 
-def test_a_weight_without_a_size_yet_has_no_shape_and_takes_no_room() -> None:
+def test_a_weight_without_a_size_has_no_shape_and_no_room() -> None:
     from reconcile.adapters.pytorch.memory import weight_of
     from reconcile.adapters.pytorch.records import tensor_record
 
@@ -148,7 +148,7 @@ class Latents(nn.Module):  # type: ignore[name-defined, misc]
         return x + self.mix(self.queries(len(x)))
 
 
-def test_flop_counter_counts_frozen_weights_where_it_fails_on_others() -> None:
+def test_flop_counter_counts_frozen_weights_where_others_fail() -> None:
     from reconcile.adapters.counters.flop_counter.capture import FROZEN
 
     ledger = counted("flop_counter", Latents, (2, 3, 8))
@@ -156,7 +156,7 @@ def test_flop_counter_counts_frozen_weights_where_it_fails_on_others() -> None:
     assert ledger.notes == (FROZEN,)
 
 
-def test_an_assertion_of_the_models_own_is_no_failure_of_flop_counter() -> None:
+def test_an_assertion_of_the_model_is_no_failure_of_flop_counter() -> None:
     class Asserts(nn.Module):  # type: ignore[name-defined, misc]
         """It passes with frozen weights: a second call with these would hide its failure."""
 
@@ -254,7 +254,7 @@ def test_of_an_operator_that_steps_every_step_is_traced(take: Any, rows: int) ->
     assert {op.layer for op in trace.ops if work_of(op).mac} == {"step"}
 
 
-def test_flop_counter_is_not_disturbed_where_it_keeps_the_larger_branch() -> None:
+def test_flop_counter_is_undisturbed_in_the_larger_branch() -> None:
     total = 2 * (2 * 8 * 16 + 2 * 16 * 8)
     with pytest.raises(BeyondCounter, match=f"its total is {total}: of torch.cond it counts the larger branch"):
         counted("flop_counter", lambda: Branches(1), (2, 8))
@@ -287,7 +287,7 @@ def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
     assert [note for note in trace.notes if note == BLOCKS] == [BLOCKS] * causal
 
 
-def test_a_trace_leaves_pytorchs_switch_for_flex_attention_as_it_was() -> None:
+def test_a_trace_leaves_the_switch_for_flex_attention_alone() -> None:
     from torch.nn.attention import flex_attention
 
     from reconcile.adapters.pytorch.higher_order import DIRECT
@@ -306,7 +306,7 @@ def test_of_attention_with_a_score_mod_the_products_are_known() -> None:
     assert {"add", "mul", "special"} <= caught.value.components
 
 
-def test_an_operator_that_runs_functions_unseen_has_no_work_that_is_known() -> None:
+def test_an_operator_that_runs_functions_has_no_known_work() -> None:
     class Wraps(nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, x: Any) -> Any:
             return torch.ops.higher_order.strict_mode(lambda row: (row * 2,), (x,))[0]
@@ -370,7 +370,7 @@ class Decides(nn.Module):  # type: ignore[name-defined, misc]
 
 
 @pytest.mark.parametrize("name", PREDICATES)
-def test_fvcore_is_explained_where_a_product_only_decides_a_branch(name: str) -> None:
+def test_fvcore_is_explained_where_a_product_decides_a_branch(name: str) -> None:
     trace = traced(lambda: Decides(PREDICATES[name]), (3, 3))
     ledger = counted("fvcore", lambda: Decides(PREDICATES[name]), (3, 3))
     assert ledger.total == 3 * 3 * 3

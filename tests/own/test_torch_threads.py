@@ -36,7 +36,7 @@ class Pooled(nn.Module):  # type: ignore[name-defined, misc]
             return sum(pool.map(lambda part: part(x), self.parts))
 
 
-def test_what_runs_on_threads_of_the_models_own_is_traced_in_its_layers() -> None:
+def test_what_runs_on_the_models_threads_is_in_its_layers() -> None:
     start = Thread.start
     trace = traced(lambda: Pooled(early=False), (4, 64))
     assert Thread.start is start
@@ -46,7 +46,7 @@ def test_what_runs_on_threads_of_the_models_own_is_traced_in_its_layers() -> Non
     assert layers == ["parts.0", "parts.1", "parts.2"]
 
 
-def test_what_a_thread_runs_outside_modules_belongs_to_the_layer_that_started_it() -> None:
+def test_a_threads_ops_outside_modules_are_of_its_starting_layer() -> None:
     class Aside(nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, x: Any) -> Any:
             with ThreadPoolExecutor(1) as pool:
@@ -57,7 +57,7 @@ def test_what_a_thread_runs_outside_modules_belongs_to_the_layer_that_started_it
 
 
 @pytest.mark.parametrize("followed", [False, True])
-def test_a_recurrent_layer_on_a_thread_is_one_op_where_no_gradient_is_followed(followed: bool) -> None:
+def test_a_recurrent_layer_of_a_thread_is_one_op_untrained(followed: bool) -> None:
     """A new thread follows gradients, whatever the caller's does."""
 
     class Aside(nn.Module):  # type: ignore[name-defined, misc]

@@ -104,7 +104,7 @@ def test_a_slow_program_prints_the_numbers_beside_it(name: str, tmp_path: Path) 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, THERE)])
-def test_a_program_for_an_environment_prints_the_numbers_beside_it(name: str, tmp_path: Path) -> None:
+def test_a_program_for_an_environment_prints_its_numbers(name: str, tmp_path: Path) -> None:
     (code,) = programs(page(name).text, THERE)
     python = ensure(load()[name.partition("@")[0]])
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)

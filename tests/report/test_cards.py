@@ -91,7 +91,7 @@ def test_what_is_withheld_is_nowhere(sample: Any, make: Any) -> None:
         assert not gone or not (step["by_phase"] or step["terms"])
 
 
-def test_an_amount_beside_a_withheld_number_is_against_the_schema() -> None:
+def test_an_amount_beside_a_withheld_number_breaks_the_schema() -> None:
     result = replace(samples.incomplete(), pass_=TRAINING)
     data = cards.disclosure(result)
     step = next(step for step in data["steps"] if step["withheld"])

@@ -61,7 +61,7 @@ def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int
     assert cut.largest(lines, None, lambda line: line[1]) == (lines, ())
 
 
-def test_a_large_model_has_a_small_report_with_the_table_beside_it() -> None:
+def test_a_large_model_has_a_small_report_beside_its_table() -> None:
     result = large()
     texts = reports.render(result, ("md",))
     text = str(texts["md"])

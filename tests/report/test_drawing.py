@@ -66,7 +66,7 @@ def test_the_bars_in_the_file_lead_from_one_total_to_the_other(bars: list[Bar]) 
     assert zero + at == pytest.approx(found[f"bar-{len(bars) - 1}"][1 if bars[-1].amount >= 0 else 0], abs=0.02)
 
 
-def test_steps_too_small_to_be_seen_are_drawn_again_on_their_own_scale() -> None:
+def test_steps_too_small_to_see_are_drawn_on_their_own_scale() -> None:
     small, large = chain(1_000_000, 30_000, -10_000, 0), chain(1_000_000, 60_000, -10_000, 0)
     steps = boxes(drawn(small), "step-")
     widths = {name: right - left for name, (left, right) in steps.items()}
@@ -92,7 +92,7 @@ def test_the_values_by_layer_in_the_file_add_up_to_the_totals(sample: object) ->
     assert widths == pytest.approx([total * scale for total in totals], abs=0.02)
 
 
-def test_the_same_bars_give_the_same_bytes_whatever_the_user_has_set() -> None:
+def test_the_same_bars_give_the_same_bytes_in_any_settings() -> None:
     result = samples.unexplained()
     first = pictures.draw(result, view.default_statement(result), ("svg", "png"))
     assert set(first) == {"waterfall.svg", "waterfall.png", "layers.svg", "layers.png"}
@@ -131,7 +131,7 @@ def test_a_statement_without_totals_is_no_picture() -> None:
     assert "waterfall.svg" not in pictures.draw(samples.clean(), lost, ("svg",))
 
 
-def test_the_library_is_loaded_when_a_picture_is_drawn_and_not_before() -> None:
+def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
     code = """if 1:
         import sys
         from reconcile.report import gallery, markdown, pictures, reports
@@ -145,7 +145,7 @@ def test_the_library_is_loaded_when_a_picture_is_drawn_and_not_before() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_committed_picture_of_the_gallery_is_made_of_its_rows() -> None:
+def test_the_committed_picture_of_the_gallery_is_of_its_rows() -> None:
     held = (Path(__file__).parents[2] / "reports" / "gallery.svg").read_text()
     now = str(gallery.to_svg(read()))
     stale = "reports/gallery.svg is stale: run `make pictures` and commit what changed"

@@ -224,7 +224,7 @@ def test_the_csv_has_every_layer() -> None:
         assert cells[samples.FROZEN] + sum(added) == layer.work["tf"]
 
 
-def test_the_table_of_every_layer_lies_beside_a_folded_report_only() -> None:
+def test_the_table_of_layers_lies_beside_a_folded_report_only() -> None:
     texts = reports.render(grown(32), ("md",))
     assert set(texts) == {"md", "layers.csv"}
     assert "[toy.layers.csv](toy.layers.csv)" in str(texts["md"])

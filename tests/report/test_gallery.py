@@ -56,7 +56,7 @@ def test_a_ratio_is_never_rounded_to_what_it_is_not(total: int, work: int, text:
     assert ratio(total, work) == text
 
 
-def test_a_cell_names_the_largest_cause_or_why_there_is_no_number() -> None:
+def test_a_cell_names_the_largest_cause_or_why_it_is_empty() -> None:
     assert cell(EXACT) == "**1**"
     assert cell(LOW) == "0.400<br>op-not-counted"
     assert cell(CounterCell("not_comparable", None, None, "", "why")) == "not comparable"
@@ -90,7 +90,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, text: str) -> None:
         read(path)
 
 
-def test_the_command_keeps_the_other_rows_and_its_exit_code_is_the_worst(tmp_path, monkeypatch) -> None:
+def test_the_command_keeps_other_rows_and_exits_with_the_worst(tmp_path, monkeypatch) -> None:
     data = tmp_path / "rows.json"
     data.write_text(dump([replace(ROW, model="conv_only", states={"matmul": 3}), replace(ROW, model="no_more")]))
     monkeypatch.setattr(gallery, "measure", lambda model, _baselines: (replace(ROW, model=model), None))

@@ -49,7 +49,7 @@ def many(count: int, name: str = "layers.{}.a_long_name_of_a_layer") -> Checked:
     return checked(Drift(**{**{n: getattr(before, n) for n in before.__slots__}, "traces": (trace,)}))
 
 
-def test_the_verdict_comes_first_and_every_layer_that_moved_has_a_row() -> None:
+def test_the_verdict_comes_first_and_layers_that_moved_have_rows() -> None:
     text = github.comment(upgraded(), [], "reconcile check --model toy --update")
     first, _, *rest = text.splitlines()
     assert first == f"❌ **toy: not as in {BASELINE}: thop moved, at dense, gru**"

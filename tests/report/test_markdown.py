@@ -91,7 +91,7 @@ def test_unknown_work_is_named_with_the_way_out() -> None:
     assert "`--formulas FILE.py`" in text
 
 
-def test_a_framework_that_is_not_there_is_said_and_the_other_stands() -> None:
+def test_a_missing_framework_is_said_and_the_other_stands() -> None:
     page = read(to_markdown(samples.without_tf()))
     assert page.headings[1:3] == ["Missing traces", "From thop to trace@torch"]
     assert "trace@tf: skipped: TensorFlow is not installed." in page.text
@@ -106,7 +106,7 @@ def test_real_differences_are_itemised_op_by_op() -> None:
     assert kinds.rows == [["loop", "mul", f"{extra}", "0", f"-{extra}"]]
 
 
-def test_the_kinds_of_work_differ_even_where_the_convention_sees_nothing() -> None:
+def test_kinds_of_work_differ_where_the_convention_sees_nothing() -> None:
     page = read(to_markdown(samples.clean()))
     assert "Under matmul both frameworks do the same work, 368 FLOP." in page.text
     assert "difference" in {name for table in page.tables for name in table.header}
@@ -128,7 +128,7 @@ def test_a_run_that_found_nothing_is_a_report_too() -> None:
     assert "No counter was run." in page.text
 
 
-def test_it_ends_with_one_newline_and_has_no_trailing_blanks_or_gaps() -> None:
+def test_it_ends_with_one_newline_and_has_no_blanks_or_gaps() -> None:
     text = to_markdown(samples.full(), command="reconcile run --model toy")
     assert text.endswith("```\n")
     assert "\n\n\n" not in text

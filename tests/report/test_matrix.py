@@ -134,7 +134,7 @@ def test_the_samples_hold_paths_to_be_found() -> None:
     assert matrix.to_markdown(hand.failed()).count("/opt/secret") > 1
 
 
-def test_a_failed_environment_has_its_reason_in_the_table_and_the_others_their_totals() -> None:
+def test_a_failed_environment_has_its_reason_the_others_totals() -> None:
     for text in (shown(hand.failed()), read(matrix.to_markdown(hand.failed())).text):
         assert "there is no Python 3.5 under" in text
         assert "the worker was killed after 600 s" in text
@@ -146,7 +146,7 @@ def test_a_failed_environment_has_its_reason_in_the_table_and_the_others_their_t
     assert totals.rows[0][-2:] == ["failed", hand.WHY]
 
 
-def test_each_difference_between_neighbours_says_from_causes_layers_to_and_residual() -> None:
+def test_a_difference_between_neighbours_says_all_its_parts() -> None:
     text = shown(hand.clean())
     block = text[text.index("old-1.0: tf.profiler@frozen → current: tf.profiler@frozen") :]
     words = block.split("\n\n")[0].split()

@@ -41,7 +41,7 @@ def test_every_flop_stands_in_one_cell(convention):
         assert sum(row.flops.get(phase, 0) for row in table.rows) == table.total.flops[phase]
 
 
-def test_the_first_layer_has_no_input_gradient_and_the_ratio_is_less_than_two():
+def test_the_first_layer_has_no_input_gradient_ratio_below_two():
     table = phase_table(steps(), MATMUL)
     first, second = table.rows
     assert (first.layer, first.ratio) == ("first", 1)

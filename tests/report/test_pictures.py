@@ -17,7 +17,7 @@ SAMPLES = [sample() for sample in samples.SAMPLES]
 
 
 @pytest.mark.parametrize("result", SAMPLES)
-def test_the_bars_of_every_statement_lead_from_one_total_to_the_other(result: RunResult) -> None:
+def test_the_bars_of_a_statement_lead_from_total_to_total(result: RunResult) -> None:
     for statement in result.statements:
         bars = waterfall(statement)
         if statement.from_total is None or statement.to_total is None:
@@ -43,7 +43,7 @@ def test_the_columns_by_layer_add_up_to_the_totals(result: RunResult, limit: int
         assert lengths == dict.fromkeys(lengths, (len(chart.labels), len(chart.labels)))
 
 
-def test_work_that_is_not_known_stays_unknown_when_rows_are_put_together() -> None:
+def test_unknown_work_stays_unknown_when_rows_are_joined() -> None:
     result = samples.incomplete()
     framework = next(t.framework for t in result.traces if not t.complete)
     counter = next(x.counter for x in result.ledgers if x.framework == framework)
@@ -59,7 +59,7 @@ def test_the_smallest_layers_are_put_together() -> None:
     assert chart.labels[-1] == f"{len(result.layers) - 9} more layers"
 
 
-def test_markdown_shows_the_pictures_that_were_drawn_and_no_other() -> None:
+def test_markdown_shows_only_the_pictures_that_were_drawn() -> None:
     result = samples.clean()
     drawn = ("waterfall.svg", "waterfall.png", "layers.png")
     text = to_markdown(result, None, "", embedded("a model", drawn))

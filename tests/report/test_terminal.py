@@ -43,7 +43,7 @@ def test_no_line_is_wider_than_the_terminal(sample: object, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_counters_and_states_are_never_broken_and_a_long_name_stays_indented(width: int) -> None:
+def test_counters_and_states_are_unbroken_long_names_indented(width: int) -> None:
     result = samples.renamed(samples.unexplained(), "loop", "block." * 30 + "end")
     text = shown(result, width)
     block = text[text.index("counter ") : text.index("From ")]
@@ -75,7 +75,7 @@ def test_normalised_totals_come_first() -> None:
     assert ends[1].strip() == "thop 448 FLOP (reported 224 MAC × 2)"
 
 
-def test_counter_names_and_large_numbers_stay_whole_at_80_columns() -> None:
+def test_names_and_large_numbers_stay_whole_at_80_columns() -> None:
     result = samples.clean()
     big = 7_715_946_496
     ledgers = tuple(
@@ -94,7 +94,7 @@ def test_the_statement_has_its_layers_and_a_residual_of_0() -> None:
     assert re.search(r"^  loop  GRU +\+80$", block.replace(" \n", "\n"), re.M) or "  loop  GRU" in block
 
 
-def test_layers_show_the_work_and_what_separates_each_counter_from_it() -> None:
+def test_layers_show_the_work_and_how_far_each_counter_is() -> None:
     text = shown(samples.full())
     block = text[text.index("Layer by layer") :]
     assert re.search(r"^loop +320 +.*= flop_counter", block, re.M)
@@ -102,7 +102,7 @@ def test_layers_show_the_work_and_what_separates_each_counter_from_it() -> None:
     assert re.search(r"^  fvcore +0 +\+320 +op-not-counted", block, re.M)
 
 
-def test_work_that_differs_between_the_frameworks_is_shown_for_both() -> None:
+def test_work_that_differs_by_framework_is_shown_for_both() -> None:
     text = shown(samples.everything())
     assert re.search(r"^loop +440 +work in tf", text, re.M)
     assert re.search(r"^ +400 +work in torch", text, re.M)
@@ -175,7 +175,7 @@ def test_an_op_without_a_formula_is_named_once_wherever_it_is() -> None:
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_framework_that_is_not_there_is_said_and_the_other_stands(quiet: bool) -> None:
+def test_a_missing_framework_is_said_and_the_other_stands(quiet: bool) -> None:
     text = joined(samples.without_tf(), quiet=quiet)
     assert "trace@tf: skipped: TensorFlow is not installed." in text
     assert "Not everything could run: 4 counters, 1 exact, 2 off and explained to the last unit, 1 skipped." in text
@@ -207,7 +207,7 @@ def test_a_long_model_is_cut_short_without_losing_an_amount() -> None:
     assert samples.letters(BRIEF + 39) in shown(result, verbose=True)
 
 
-def test_layers_that_are_alike_share_a_line_with_the_sum_of_their_amounts() -> None:
+def test_layers_that_are_alike_share_a_line_with_their_sum() -> None:
     """Those that are not stay; --verbose shows each."""
     result = samples.grown(64)
     text = shown(result)

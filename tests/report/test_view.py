@@ -26,7 +26,7 @@ def frozen_with(*amounts: tuple[str, str, Cause, int]) -> RunResult:
 DEAD, OUT = Cause.DEAD_OP, Cause.OUTSIDE_CONVENTION
 
 
-def test_lines_of_one_cause_and_layer_are_one_part_with_all_their_ops() -> None:
+def test_lines_of_one_cause_and_layer_are_one_part_of_all_ops() -> None:
     result = frozen_with(("loop", "Mul", DEAD, -3), ("dense", "Add", OUT, -7), ("loop", "Add", DEAD, -4))
     dead, outside = blocks(result.statements[0])
     assert (dead.cause, dead.amount, outside.amount) == ("dead-op", -7, -7)
@@ -79,7 +79,7 @@ def test_the_statement_shown_unless_told_otherwise(keep: set[str] | None, ends: 
     assert (shown.from_, shown.to) == ends
 
 
-def test_a_statement_without_totals_is_shown_only_if_there_is_no_other() -> None:
+def test_a_statement_without_totals_is_shown_only_if_alone() -> None:
     result = samples.full()
     blank = replace(result, statements=tuple(s for s in result.statements if s.from_ == samples.FUNCTION))
     shown = view.default_statement(blank)

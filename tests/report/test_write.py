@@ -45,7 +45,7 @@ def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path: Path) -> None:
             atomic.prepare(folder)
 
 
-def test_a_folder_in_place_of_a_file_is_refused_and_the_old_files_stay(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_refused_old_files_stay(tmp_path: Path) -> None:
     (tmp_path / "toy.json").mkdir()
     with pytest.raises(UsageError, match="cannot write reports"):
         atomic.write(tmp_path, "toy", {"json": "new"})
@@ -118,7 +118,7 @@ def test_names_that_utf8_cannot_hold_are_written_escaped(tmp_path: Path) -> None
     assert file.read_bytes() == b"a\\ud800b"
 
 
-def test_a_large_result_is_rendered_in_time_that_grows_with_its_size() -> None:
+def test_a_large_result_is_rendered_in_time_linear_in_its_size() -> None:
     import time
 
     def seconds(layers: int) -> float:

@@ -40,7 +40,7 @@ def said(counter):
     )
 
 
-def test_what_a_cache_kept_from_another_counter_is_no_difference_of_formulas():
+def test_what_a_cache_kept_is_no_difference_of_formulas():
     """The trace, which comes first, fills the cache: the others do not meet its product."""
     result, statements = ran(how="dict")
     assert result.exit_code == 1
@@ -62,7 +62,7 @@ def test_a_cache_of_functools_is_emptied_before_every_model():
 
 
 @pytest.mark.parametrize("convention", ["matmul", "all"])
-def test_another_branch_than_was_traced_is_unexplained_for_every_counter(collecting, convention):
+def test_another_branch_than_traced_is_unexplained_everywhere(collecting, convention):
     result = settle(collecting(PAIR, how="branch"), BUILT_IN[convention], BUILT_IN)
     assert result.exit_code == 1
     for counter, statement in {s.from_: s for s in result.statements}.items():

@@ -59,7 +59,7 @@ def hangs(tmp_path: Path) -> Path:
     return path
 
 
-def test_another_tool_or_other_packages_than_those_of_the_key_are_refused() -> None:
+def test_another_tool_or_packages_than_the_keys_are_refused() -> None:
     said = json.loads(cell.run_cell(request("gru_demo", tool="another")))
     assert "another version of reconcile" in said["outcome"]["refused"][""]
     assert said["outcome"]["exit_code"] == 2

@@ -177,7 +177,7 @@ def test_a_sweep_on_a_cluster(
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-def test_a_scheduler_that_stops_ends_the_sweep_and_what_is_finished_is_kept(
+def test_a_scheduler_that_stops_ends_the_sweep_and_keeps_results(
     dask: Callable[[Callable[[], Any]], None],
     sweep: Callable[[], Result],
     tmp_path: Path,

@@ -15,7 +15,7 @@ from tests.sweep import coverage
 pytestmark = pytest.mark.frameworks
 
 
-def test_a_cell_ends_when_its_time_is_over_though_its_search_takes_every_exception(
+def test_a_cell_ends_in_time_though_its_search_catches_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A search that goes on after each error of a model would run for a minute; the cell may take a moment."""

@@ -124,9 +124,7 @@ def test_a_cell_that_was_ended_from_outside_is_tried_once_more(tmp_path: Path, r
     assert ran() == ["a", "d", "c", "b"]
 
 
-def test_a_worker_that_was_killed_gives_the_cell_a_second_try_whose_word_stands(
-    tmp_path: Path, ran: Callable[[], list[str]]
-) -> None:
+def test_a_killed_worker_gives_the_cell_a_second_try_that_stands(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
     tries = 0
 
     def half(text: str) -> str:
@@ -183,9 +181,7 @@ class Plain(Inline):
         self.ended = [not wait and all(future.cancelled() for future in self.pending)]
 
 
-def test_what_has_not_begun_is_cancelled_whatever_the_executor_can_do(
-    tmp_path: Path, ran: Callable[[], list[str]]
-) -> None:
+def test_what_has_not_begun_is_cancelled_in_any_executor(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
     def stop(_one: Finished) -> None:
         raise KeyboardInterrupt
 

@@ -103,7 +103,7 @@ def test_keras_does_the_same_work_on_its_three_backends() -> None:
     assert [name for name, by in off.items() if abs(by) > 10 ** PUBLISHED[name][1]] == []
 
 
-def test_the_page_of_three_backends_has_a_row_each_without_a_residual() -> None:
+def test_three_backends_have_a_row_each_without_a_residual() -> None:
     text = (BACKENDS / "README.md").read_text()
     lines = re.findall(r"^\| keras\.applications\.(\w+)@xla \|(.*)\|$", text, re.MULTILINE)
     cells = {name: [cell.strip() for cell in rest.split("|")] for name, rest in lines}

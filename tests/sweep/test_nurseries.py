@@ -97,7 +97,7 @@ def test_a_library_is_imported_once(library: str, said: str, net: Path, monkeypa
     assert said in reason
 
 
-def test_a_module_of_the_users_own_is_never_imported_before_the_worker(tmp_path: Path, net: Path) -> None:
+def test_a_module_of_the_users_is_not_imported_before_the_worker(tmp_path: Path, net: Path) -> None:
     torch = frameworks()["torch"]
     library = nurseries._library
     assert library(torch, "timm.models:resnet50", []) == "timm.models"

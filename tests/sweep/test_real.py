@@ -249,7 +249,7 @@ def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict
     assert written(folder, "dask-out") == reference
 
 
-def test_a_scheduler_that_dies_ends_the_sweep_soon_and_loses_nothing(folder: Path, reference: dict[str, str]) -> None:
+def test_a_scheduler_that_dies_ends_the_sweep_and_loses_nothing(folder: Path, reference: dict[str, str]) -> None:
     cells = folder / "dead" / "cells"
     with cluster(folder, [uuid.uuid4().hex]) as (address, (_worker, scheduler)):
         with subprocess.Popen(
@@ -303,7 +303,7 @@ def test_a_cluster_that_is_not_there(folder: Path) -> None:
     )
 
 
-def test_what_takes_a_connection_and_says_nothing_is_no_scheduler(folder: Path) -> None:
+def test_what_takes_a_connection_in_silence_is_no_scheduler(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         assert refused(folder, address) == f"Error: there is no Dask scheduler at {address}: no answer within 10 s."

@@ -122,7 +122,7 @@ def test_a_lock_that_is_no_file_is_refused(
 
 
 @pytest.mark.parametrize("name", [name for name in WRITTEN if name != "cells/.lock"])
-def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_runs(
+def test_a_folder_in_place_of_a_file_is_refused_before_the_run(
     sweep: Sweep, out: Path, tmp_path: Path, name: str
 ) -> None:
     (out / name).mkdir(parents=True)

@@ -52,7 +52,7 @@ def test_the_sentence_of_ones_own_model() -> None:
     assert (figure.flops, figure.macs, figure.counters, figure.caution) == (368, 184, ("flop_counter",), "")
 
 
-def test_each_counter_is_exact_or_off_by_ranked_causes_or_says_why_not() -> None:
+def test_each_counter_is_exact_off_by_causes_or_says_why_not() -> None:
     said = {c.ledger.counter: c for c in verdict(samples.full()).counters}
     frozen, thop, fvcore = said[samples.FROZEN], said["thop"], said["fvcore"]
     once = (T - 1) * samples.MM_STEP
@@ -67,7 +67,7 @@ def test_each_counter_is_exact_or_off_by_ranked_causes_or_says_why_not() -> None
     assert verdict(samples.full()).exact == ("flop_counter",)
 
 
-def test_causes_and_the_residual_lead_from_every_counter_to_the_work() -> None:
+def test_causes_and_residual_lead_from_each_counter_to_the_work() -> None:
     for sample in samples.SAMPLES:
         for counter in verdict(sample()).counters:
             if counter.off is not None:
@@ -161,7 +161,7 @@ def test_inputs_that_differ_are_both_said() -> None:
     assert "on float32 (2, 8, 8, 3) (TensorFlow) and float32 (2, 3, 8, 8) (PyTorch) (" in said.figures[0].sentence
 
 
-def test_two_frameworks_that_do_other_work_get_a_sentence_each_and_the_difference() -> None:
+def test_frameworks_of_other_work_get_sentences_and_a_difference() -> None:
     result = samples.everything()
     first, second = verdict(result).figures
     extra = T * samples.EXTRA.mul
@@ -195,7 +195,7 @@ def test_differences_that_cancel_are_still_two_numbers() -> None:
     )
 
 
-def test_a_batch_is_said_where_it_is_known_and_asked_about_where_it_is_not() -> None:
+def test_a_batch_is_said_where_known_and_asked_about_elsewhere() -> None:
     (pair,) = verdict(samples.clean()).figures
     assert (pair.batch, pair.leading) == (2, None)
     assert pair.caution == "This is the number of a batch of 2. For that of one sample, run with a batch of 1."

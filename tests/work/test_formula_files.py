@@ -107,7 +107,7 @@ def test_what_a_formula_gets_wrong_is_a_sentence(file: Path, body: str, said: st
     assert len(text) < 500 + len(str(file))
 
 
-def test_unknown_work_is_no_error_and_goes_through_other_formulas(file: Path) -> None:
+def test_unknown_work_is_no_error_and_passes_other_formulas(file: Path) -> None:
     returning(file, "raise UnknownWork('who knows')")
     file.write_text(
         f'{file.read_text()}\n@formula("mine.outer", source="by hand")\ndef outer(op):\n'
@@ -242,7 +242,7 @@ def test_no_formula_of_the_tools_own_gives_less_than_nothing() -> None:
         work_of(make("aten.gru", [(1, 2, 3)] * 6, [(1, 2, 3)], has_biases=True, num_layers="x", weights_at="y"))
 
 
-def test_a_rule_may_count_less_than_nothing_and_a_formula_may_not() -> None:
+def test_a_rule_may_count_below_nothing_and_a_formula_may_not() -> None:
     """A counter that takes n - o adds for the sum of nothing says -1; that is what it says."""
     assert checked(Work(add=-1), signed=True) == Work(add=-1)
     for work, signed in ((Work(add=-1), False), (Work(add=-(10**1000)), True), (Work(add=10**1000), True)):

@@ -39,13 +39,13 @@ def test_an_op_without_tensors_is_unknown():
 @pytest.mark.parametrize(
     "name", ["higher_order.scan", "PyFunc", "EagerPyFunc", "XlaCallModule", "com.microsoft.BeamSearch"]
 )
-def test_an_op_that_runs_code_of_its_own_is_unknown_whatever_its_types(name):
+def test_an_op_that_runs_its_own_code_is_unknown_of_any_types(name):
     assert find(name) is None
     with pytest.raises(UnknownWork):
         work_of(make(name, [INT], [INT]))
 
 
-def test_tensorflow_ops_with_functions_are_opaque_or_traced_inside():
+def test_tensorflow_ops_of_functions_are_opaque_or_traced():
     pytest.importorskip("tensorflow")
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session
@@ -64,7 +64,7 @@ def test_tensorflow_ops_with_functions_are_opaque_or_traced_inside():
 
 
 @pytest.mark.parametrize("op", [make("aten.igamma", [X, X], [X]), make("mine.twice", [X], [X], **{POINTWISE: True})])
-def test_a_pointwise_op_has_no_multiply_adds_and_the_rest_is_unknown(op):
+def test_a_pointwise_op_has_no_products_and_the_rest_is_unknown(op):
     assert find(op.op) is None
     with pytest.raises(UnknownWork, match="pointwise"):
         work_of(op)

@@ -98,7 +98,7 @@ def test_attention_in_a_step(device):
     assert phases == {INPUT_GRADIENT: dict.fromkeys(("scores", "query", "key", "value"), product)}
 
 
-def test_what_was_computed_from_parameters_alone_is_a_weights_gradient():
+def test_what_came_from_parameters_alone_is_a_weights_gradient():
     """Learned queries, as a Perceiver has them: theirs is a gradient of weights, the keys' is not."""
 
     class Learned(nn.Module):
@@ -137,7 +137,7 @@ def test_the_kernel_of_the_cpu_computes_every_gradient(needs, causal):
     assert parts(Model(make)) == (4 * PRODUCT, set() if all(needs) else {Cause.CALL_NOT_SEEN})
 
 
-def test_what_the_kernel_of_the_cpu_computes_of_a_frozen_value_is_its_gradient():
+def test_what_the_cpu_computes_of_a_frozen_value_is_its_gradient():
     with Outputs("aten::_scaled_dot_product_flash_attention_for_cpu_backward") as outputs:
         q, k, v = (torch.randn(shape) for shape in SHAPES[:3])
         F.scaled_dot_product_attention(q.requires_grad_(), k, v).sum().backward()

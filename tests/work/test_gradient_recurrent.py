@@ -178,7 +178,7 @@ def test_packed_sequences(kind, bidirectional):
 
 @pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_kernel_of_onednn_is_what_autograd_dispatches_where_all_is_needed(num_layers, bias):
+def test_the_kernel_of_onednn_is_what_autograd_dispatches(num_layers, bias):
     """Data, states and weights; float64 runs step by step.  The kernel sums a bias's gradient once, for both and for none."""
     shape, wide = (5, 2, 3), 4 * 4
     make = lambda: Net(lambda: nn.LSTM(3, 4, num_layers, bias=bias), True, [0, 1, 2], learned=[2])  # noqa: E731

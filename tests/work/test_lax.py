@@ -123,7 +123,7 @@ def test_zeros_between_the_elements_are_a_transposed_convolution(sizes, kernel, 
     assert work_of(op) == tally.work()
 
 
-def test_the_gradient_of_a_filter_has_the_products_of_the_convolution() -> None:
+def test_the_gradient_of_a_filter_has_the_forward_products() -> None:
     """JAX: the images as features, the gradient as the kernel, dilated by the stride; groups become batch_group_count."""
     batch, channels, outputs, groups, size, kernel, stride = 2, 4, 6, 2, 7, 3, 2
     wide = (size - kernel) // stride + 1
@@ -295,7 +295,7 @@ def test_one_minus_a_square_is_a_product_of_two_sums() -> None:
     assert work_of(make("lax.one_minus_square", [x.shape], [x.shape])) == tally.work()
 
 
-def test_integers_compute_nothing_and_unknown_primitives_are_unknown() -> None:
+def test_integers_compute_nothing_unknown_primitives_are_unknown() -> None:
     whole = Tensor((4,), "int32")
     assert work_of(make("lax.add", [whole, whole], [whole])) == Work()
     for name in ("lax.pallas_call", "lax.ffi_call", "lax.pure_callback", "lax.no_such_primitive"):

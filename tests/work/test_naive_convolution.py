@@ -69,7 +69,7 @@ def _registered(image, weights, output, biased):
     return sum(BUILT_IN["all"].flops(work) for work, _ in counted)
 
 
-def test_one_product_is_1_by_the_textbook_and_2_by_the_accumulator():
+def test_one_product_is_1_by_textbook_and_2_by_accumulator():
     """A 1x1 convolution of one channel and one pixel: the question that the post's readers ask."""
     _, work = conv_forward(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1, 1)), None, 1)
     assert [CONVENTIONS[name].flops(work) for name in FORMULAS] == [1, 1, 2]

@@ -108,7 +108,7 @@ def test_the_longest_of_all_searches(n):
 
 
 @pytest.mark.parametrize("n", range(1, 7))
-def test_one_in_the_middle_is_the_last_of_a_tournament_from_the_nearer_end(n):
+def test_one_in_the_middle_is_the_last_of_a_tournament(n):
     for numbers in itertools.permutations(range(n)):
         for k in range(1, n + 1):
             backwards = k > n + 1 - k

@@ -118,7 +118,7 @@ GRIDS = st.tuples(
 
 @RELAXED
 @given(GRIDS)
-def test_of_two_sparse_matrices_the_values_that_meet_are_multiplied(grids):
+def test_of_two_sparse_matrices_values_that_meet_are_multiplied(grids):
     first, second = (torch.tensor(grid, dtype=torch.float64) for grid in grids)
     expected = pairs_of(*grids)
     for product in (torch.sparse.mm, torch.mm, torch.matmul):
@@ -128,7 +128,7 @@ def test_of_two_sparse_matrices_the_values_that_meet_are_multiplied(grids):
     assert (op.op, work_of(op)) == ("aten._sparse_addmm", expected)
 
 
-def test_two_values_at_one_place_are_added_before_a_product_of_sparse_matrices():
+def test_values_at_one_place_are_added_before_a_sparse_product():
     a = matrix([(0, 1), (0, 1), (2, 3)])
     op = record(torch.sparse.mm, a, matrix([(0, 2), (1, 0)]).t())[-1]
     assert work_of(op) == Work(mac=0)

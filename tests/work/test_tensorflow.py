@@ -162,7 +162,7 @@ def test_convolutions_of_keras_in_closed_form():
     assert graph_work(up, (2, 8, 8, 3)) == Work(mac=2 * 8 * 8 * 3 * 45, accumulators=outputs, add=outputs)
 
 
-def test_gradients_of_a_convolution_do_the_products_of_its_forward_pass():
+def test_gradients_of_a_convolution_do_its_forward_products():
     def gradients(x, w):
         with tf.GradientTape() as tape:
             tape.watch([x, w])

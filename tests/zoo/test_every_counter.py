@@ -35,7 +35,7 @@ def test_an_exact_counter_says_the_work_that_ran() -> None:
     ] == []
 
 
-def test_every_counter_that_sees_a_training_step_closes_it_on_every_pair() -> None:
+def test_every_counter_of_a_training_step_closes_on_every_pair() -> None:
     """The rows are open if an entry has no rule, or is not what its rule says, under any convention: ``rows.open_``."""
     steps = training.read()
     counters = {counter for counter, _ in table.read()}

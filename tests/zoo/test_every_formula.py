@@ -49,7 +49,7 @@ def test_a_printed_polynomial_is_read() -> None:
     assert value("0", sizes) == 0
 
 
-def test_every_polynomial_gives_the_gallery_s_count_at_the_pair_s_own_sizes() -> None:
+def test_every_polynomial_gives_the_gallerys_count_at_its_sizes() -> None:
     """The gallery ran each pair at these sizes, most of which no polynomial was fitted to or checked at.
 
     Below the smallest size of the fit a polynomial says nothing: in gru_demo's frozen loop a batch of 1 is a case of its own.

@@ -35,7 +35,7 @@ def test_no_row_is_of_a_pair_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("model", zoo_names())
-def test_every_pair_reconciles_at_its_own_size_and_computes_the_same(model: str) -> None:
+def test_every_pair_reconciles_at_its_size_and_computes_the_same(model: str) -> None:
     row = ROWS[model]
     assert (row.open, reconciled(row)) == ((), True)
     assert {cell.state for cell in row.cells.values()} <= {"equal", "explained"}

@@ -128,7 +128,7 @@ def expected(counter: Counter, layer: str) -> int:
     ],
 )
 @pytest.mark.parametrize("name", runs_everywhere())
-def test_every_program_prints_the_ledgers_number_and_the_closed_form(name: str, family: str, tmp_path: Path) -> None:
+def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, family: str, tmp_path: Path) -> None:
     counter = known_counters()[name]
     result = settle(collect(run_request(model=family, counters=(name,))), MATMUL, BUILT_IN)
     layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}

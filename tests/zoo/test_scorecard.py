@@ -86,7 +86,7 @@ def test_every_verdict_has_a_meaning_and_a_colour() -> None:
     assert [v for v in Verdict if not v.meaning or v not in scorecard_picture.COLOURS] == []
 
 
-def test_causes_are_of_work_left_out_or_of_work_that_never_ran_or_of_neither() -> None:
+def test_causes_are_of_work_left_out_never_run_or_neither() -> None:
     assert sorted(score.LEFT_OUT & score.NEVER_RAN) == []
 
 
@@ -141,7 +141,7 @@ def test_all_counters_of_an_environment_run_together() -> None:
     assert batches({}) == [Batch(family, "forward", CURRENT, two) for family in ("family_dense", "family_norm")]
 
 
-def test_a_counter_with_requirements_or_a_recipe_runs_in_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_with_requirements_or_recipe_runs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     known = dict(known_counters())
     known["fvcore"] = known["fvcore"]._replace(requirements=("fvcore==9",))
     monkeypatch.setattr(scoring, "known_counters", lambda: known)
@@ -182,7 +182,7 @@ def stopping(model: str, request: Any) -> Collected:
     return Collected({"layers": []}, (), (Missing("thop", "torch", state, reason),))
 
 
-def test_a_counter_that_stops_at_a_family_runs_on_each_layer_alone() -> None:
+def test_a_counter_that_stops_at_a_family_runs_layer_by_layer() -> None:
     (card,) = scoring.measure(Batch("family_dense", "forward", CURRENT, ("thop",)), stopping)
     seen = {layer: (cell.verdict, cell.reason) for layer, cell in card.cells.items()}
     assert list(seen) == list(scoring.layers_of("family_dense"))
@@ -192,7 +192,7 @@ def test_a_counter_that_stops_at_a_family_runs_on_each_layer_alone() -> None:
     assert seen["dense_map"] == (Verdict.FAILS, "no dense_map")
 
 
-def test_a_model_that_cannot_run_there_is_no_error_of_the_counter() -> None:
+def test_a_model_that_cannot_run_is_no_error_of_the_counter() -> None:
     """The Keras of an environment may lack a layer: then neither the trace nor the counter has a number, for one reason."""
     reason = "AttributeError: no attribute 'RMSNormalization'"
     absent = tuple(Missing(name, "tf", State.FAILED, reason) for name in ("trace@tf", "keras_flops"))
@@ -203,7 +203,7 @@ def test_a_model_that_cannot_run_there_is_no_error_of_the_counter() -> None:
     assert cells == {"rms": Cell(Verdict.FAILS, reason="boom")}
 
 
-def test_without_its_environment_a_counter_is_not_installed_and_runs_nowhere() -> None:
+def test_without_its_environment_a_counter_runs_nowhere() -> None:
     runs = []
 
     def take(environment: str, _request: Any) -> Collected:
@@ -342,7 +342,7 @@ def same(cell: Cell) -> Cell:
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("family", chosen(families(), FAMILIES))
-def test_a_family_run_again_gives_its_cells_and_they_add_up_to_what_was_reported(collecting: Any, family: str) -> None:
+def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str) -> None:
     collected = collecting(family)
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
     traces = {trace.framework: trace for trace in collected.traces}
@@ -475,7 +475,7 @@ def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
 
 
 @pytest.mark.frameworks  # it draws with matplotlib
-def test_the_command_keeps_what_is_valid_and_its_exit_code_is_the_worst(
+def test_the_command_keeps_valid_cells_and_exits_with_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Batch] = []

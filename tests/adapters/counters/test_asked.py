@@ -88,7 +88,7 @@ def test_a_difference_that_is_not_of_the_answer_stays_a_residual() -> None:
     assert statement.adjustments == ()
 
 
-def test_a_model_that_cannot_be_traced_as_it_runs_stays_a_residual() -> None:
+def test_a_model_that_is_not_traced_as_it_runs_stays_a_residual() -> None:
     def answered(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
         x = model.first(x)
         if traced:

@@ -71,7 +71,7 @@ def test_the_work_is_that_of_the_positions_that_are_seen(pass_: str, passes: int
     assert "causal attention: only products that are not masked" in figure.sentence
 
 
-def test_an_exact_half_needs_no_cause_and_a_full_square_is_outside() -> None:
+def test_an_exact_half_has_no_cause_and_a_full_square_is_outside() -> None:
     forward = run(Decoder(), "formula:nanochat-prefill", "formula:levanter").result
     assert (forward.ledgers[0].total, causes(forward, "formula:nanochat-prefill")) == (WEIGHTS + SEEN, {})
     assert causes(forward, "formula:levanter")[Cause.OUTSIDE_CONVENTION] == -MASKED
@@ -118,7 +118,7 @@ class Wide(nn.Module):  # type: ignore[name-defined, misc]
         return attention(x, x, torch.cat([x, x], -1), is_causal=True)
 
 
-def test_a_counter_that_meets_plain_products_counts_those_that_the_mask_discards() -> None:
+def test_plain_products_are_counted_where_the_mask_discards_them() -> None:
     heads, steps, width = 2, 5, 4
     full = 2 * heads * steps**2 * 3 * width
     result = run(Wide(), "flop_counter", inputs=torch.zeros(1, heads, steps, width)).result
@@ -133,7 +133,7 @@ class Given(nn.Module):  # type: ignore[name-defined, misc]
         return attention(x, x, x, attn_mask=mask)
 
 
-def test_a_mask_whose_values_are_not_known_makes_the_trace_incomplete() -> None:
+def test_a_mask_of_unknown_values_makes_the_trace_incomplete() -> None:
     inputs = (torch.zeros(1, 2, 5, 4), torch.zeros(5, 5))
     (trace,) = run(Given(), "flop_counter", inputs=inputs).result.traces
     assert (trace.state, trace.complete) == (State.UNEXPLAINED, False)
@@ -156,7 +156,7 @@ def test_plain_products_are_taken_whole_and_the_sentence_says_so() -> None:
     assert "with 4 products taken whole, whose masks the trace does not show" in figure.sentence
 
 
-def test_the_same_products_without_a_mask_that_shows_are_another_implementation() -> None:
+def test_products_without_a_mask_are_another_implementation() -> None:
     """The layer may be causal in both models: nobody knows, so it is not called other work."""
     stack, causal = [(4, 5, 3)] * 3, {"is_causal": True, "attn_mask": None}
     fused = make("aten.scaled_dot_product_attention", stack, [(4, 5, 3)], **causal)._replace(layer="a")

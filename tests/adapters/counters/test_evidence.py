@@ -88,7 +88,7 @@ def test_an_op_with_a_rule_that_was_not_met_is_unexplained(counter: str) -> None
     assert "at a, aten.mm (2, 5) x (5, 3) is in the trace" in residual.reason
 
 
-def test_an_op_without_a_rule_that_was_not_met_is_unexplained_where_its_work_counts() -> None:
+def test_an_op_that_was_not_met_is_unexplained_where_it_counts() -> None:
     """fvcore has no rule for a product by a vector, and one for the matmul it would have met: no rule is no evidence."""
     op = Op("a:mv", "aten.mv", "a", (tensor(OUT, IN), tensor(IN)), (tensor(OUT),), {})
     (residual,) = reconciled(by_ops("fvcore"), op).residuals
@@ -106,7 +106,7 @@ def test_the_same_work_in_other_ops_is_met() -> None:
     assert causes(reconciled(ledger._replace(entries=(entry,), total=ONE), product("a"))) == {}
 
 
-def test_what_is_left_out_of_a_formula_is_a_difference_of_formulas() -> None:
+def test_what_a_formula_leaves_out_is_a_difference_of_formulas() -> None:
     """The bias of an addmm that was met."""
     shapes = (tensor(OUT), tensor(B, IN), tensor(IN, OUT))
     op = Op("a:addmm", "aten.addmm", "a", shapes, (tensor(B, OUT),), {})
@@ -160,7 +160,7 @@ def test_a_module_as_it_was_traced_is_explained() -> None:
 @pytest.mark.parametrize(
     "ran", [(), (product("m", 2),), (product("m", rows=3 * B),), (product("m"), product("m", name="aten.matmul"))]
 )
-def test_a_module_that_was_not_called_like_that_in_the_trace_is_unexplained(ran: tuple[Op, ...]) -> None:
+def test_a_call_that_the_trace_lacks_is_unexplained(ran: tuple[Op, ...]) -> None:
     found = reconciled(thop(ONE, linear()), *ran)
     assert found.adjustments == ()
     (residual,) = found.residuals
@@ -169,14 +169,14 @@ def test_a_module_that_was_not_called_like_that_in_the_trace_is_unexplained(ran:
     assert residual.reason.startswith(OTHER + "thop than when it was traced: at m, torch.nn.modules.linear.Linear was")
 
 
-def test_a_module_that_was_not_called_at_all_is_no_functional_call() -> None:
+def test_a_module_that_was_not_called_is_no_functional_call() -> None:
     (residual,) = reconciled(thop(0), product("m")).residuals
     assert residual.reason.startswith(OTHER + "thop")
     assert causes(reconciled(thop(0), product(""))) == {Cause.CALL_NOT_SEEN: 2 * ONE}  # the root's own forward was seen
     assert causes(reconciled(thop(0, keras="3.15.0"), product("m"))) == {Cause.CALL_NOT_SEEN: 2 * ONE}
 
 
-def test_what_a_hook_of_the_models_own_computes_is_told_apart_from_the_module() -> None:
+def test_the_work_of_a_hook_is_told_apart_from_the_module() -> None:
     more = product("m", name="aten.matmul")
     found = reconciled(thop(ONE, linear(hooks=1)), product("m"), more)
     assert causes(found) == {Cause.CALL_NOT_SEEN: 2 * ONE}

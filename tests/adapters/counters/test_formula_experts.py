@@ -101,7 +101,7 @@ def test_of_experts_each_source_counts_all_or_the_active_ones(formula: str) -> N
     assert causes_of(Decoder(experts=A, **STATED.get(formula, {})), formula) == ROUTED[formula]
 
 
-def test_experts_that_all_ran_are_not_said_to_be_counted_without_running() -> None:
+def test_experts_that_all_ran_are_not_counted_without_running() -> None:
     _, causes = causes_of(Decoder(experts=E), "6n")
     assert {Cause.ALL_EXPERTS_COUNTED, Cause.FORMULA_DIFFERS} & set(causes) == set()
     _, causes = causes_of(Decoder(experts=1), "6n")

@@ -30,7 +30,7 @@ def test_other_families_have_other_names(stated: dict[str, int], read: dict[str,
     assert read.items() <= configured(SimpleNamespace(**stated)).items()
 
 
-def test_falcon_has_one_key_head_unless_its_architecture_is_the_new_one() -> None:
+def test_falcon_has_one_key_head_unless_its_architecture_is_new() -> None:
     stated = {"hidden_size": 8, "num_attention_heads": 4, "num_kv_heads": 4, "ffn_hidden_size": 20, "multi_query": True}
     assert {"k": 1, "f": 20}.items() <= configured(SimpleNamespace(**stated)).items()
     new = SimpleNamespace(**{**stated, "num_kv_heads": 2}, new_decoder_architecture=True)
@@ -67,7 +67,7 @@ class Scan(nn.Module):  # type: ignore[name-defined, misc]
         return self.o(x @ (x.transpose(1, 2) @ x))
 
 
-def test_a_product_without_weight_and_softmax_is_not_called_attention() -> None:
+def test_a_product_without_weight_and_softmax_is_no_attention() -> None:
     model = Decoder()
     for layer in model.layers:
         layer.attention = Scan()

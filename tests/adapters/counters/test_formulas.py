@@ -97,7 +97,7 @@ TRAINING = {
 
 
 @pytest.mark.parametrize("formula", TRAINING)
-def test_its_total_is_the_closed_form_and_the_difference_has_causes(formula: str) -> None:
+def test_its_total_is_closed_and_the_difference_has_causes(formula: str) -> None:
     total, causes, tied, tied_causes = TRAINING[formula]
     assert causes_of(Decoder(), formula) == (6 * total, causes)
     assert causes_of(Decoder(tie=True), formula) == (6 * tied, tied_causes)
@@ -127,7 +127,7 @@ def test_a_head_of_another_width_is_assumed() -> None:
     assert causes == LOOKUP | NORMS | {Cause.WIDTH_ASSUMED: 6 * L * FULL}
 
 
-def test_a_frozen_weight_and_a_first_layer_need_no_gradient_of_their_own() -> None:
+def test_a_frozen_weight_and_a_first_layer_need_no_gradient() -> None:
     _, causes = causes_of(Decoder(frozen=True), "palm")
     assert causes == LOOKUP | NORMS | {Cause.FROZEN_NOT_DISCOUNTED: -2 * H * F * TOKENS}
     total, causes = causes_of(nn.Linear(3, 4, bias=False), "6n", torch.ones(2, 5, 3))

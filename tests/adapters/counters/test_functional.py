@@ -96,7 +96,7 @@ def test_an_op_outside_all_calls_is_not_seen() -> None:
     assert cause == "op-not-counted"
 
 
-def test_a_function_and_an_operator_on_the_same_shapes_are_told_apart() -> None:
+def test_a_function_and_an_operator_of_one_shape_are_told_apart() -> None:
     """torch.mul once and * twice: the two others are not seen, and no formula differs."""
     sightings = [feeds(mul()), met(times(), "torch.mul"), met(times(2))]
     assert causes(reconciled({"m": B * OUT}, sightings, trace(times(3)))) == {"call-not-seen": 2 * B * OUT}

@@ -41,9 +41,7 @@ def book() -> RuleBook:
         (op("their.Linear"), "1", None),
     ],
 )
-def test_an_own_rule_comes_first_and_then_the_first_pattern_that_matches(
-    record: Op, version: str, formula: str | None
-) -> None:
+def test_an_own_rule_comes_before_the_first_pattern_that_matches(record: Op, version: str, formula: str | None) -> None:
     rule = book().of(record, {"toy": version})
     assert (rule.formula if rule else None) == formula
 
@@ -66,7 +64,7 @@ def test_patterns_are_listed_after_the_rules_for_one_op() -> None:
     ]
 
 
-def test_a_second_pattern_of_the_same_name_and_versions_is_refused() -> None:
+def test_a_second_pattern_of_one_name_and_versions_is_refused() -> None:
     rules = book()
     with pytest.raises(ValueError, match="toy already has a rule for modules with parameters"):
         rules.pattern("modules with parameters", lambda op: True, source="F:4", formula="4")(lambda op: MAC)

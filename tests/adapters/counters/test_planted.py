@@ -84,7 +84,7 @@ def ledgers(text: str) -> dict[str, tuple[str, int]]:
     return {x["counter"]: (x["state"], x["total"]) for x in json.loads(text)["ledgers"]}
 
 
-def test_one_that_does_not_run_unasked_changes_no_committed_report(tree: Path) -> None:
+def test_one_that_is_no_default_changes_no_committed_report(tree: Path) -> None:
     plant(tree, default=False)
     written = reports(tree, "--model", "gru_demo", formats="md,csv,json,html,svg")
     held = {end: (ROOT / "reports" / f"gru_demo.{end}").read_text() for end in FORMATS}
@@ -99,7 +99,7 @@ def test_one_that_does_not_run_unasked_runs_when_asked_for(tree: Path) -> None:
     assert found["planted"] == found["thop"]
 
 
-def test_one_that_runs_unasked_is_seen_where_none_is_named_and_nowhere_else(tree: Path) -> None:
+def test_a_default_is_seen_only_where_no_counter_is_named(tree: Path) -> None:
     plant(tree, default=True)
     everything = ledgers(reports(tree, "--model", "conv1x1")["json"])
     assert list(everything)[-1] == "planted"

@@ -80,7 +80,7 @@ def test_a_case_by_hand_is_what_its_function_gives(case: Case) -> None:
     assert counted(case.op) in (case.total, None if case.op.op == "ptflops.average" else case.total)
 
 
-def test_there_is_a_rule_for_every_class_and_function_that_it_counts() -> None:
+def test_every_class_and_function_that_it_counts_has_a_rule() -> None:
     """It has a formula for F.linear, which it does not patch (pytorch_engine.py:349)."""
     names = public_names([*OPS.FUNCTIONAL_MAPPING, *OPS.TENSOR_OPS_MAPPING])
     classes = [f"{kind.__module__}.{kind.__qualname__}" for kind in OPS.MODULES_MAPPING]
@@ -222,7 +222,7 @@ def explained(counter: str, net: Any, inputs: Any, convention: str = "matmul") -
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) -> None:
+def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     make, shapes, total, causes = NETS[name]
     torch.manual_seed(0)
     inputs = tuple(torch.ones(shape) for shape in shapes)

@@ -71,7 +71,7 @@ def test_every_field_says_something_that_can_be(name: str) -> None:
     assert (book.name, book.package) == (counter.family, counter.versions_key)
 
 
-def test_why_a_counter_is_blind_and_whether_it_runs_unasked_have_no_default() -> None:
+def test_blindness_and_running_unasked_have_no_default() -> None:
     fields = {n: getattr(known_counters()["thop"], n) for n in Counter._fields if n not in ("blind", "recipe", "title")}
     with pytest.raises(TypeError, match="blind"):
         Counter(**fields)
@@ -98,7 +98,7 @@ def test_the_committed_reports_are_about_those_that_run_unasked() -> None:
         assert {row["counter"] for row in csv.DictReader(file)} - {"", "trace"} == set(everything)
 
 
-def test_a_new_counter_that_is_no_default_runs_when_asked_and_not_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_counter_that_is_no_default_runs_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     before = unasked()
     monkeypatch.setitem(known_counters(), "planted", planted(default=False))
     assert unasked() == before

@@ -71,7 +71,7 @@ def test_a_formula_that_a_later_release_doubles_is_named() -> None:
     )
 
 
-def test_a_later_release_in_which_nothing_changed_reconciles_and_is_said_to_be_one() -> None:
+def test_a_later_release_without_a_change_reconciles_by_name() -> None:
     result = released(counted(Net().eval(), torch.zeros(1, 3, 8, 8)), "2.99.0", lambda ledger: ledger.entries)
     assert (result.exit_code, result.ledgers[0].total) == (0, CONVOLUTION + LINEAR)
     assert result.ledgers[0].notes[-1].endswith("(2.1 to 2.15.0); all 2 ops agree")

@@ -151,7 +151,7 @@ TRAINED = {
 
 
 @pytest.mark.parametrize("formula", TRAINED)
-def test_a_training_step_of_all_keys_has_the_window_for_a_cause_where_its_source_has_one(formula: str) -> None:
+def test_a_step_of_all_keys_has_its_sources_window_as_cause(formula: str) -> None:
     stated, causes = TRAINED[formula]
     assert counted(Cached(**SLIDING, **stated), formula, "training")[1] == causes
 

@@ -118,7 +118,7 @@ NETS = {
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) -> None:
+def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     make, inputs, total, causes = NETS[name]
     with torch.no_grad(), torch.profiler.profile(with_flops=True) as profiler:
         make()(*inputs)
@@ -191,7 +191,7 @@ def residual(ledger: Ledger, trace: Trace) -> tuple[int, int, list[str]]:
     return sum(r.amount for r in done.residuals), len(done.ledger.mismatches), [r.reason for r in done.residuals]
 
 
-def test_an_event_whose_op_was_not_dispatched_again_is_a_residual() -> None:
+def test_an_event_whose_op_was_not_dispatched_is_a_residual() -> None:
     ledger, trace = ledger_and_trace(nn.Linear(3, 4, bias=False), X)
     assert residual(ledger, trace) == (0, 0, [])
     without = ledger._replace(sightings=tuple(s for s in ledger.sightings if s.op.op != "aten.mm"))
@@ -225,7 +225,7 @@ def test_events_of_other_shapes_are_not_those_of_the_op() -> None:
     assert [r for r in reasons if "aten.mm (2, 3) x (3, 4) is in the trace" in r] != []
 
 
-def test_the_program_of_the_page_of_bugs_prints_what_stands_beside_it() -> None:
+def test_the_program_of_the_page_of_bugs_prints_what_it_says() -> None:
     """docs/bugs.md: a difference of 2 x 3 elements counts nothing, a sum counts 6. PyTorch reads the profiler's log level once
     in a process, so the program has one of its own."""
     (code,) = programs((ROOT / "docs" / "bugs.md").read_text())

@@ -134,7 +134,7 @@ def with_child(child: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) -> None:
+def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     make, shape, total, causes = NETS[name]
     assert torchinfo.summary(make(), input_data=torch.ones(shape), verbose=0).total_mult_adds == total
     torch.manual_seed(0)
@@ -150,7 +150,7 @@ def test_its_total_is_the_closed_form_and_the_tool_finds_the_cause(name: str) ->
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])
-def test_the_norms_that_it_counts_are_explained_under_every_convention(convention: str) -> None:
+def test_counted_norms_are_explained_under_every_convention(convention: str) -> None:
     net = nn.Sequential(nn.Conv1d(4, 4, 3), nn.GroupNorm(2, 4), nn.BatchNorm1d(4), nn.PReLU())
     result = reconcile.run(torch=net, inputs=torch.ones(2, 4, 9), counters=("torchinfo",), convention=convention).result
     assert [s.residual for s in result.statements] == [0]

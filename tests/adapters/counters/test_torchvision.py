@@ -156,7 +156,7 @@ def not_at_all() -> Any:
     raise ValueError(torch.arange(2).tolist())
 
 
-def test_a_factory_that_fails_everywhere_is_refused_for_what_it_raises_on_the_cpu() -> None:
+def test_a_factory_that_fails_everywhere_is_refused_for_the_cpu() -> None:
     with pytest.raises(UsageError, match=r"raised ValueError: \[0, 1\]"):
         reconcile.run(torch=not_at_all, device="meta")
 

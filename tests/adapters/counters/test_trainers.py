@@ -1,4 +1,4 @@
-"""Formulas of papers and trainers on small decoders: totals and causes from the algebra of their sources."""
+"""Formulas of trainers: their causes on a small decoder, and their totals beside figures that their sources print."""
 
 from __future__ import annotations
 
@@ -61,54 +61,34 @@ DIFFERS, WIDTH, HALF, LOOKUP = (
 AGAIN = Cause.RECOMPUTATION_ASSUMED
 NORM, HEADLESS = Cause.PARAMETERS_AS_PRODUCTS, Cause.HEAD_LEFT_OUT
 
-DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
-    # formula: what the configuration states, total of a training step, causes
-    "aws": ({}, 6 * ALL, {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, Cause.ATTENTION_LEFT_OUT: 6 * pairs()}),
-    "megatron-bridge": ({}, 6 * (layer() + PADDED) + 3 * pairs(), {HALF: 3 * pairs(), DIFFERS: 6 * (HEAD - PADDED)}),
-    "maxtext": ({}, 6 * (layer() + HEAD) + 3 * pairs(), {HALF: 3 * pairs()}),
-    "nanochat": ({}, 6 * (layer() + HEAD + pairs(NARROW)), {WIDTH: WIDE}),
-    "levanter": (
-        {},
-        6 * (layer(NARROW) + pairs(NARROW) + HEAD) + 3 * SOFTMAX,
-        {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: -3 * SOFTMAX},
-    ),
+TRUTH = 6 * (layer() + HEAD + pairs())
+"""A training step of the decoder: three passes of every product."""
+
+DENSE: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
+    # formula: what the configuration states; what the formula leaves out (above 0) or adds, by cause
+    "aws": ({}, {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, Cause.ATTENTION_LEFT_OUT: 6 * pairs()}),
+    "megatron-bridge": ({}, {HALF: 3 * pairs(), DIFFERS: 6 * (HEAD - PADDED)}),
+    "maxtext": ({}, {HALF: 3 * pairs()}),
+    "nanochat": ({}, {WIDTH: WIDE}),
+    "levanter": ({}, {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: -3 * SOFTMAX}),
     "litgpt": (
         {},
-        6 * ALL + 10 * pairs(NARROW),
         {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE, DIFFERS: -4 * pairs(NARROW)},
     ),
-    "torchtitan-main": ({}, 6 * (layer() + HEAD + (L + 1) * NORMS + pairs()), {NORM: -6 * (L + 1) * NORMS}),
-    "torchtitan-hf": (
-        {},
-        6 * ALL + 3 * pairs(),
-        {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, DIFFERS: 3 * pairs()},
-    ),
-    "olmo-core": ({}, 6 * (layer() + HEAD + NORMS + pairs()), {NORM: -6 * NORMS}),
-    "llm-foundry": (
-        {},
-        6 * (ALL - HEAD + pairs(NARROW)),
-        {NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE},
-    ),
-    "verl": (
-        {"model_type": "qwen3"},
-        6 * (layer() + 2 * HEAD) + 3 * pairs(),
-        {LOOKUP: -6 * HEAD, HALF: 3 * pairs()},
-    ),
-    "trl": ({}, 6 * (layer() + HEAD + pairs()), {}),
-    "trl-1.9": ({}, 6 * (layer() + 2 * HEAD + pairs()), {LOOKUP: -6 * HEAD}),
-    "nemo": (
-        {"kind": "LlamaConfig"},
-        6 * (layer(NARROW) + HEAD) + 3 * pairs(NARROW),
-        {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)},
-    ),
+    "torchtitan-main": ({}, {NORM: -6 * (L + 1) * NORMS}),
+    "torchtitan-hf": ({}, {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, DIFFERS: 3 * pairs()}),
+    "olmo-core": ({}, {NORM: -6 * NORMS}),
+    "llm-foundry": ({}, {NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE}),
+    "verl": ({"model_type": "qwen3"}, {LOOKUP: -6 * HEAD, HALF: 3 * pairs()}),
+    "trl": ({}, {}),
+    "trl-1.9": ({}, {LOOKUP: -6 * HEAD}),
+    "nemo": ({"kind": "LlamaConfig"}, {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)}),
     "nemo-llama3": (
         {},
-        6 * (layer(NARROW) + TOKENS * H * 128256) + 3 * pairs(NARROW),
         {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW), DIFFERS: 6 * (HEAD - TOKENS * H * 128256)},
     ),
     "chinchilla": (
         {},
-        6 * (layer(NARROW, N, 2) + pairs(NARROW) + 2 * HEAD) + 3 * SOFTMAX,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             LOOKUP: -6 * HEAD,
@@ -117,7 +97,6 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
     ),
     "chinchilla-ipynb": (
         {},
-        6 * (layer(NARROW, N, 2) + pairs(NARROW)) + 3 * SOFTMAX,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             HEADLESS: 6 * HEAD,
@@ -126,7 +105,6 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
     ),
     "cookbook": (
         {},
-        8 * (layer(NARROW, f=4 * H) + pairs(NARROW)) + 2 * HEAD + 4 * H * TOKENS,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             Cause.OP_NOT_COUNTED: 4 * HEAD,
@@ -136,21 +114,15 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
     ),
     "cookbook-plain": (
         {},
-        6 * (layer(NARROW, f=4 * H) + pairs(NARROW)) + 2 * HEAD + 4 * H * TOKENS,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             Cause.OP_NOT_COUNTED: 4 * HEAD,
             DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
         },
     ),
-    "gpt-neox": (
-        {},
-        TOKENS * (72 * H**2 * L + 12 * L * H * T) + 9 * PADDED // 2,
-        {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: 6 * (layer(NARROW) - PLAIN + HEAD) - 9 * PADDED // 2},
-    ),
+    "gpt-neox": ({}, {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: 6 * (layer(NARROW) - PLAIN + HEAD) - 9 * PADDED // 2}),
     "gpt-neox-hfu": (
         {},
-        TOKENS * (96 * H**2 * L + 16 * L * H * T) + 6 * PADDED,
         {
             WIDTH: WIDE_WEIGHTS + WIDE,
             DIFFERS: 6 * (layer(NARROW) + HEAD - PADDED - PLAIN),
@@ -161,9 +133,9 @@ DENSE: dict[str, tuple[dict[str, Any], int, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("formula", DENSE)
-def test_it_is_its_sources_algebra_and_the_difference_has_causes(formula: str) -> None:
-    stated, total, causes = DENSE[formula]
-    assert causes_of(Decoder(**stated), formula) == (total, causes)
+def test_what_it_leaves_out_or_adds_has_causes(formula: str) -> None:
+    stated, causes = DENSE[formula]
+    assert causes_of(Decoder(**stated), formula) == (TRUTH - sum(causes.values()), causes)
 
 
 def test_a_mask_leaves_the_diagonal_whole_and_the_part_says_so() -> None:
@@ -173,30 +145,36 @@ def test_a_mask_leaves_the_diagonal_whole_and_the_part_says_so() -> None:
 
 
 @pytest.mark.parametrize("formula", ["aws", "litgpt"])
-def test_a_frozen_weight_is_charged_two_passes_where_the_source_says_so(formula: str) -> None:
-    _, total, causes = DENSE[formula]
-    assert causes_of(Decoder(frozen=True), formula) == (total - 2 * TOKENS * H * F, causes)
+def test_a_frozen_weight_is_two_passes_where_the_source_says_so(formula: str) -> None:
+    causes = DENSE[formula][1]
+    frozen = 2 * TOKENS * H * F
+    assert causes_of(Decoder(frozen=True), formula) == (TRUTH - frozen - sum(causes.values()), causes)
 
 
-def llama(**more: Any) -> dict[str, Any]:
-    """The facts of Llama-3-8B at 8,192 tokens, as its configuration states them."""
-    facts = {"L": 32, "h": 4096, "n": 32, "k": 8, "d": 128, "dqk": 128, "dv": 128, "f": 14336, "V": 128256, "m": 3}
-    stated = {
-        "B": 1,
-        "T": 8192,
-        "tokens": 8192,
-        "moe": False,
-        "tied": False,
-        "model_type": "llama",
-        "config_class": "LlamaConfig",
-        "index": 0,
-        "sliding": 0,
-    }
-    return {**facts, **stated, **more}
+def counted(formula: str, facts: dict[str, Any], layers: list[dict[str, Any]] | None = None) -> int:
+    """A training step by the formula's terms alone, from facts as a configuration states them."""
+    total = 0
+    for term in FORMULAS[formula].terms:
+        assert term.kind != PARAMETER
+        whole = term.kind in ("head", WHOLE)
+        for own in [{}] if whole else layers or [{}] * facts["L"]:
+            now = {**facts, **own}
+            count = term.count(assumed(term, now, len(term.assumes)))
+            total += count * term.passes[1] * (1 if term.plain else 2)
+    return total
 
 
+def decoder(L: int, h: int, n: int, k: int, f: int, V: int, steps: int, **more: Any) -> dict[str, Any]:
+    """The facts of a decoder at one sequence of ``steps`` tokens, as its configuration states them."""
+    d = more.pop("d", h // n)
+    facts = {"L": L, "h": h, "n": n, "k": k, "d": d, "dqk": d, "dv": d, "f": f, "V": V, "m": 3}
+    stated = {"B": 1, "T": steps, "tokens": steps, "moe": False, "tied": False, "index": 0, "sliding": 0}
+    return {**facts, **stated, "model_type": "llama", "config_class": "LlamaConfig", **more}
+
+
+LLAMA3 = (32, 4096, 32, 8, 14336, 128256, 8192)
 SOURCES_SAY = {
-    # per token of a training step, by the sources' own functions run on a stub of this configuration
+    # per token of a training step of Llama-3-8B, by the sources' own functions run on a stub of its configuration
     "megatron": 51_470_401_536,
     "megatron-bridge": 51_470_401_536,
     "maxtext": 51_470_401_536,
@@ -217,9 +195,85 @@ SOURCES_SAY = {
 
 @pytest.mark.parametrize("formula", SOURCES_SAY)
 def test_on_llama_it_is_the_number_of_its_source(formula: str) -> None:
-    facts, total = llama(), 0
-    for term in FORMULAS[formula].terms:
-        assert term.kind != PARAMETER
-        count = term.count(assumed(term, facts, len(term.assumes))) * term.passes[1] * (1 if term.plain else 2)
-        total += count if term.kind in ("head", WHOLE) else count * facts["L"]
-    assert total == SOURCES_SAY[formula] * facts["tokens"]
+    assert counted(formula, decoder(*LLAMA3)) == SOURCES_SAY[formula] * LLAMA3[-1]
+
+
+def experts(fe: int, a: int, E: int, ns: int = 0) -> dict[str, Any]:
+    return {"moe": True, "fe": fe, "a": a, "E": E, "ns": ns}
+
+
+LATENT = {"d": 0, "dqk": 192, "dv": 128, "rkv": 512, "drope": 64}
+DEEPSEEK = decoder(61, 7168, 128, 128, 18432, 129280, 0, model_type="deepseek_v3", **LATENT, rq=1536)
+VERL = {
+    # the configuration in tests/utils/test_flops_counter.py of verl, its layers if they differ, and the figures there: of
+    # sequences of 512, 1,024 and 2,048 tokens, and of three of 4,096
+    "llama": (decoder(32, 4096, 32, 32, 11008, 32000, 0), None, 149_226_491_215_872, 536_372_695_793_664),
+    "qwen2": (decoder(28, 3584, 28, 4, 18944, 152064, 0), None, 167_073_690_943_488, 591_764_889_010_176),
+    "qwen3": (decoder(36, 4096, 32, 8, 12288, 151936, 0), None, 180_997_438_046_208, 648_394_032_807_936),
+    "mistral": (decoder(40, 5120, 32, 8, 32768, 131072, 0, d=128), None, 512_303_699_066_880, 1_787_393_589_903_360),
+    "qwen3_moe": (
+        decoder(48, 2048, 32, 4, 0, 151936, 0, d=128),
+        [experts(768, 8, 128)] * 48,
+        78_593_069_678_592,
+        306_570_470_621_184,
+    ),
+    "deepseek_v3": (
+        DEEPSEEK,
+        [{}] * 3 + [experts(2048, 8, 256, 1)] * 58,
+        848_766_538_088_448,
+        3_145_850_406_567_936,
+    ),
+}
+
+
+@pytest.mark.parametrize("model", VERL)
+def test_it_is_the_figure_in_the_tests_of_verl(model: str) -> None:
+    facts, layers, *figures = VERL[model]
+    for lengths, figure in zip(((512, 1024, 2048), (4096,) * 3), figures, strict=True):
+        found = [counted("verl", {**facts, "model_type": model, "T": t, "tokens": t}, layers) for t in lengths]
+        assert sum(found) == figure
+
+
+NEMO = {
+    # the configuration in tests/unit_tests/utils/test_flops_utils.py of NeMo Automodel, its layers, and the figure there
+    "GPT2Config": (decoder(16, 2048, 16, 16, 8192, 50257, 1024, B=2, tokens=2048, m=2), None, 11_572_680_327_168),
+    "LlamaConfig": (decoder(32, 4096, 32, 32, 11008, 32000, 2048), None, 84_486_301_679_616),
+    "LlamaConfig, grouped": (decoder(32, 4096, 32, 8, 14336, 32000, 2048), None, 90_671_054_585_856),
+    "Qwen3Config": (decoder(32, 4096, 32, 8, 14336, 32000, 2048, d=256), None, 110_462_263_885_824),
+    "MixtralConfig": (
+        decoder(32, 4096, 32, 32, 14336, 32000, 2048),
+        [experts(14336, 2, 8)] * 32,
+        169_835_891_785_728,
+    ),
+    "DeepseekV3Config, Moonlight": (
+        decoder(27, 2048, 16, 16, 11264, 163840, 2048, **LATENT),
+        [{}] + [experts(1408, 6, 64, 1)] * 26,
+        30_625_801_175_040,
+    ),
+    "DeepseekV3Config": (
+        {**DEEPSEEK, "V": 151936, "T": 1024, "tokens": 1024},
+        [{}] * 3 + [experts(2048, 8, 256, 1)] * 58,
+        233_225_179_889_664,
+    ),
+}
+
+
+@pytest.mark.parametrize("model", NEMO)
+def test_it_is_the_figure_in_the_tests_of_automodel(model: str) -> None:
+    facts, layers, figure = NEMO[model]
+    assert counted("nemo", {**facts, "config_class": model.partition(",")[0]}, layers) == figure
+
+
+BRIDGE = {
+    # the recipes in tests/unit_tests/training/utils/test_flop_utils.py of Megatron-Bridge, with three digits there
+    "4.22e14": (decoder(*LLAMA3), None),
+    "3.68e15": (decoder(80, 8192, 64, 8, 28672, 128256, 8192), None),
+    "9.42e13": (decoder(48, 2048, 32, 4, 6144, 151643, 4096, d=128), [experts(768, 8, 128)] * 48),
+    "6.06e14": (decoder(94, 4096, 64, 4, 12288, 151643, 4096, d=128), [experts(1536, 8, 128)] * 94),
+}
+
+
+@pytest.mark.parametrize("figure", BRIDGE)
+def test_it_is_the_figure_in_the_tests_of_megatron_bridge(figure: str) -> None:
+    facts, layers = BRIDGE[figure]
+    assert f"{counted('megatron-bridge', facts, layers):.2e}".replace("+", "") == figure

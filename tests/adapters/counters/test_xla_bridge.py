@@ -138,7 +138,7 @@ def test_what_nobody_can_say(name: str) -> None:
     assert found.state is State.UNEXPLAINED
 
 
-def test_a_program_before_compilation_may_lack_single_operations_and_no_products() -> None:
+def test_before_compilation_single_operations_may_be_missing() -> None:
     """x + 0 is dropped where JAX hands the program over."""
     added = single("lax.add", equations=1)
     found = statement(PRODUCT, (dot(),), (ran(), added), "xla@lowered", ALL)

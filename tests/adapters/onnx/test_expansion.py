@@ -72,7 +72,7 @@ def test_calls_in_the_graphs_of_a_branch_count() -> None:
         expansion.check("net.onnx", model([branch], functions))
 
 
-def test_a_chain_of_functions_deeper_than_python_recurses_is_counted() -> None:
+def test_functions_nested_deeper_than_python_recurses_count() -> None:
     made = nested(5000, 1)
     expansion.check("net.onnx", made)
     assert onnx.ModelProto.FromString(made.SerializeToString()) == made

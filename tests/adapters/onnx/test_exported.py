@@ -89,7 +89,7 @@ def test_a_model_that_cannot_be_exported_says_so(tmp_path: Path) -> None:
         exported(tmp_path, "torch.fft.fft(y)")
 
 
-def test_its_layers_are_those_of_the_framework_that_it_was_made_from() -> None:
+def test_its_layers_are_those_of_the_framework_it_came_from() -> None:
     align = Alignment([Layer("product", torch="dense", tf="dense_1")])
     layers = [align.layer(framework, "dense.inner") for framework in ("torch", "onnx", "tf")]
     assert layers == ["product", "product", "tf:dense.inner"]

@@ -100,7 +100,7 @@ def test_a_decoding_step_is_one_token_on_a_full_cache(batch: int, context: int) 
     assert [name for name, ledger in ledgers.items() if ledger.state not in (State.EQUAL, State.EXPLAINED)] == []
 
 
-def test_the_prompt_and_a_step_are_the_work_of_a_longer_prompt_but_for_the_mask() -> None:
+def test_a_prompt_and_a_step_are_a_longer_prompt_but_the_mask() -> None:
     """Without a causal kernel, the earlier tokens of the longer prompt each have a product with the new key and value."""
     prompt, step = run("input_ids=2,7:int64", pass_="prefill"), run("input_ids=2,7:int64", pass_="decode", context=7)
     longer = run("input_ids=2,8:int64")

@@ -62,7 +62,7 @@ def test_a_thread_that_only_waits_is_no_gap(pool: ThreadPoolExecutor, of: str) -
     assert problems(torch.sin, of) == []
 
 
-def test_a_worker_of_pytorchs_own_pool_is_no_thread_of_somebody_elses(pool: ThreadPoolExecutor) -> None:
+def test_a_worker_of_pytorchs_own_pool_is_no_foreign_thread(pool: ThreadPoolExecutor) -> None:
     """The gradient of causal attention on the CPU makes tensors on the threads that share its work."""
 
     def attend(x: Any) -> Any:
@@ -80,7 +80,7 @@ def test_a_worker_of_pytorchs_own_pool_is_no_thread_of_somebody_elses(pool: Thre
     assert (trace.device, trace.problems) == ("cpu", ())
 
 
-def test_ops_on_a_thread_of_the_call_are_recorded_beside_one_that_waits(pool: ThreadPoolExecutor) -> None:
+def test_ops_on_a_thread_are_recorded_beside_one_that_waits(pool: ThreadPoolExecutor) -> None:
     def on_new_thread(x: Any) -> Any:
         with ThreadPoolExecutor(1) as threads:
             return threads.submit(torch.sin, x).result()
@@ -139,7 +139,7 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_a_pytorch_that_cannot_profile_all_threads_tells_the_busy_ones(
+def test_without_a_profiler_of_all_threads_busy_ones_are_told(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(elsewhere, "_started_profiler", lambda: None)
@@ -183,7 +183,7 @@ def other_program(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("start", [multiprocessed, forked, other_program])
-def test_a_process_that_is_started_in_the_call_is_named_by_its_layer(start: Any) -> None:
+def test_a_process_started_in_the_call_is_named_by_its_layer(start: Any) -> None:
     before = os.fork, subprocess.Popen, BaseProcess.start
     for of in PASSES:
         assert problems(start, of) == [("(process)", "middle")]

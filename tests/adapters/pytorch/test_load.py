@@ -341,9 +341,7 @@ torch.export.save(torch.export.export(Net(), (torch.zeros(2, 3),)), "net.pt2")
 
 
 @pytest.mark.frameworks
-def test_a_container_of_somebodys_is_imported_for_a_trusted_program_or_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_foreign_container_is_imported_if_trusted_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from reconcile.adapters.pytorch.load import _import_containers
 

@@ -106,7 +106,7 @@ def test_what_has_been_said_is_not_said_again() -> None:
     assert mended(ValueError("no"), Whole(), {}) is None
 
 
-def test_a_configuration_is_mended_until_the_models_code_takes_it() -> None:
+def test_a_configuration_is_mended_until_the_model_takes_it() -> None:
     class Open(Configuration):
         defaults: ClassVar[dict[str, Any]] = {
             "hidden_size": 768,
@@ -129,7 +129,7 @@ def test_a_configuration_is_mended_until_the_models_code_takes_it() -> None:
     assert model.inner.out_features == 2 * model.config.ffn_dim
 
 
-def test_parts_that_do_not_agree_are_mended_as_the_rung_wants_them() -> None:
+def test_parts_that_disagree_are_mended_as_the_rung_wants() -> None:
     class Adapter(Configuration):
         defaults: ClassVar[dict[str, Any]] = {"hidden_size": 1280, "adapter_input_size": 1280}
 

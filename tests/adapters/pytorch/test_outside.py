@@ -97,7 +97,7 @@ def test_a_training_step_says_it_as_well():
     assert [(p.op, p.layer) for p in found.problems] == [("(numpy)", "middle")]
 
 
-def test_an_op_of_a_library_that_is_tagged_as_pointwise_is_recorded_as_such():
+def test_an_op_that_its_library_tags_pointwise_is_recorded_so():
     with torch.library._scoped_library("reconcile_outside", "DEF") as library:
         library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pointwise,))
         library.define("thrice(Tensor x) -> Tensor")

@@ -237,7 +237,7 @@ def test_errors_that_repeat_hold_no_activations() -> None:
     assert most == 2, "the first that said it, and the one that runs"
 
 
-def test_a_configuration_that_failed_holds_no_model_while_the_next_is_tried() -> None:
+def test_a_failed_configuration_holds_no_model_meanwhile() -> None:
     """Not by what its errors say, by the errors that those were raised from, or by a circle of its own."""
     held = weakref.WeakSet[torch.nn.Module]()
     most = calls = 0
@@ -267,7 +267,7 @@ def test_a_configuration_that_failed_holds_no_model_while_the_next_is_tried() ->
     assert most == 1, "the one that is tried"
 
 
-def test_a_model_that_is_too_large_however_it_is_shrunk_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_too_large_however_shrunk_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers, "LARGEST", 10)
     with pytest.raises(transformers.Unfit, match="parameters even so"):
         transformers.maker(Net)()
@@ -312,7 +312,7 @@ def test_a_run_takes_the_class_and_says_how_it_was_made(monkeypatch: pytest.Monk
     assert [note for note in trace.notes if note.startswith("made from the smallest configuration")] != []
 
 
-def test_on_meta_the_same_configuration_with_inputs_that_have_values() -> None:
+def test_on_meta_the_same_configuration_with_inputs_of_values() -> None:
     """The search reads values, which tensors on meta do not have."""
 
     class Reads(Net):

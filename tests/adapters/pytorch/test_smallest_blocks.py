@@ -135,7 +135,7 @@ def test_inputs_side_by_side_fill_the_width_together() -> None:
     assert sum(values[name].shape[-1] for name in ("hidden_states", "context_latents")) == 192
 
 
-def test_a_label_is_given_where_the_code_asks_for_it_and_time_is_whole_where_it_is_looked_up() -> None:
+def test_labels_are_given_where_asked_looked_up_time_is_whole() -> None:
     class Labelled(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -178,9 +178,7 @@ def test_as_many_dimensions_as_an_error_asks_for_are_tried_first() -> None:
         ("mat1 and mat2 shapes cannot be multiplied (4x5 and 3x2)", 2, 0),
     ],
 )
-def test_an_error_states_how_many_dimensions_the_input_that_was_given_should_have(
-    message: str, given: int, wanted: int
-) -> None:
+def test_an_error_states_the_dimensions_an_input_should_have(message: str, given: int, wanted: int) -> None:
     assert fitted.stated(message, given) == wanted
 
 

@@ -190,7 +190,7 @@ def test_frozen_layers_have_no_gradients():
 
 
 @pytest.mark.parametrize(("kind", "name"), [(nn.GRU, "gru"), (nn.LSTM, "lstm"), (nn.RNN, "rnn_tanh")])
-def test_a_recurrent_layer_is_one_op_forward_and_two_back_on_meta(kind, name):
+def test_a_recurrent_layer_is_one_op_forward_two_back_on_meta(kind, name):
     ops = training.record(Model(lambda: Recurrent(kind), 3, 2, 4), "meta").ops.values()
     inside = [op.op for op in ops if op.layer == "steps" and op.phase != OPTIMIZER]
     inside = [name for name in inside if name not in ("aten.zeros", "aten.detach")]  # the first state; gradients arrive
@@ -244,7 +244,7 @@ def test_nothing_to_train_is_forward_and_loss():
     assert explained(Model(nn.ReLU, 2, 3)) == set()
 
 
-def test_a_batch_norm_of_one_value_names_the_layer_and_the_way_out():
+def test_a_batch_norm_of_one_value_names_layer_and_way_out():
     make = lambda: nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5))  # noqa: E731
     said = r"1 normalises by its batch's statistics and gets one value per channel, \[1, 5\]: give a larger batch"
     with pytest.raises(FactoryError, match=said):

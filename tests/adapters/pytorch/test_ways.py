@@ -55,7 +55,7 @@ COMPILED = [name for name in WAYS if "compile" in name]
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_model_runs_as_it_is_written_and_the_report_says_so(name: str) -> None:
+def test_a_compiled_model_runs_as_written_and_the_report_says_so(name: str) -> None:
     for torch_model, inputs in ((WAYS[name].make, None), WAYS[name].make()):
         run = reconcile.run(torch=torch_model, inputs=inputs, counters=["flop_counter"])
         assert run.result.traces[0].totals["matmul"] == 2 * WAYS[name].macs
@@ -112,7 +112,7 @@ def test_an_exported_program_keeps_its_layers() -> None:
 
 
 @pytest.mark.parametrize("name", ["torch.cond", "while_loop", "flex_attention"])
-def test_a_training_step_of_an_operator_that_runs_functions_is_refused_in_a_sentence(name: str) -> None:
+def test_a_step_of_an_operator_that_runs_functions_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="its training step cannot be traced; count the forward pass") as refused:
         reconcile.run(torch=WAYS[name].make, pass_="training")
     assert "\n" not in str(refused.value)

@@ -64,7 +64,7 @@ def test_the_numbers_of_a_sequence_of_7():
     assert [places * OUT * IN * TAPS for places in phased(7, 2)] == [72, 60]
 
 
-def test_the_convolution_of_tf_nn_has_a_kernel_that_drops_nothing():
+def test_the_convolution_of_tf_nn_drops_nothing_of_its_kernel():
     """``tf.nn.conv1d`` hands its dilation to the kernel: the formula and the work are the same."""
     trace = traced(lambda: lambda x: tf.nn.conv1d(x, tf.ones((TAPS, IN, OUT)), 1, "VALID", dilations=2), (1, 7, IN))
     assert sum(work_of(op).mac for op in trace.ops) == 60

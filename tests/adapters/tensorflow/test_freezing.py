@@ -57,7 +57,7 @@ def products(counts):
     return sum(times for name, times in counts.items() if name.lower().endswith("matmul"))
 
 
-def test_where_weights_decide_nothing_the_run_is_the_same_without_them():
+def test_where_weights_decide_nothing_the_run_needs_none():
     model = TfModel(Pair(Product), None)
     assert (len(model.frozen.weights), model.frozen.decides) == (1, False)
     assert runs(model) == runs(model, weights=True)

@@ -186,7 +186,7 @@ def test_the_list_holds_every_op_with_a_formula() -> None:
 REACHES = re.compile("file|path|address|hostname|url|server|protocol|token|descriptor|memory_region|library|debug_ops")
 
 
-def test_no_op_on_the_list_has_an_attribute_or_input_that_names_a_place() -> None:
+def test_no_op_on_the_list_has_a_field_that_names_a_place() -> None:
     """By their names in TensorFlow's registry; a name that lies is what reading each of them was for."""
     from tensorflow.python.framework import op_def_registry
 

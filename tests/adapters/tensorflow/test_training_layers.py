@@ -113,7 +113,7 @@ class Scores(tf.keras.layers.Layer):
         return tf.matmul(self.q(x), tf.transpose(self.r(x), (0, 2, 1)))
 
 
-def test_the_profiler_takes_the_wrong_side_of_a_transposed_product():
+def test_the_profiler_takes_the_wrong_side_of_a_transpose():
     """The gradient with respect to the second factor is Q^T (4, 5) by (5, 5): K is 5, and read from Q's 4 columns."""
     model = model_of(chain((3, 5, 2), Scores()), 3, 5, 2)
     done = reconcile_ledger(capture("tf.profiler@function", model), trace(model), Alignment([]), BUILT_IN["matmul"])
@@ -199,7 +199,7 @@ def test_embedding():
     assert found["words", OPTIMIZER] == Work(mul=3 * 5 * 4, add=3 * 5 * 4)  # of the rows that were read alone
 
 
-def test_what_the_loss_does_not_need_of_the_call_ran_all_the_same():
+def test_what_the_loss_does_not_need_ran_all_the_same():
     def make():
         x = start = L.Input(batch_shape=(3, 4))
         return tf.keras.Model(start, [L.Dense(2, use_bias=False, name="line")(x), L.Dot(1, name="alone")([x, x])])
@@ -210,7 +210,7 @@ def test_what_the_loss_does_not_need_of_the_call_ran_all_the_same():
     assert found["(loss)", LOSS] == Work(mul=3 * 6, add=5, div=7)  # of the one output that can be learned
 
 
-def test_a_model_with_nothing_to_train_has_a_forward_pass_and_a_loss():
+def test_a_model_with_nothing_to_train_has_forward_and_loss():
     found = trace(model_of(chain((2, 2), L.ReLU()), 2, 2))
     assert {op.phase for op in found.ops if op.op != "Identity"} == {F, LOSS}  # tf.function's, of what it returns
     assert [note for note in found.notes if note.startswith("nothing to train")], found.notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -55,9 +56,19 @@ def test_it_is_that_cause_only_where_they_stopped() -> None:
     assert statement.by_cause() == {Cause.LOOP_COUNTED_ONCE: ONE * (STEPS - 1)}
 
 
-def test_the_cap_is_that_of_the_collector() -> None:
+@pytest.mark.parametrize(
+    ("recorded", "notes"), [(2**20 - 1, ["of the run"]), (2**20, ["of the run", RUN_STATS_TRUNCATED])]
+)
+def test_as_many_records_as_the_collector_keeps_are_not_all(
+    recorded: int, notes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """core/common_runtime/step_stats_collector.cc: static const uint64_t kMaxCollectedNodes = 1 << 20."""
-    assert capture.STEP_STATS_CAP == 2**20
+    first, rest = [SimpleNamespace(node_name="a")], [SimpleNamespace(node_name="b")] * (recorded - 1)
+    devices = [SimpleNamespace(node_stats=first), SimpleNamespace(node_stats=rest)]
+    stats = SimpleNamespace(step_stats=SimpleNamespace(dev_stats=devices))
+    model = SimpleNamespace(traced_run=lambda: (None, (), stats), run_notes=("of the run",), layers=dict)
+    monkeypatch.setattr(capture, "_ledger", lambda *args: args[-1])
+    assert capture.runmeta(model) == notes
 
 
 @pytest.mark.zoo
@@ -76,7 +87,7 @@ def test_a_run_of_more_nodes_than_are_recorded(tmp_path: Path) -> None:
     assert (statement["to_total"], statement["residual"]) == (steps * each, 0)
     products = {e["id"]: e["calls"] for e in ledger["entries"] if e["op"] == "MatMul" and e["calls"] > 1}
     assert len(products) == 2
-    cap = capture.STEP_STATS_CAP // len(ledger["entries"])
+    cap = 2**20 // len(ledger["entries"])
     assert [node for node, calls in products.items() if calls >= cap] == []
     missed = sum(each // 2 * (steps - calls) for calls in products.values())
     booked = sum(a["amount"] for a in statement["adjustments"] if a["cause"] == Cause.RUN_STATS_TRUNCATED)
