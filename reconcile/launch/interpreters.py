@@ -1,7 +1,7 @@
 """Finds a Python of a given version through uv (on PATH or under pyenv's root), and finds uv.
 
-Pythons that uv downloaded are never used.  A worker runs in one of three interpreters: the running one, that of an environment that this tool
-made, or the user's own.
+Pythons that uv downloaded are never used.  A worker runs in one of three interpreters: the running one, that of
+an environment that this tool made, or the user's own.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def user_interpreter(text: str) -> tuple[Path, str]:
 
 
 def find(version: str) -> Path:
-    """A working interpreter of that version (``"3.6"``): the running one, or the first that uv finds on PATH and under pyenv's root.
+    """A working interpreter of that version (``"3.6"``): the running one, or one that uv finds on PATH or under pyenv's root.
 
-    uv asks every candidate for its version, because pyenv puts shims on PATH that fail when they are called. Raises EnvironmentError_.
+    uv calls every candidate, because pyenv puts shims on PATH that fail when they are called. Raises EnvironmentError_.
     """
     if version == running_version():
         return Path(sys.executable)
