@@ -228,8 +228,8 @@ def step_of(body, position, constants):
     return None
 
 
-def counter_of(call, cond, body, outer, constants):
-    # type: (Any, Any, Any, Optional[Frame], Constants) -> Optional[Tuple[int, int, int]]
+def counter_of(call, body, outer, constants):
+    # type: (Any, Any, Optional[Frame], Constants) -> Optional[Tuple[int, int, int]]
     """A loop variable that counts iterations: its position, start and step. None if the loop has none."""
     for position in range(len(body.inputs)):
         if body.inputs[position].dtype.base_dtype.name not in ("int32", "int64") or position >= len(body.outputs):
