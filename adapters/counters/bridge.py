@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...core.causes import Cause
-from ...core.records import Ledger, Op, Sighting, Trace
+from ...core.records import Ledger, Op, Sighting
 from ...work import COMPONENTS, ZERO, Work, known_part
 from .rulebook import Rule
 
@@ -66,9 +66,6 @@ class Bridge:
     """A ledger explained item by item."""
 
     items: tuple[Item, ...]
-
-
-Bridging = Callable[[View, Trace], Bridge]
 
 
 def known_work(op: Op) -> Work | None:

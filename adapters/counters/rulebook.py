@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -51,6 +51,7 @@ class Rule:
         return self.places.contains(place, prereleases=True)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class RuleBook:
     """The rules of one counter family. ``package`` is the distribution whose version selects among them.
 
@@ -61,25 +62,15 @@ class RuleBook:
     it knows: the bases are in the module's record.
     """
 
-    def __init__(
-        self,
-        name: str,
-        package: str,
-        files: Mapping[str, str],
-        place: Callable[[Version], Version] = lambda v: v,
-        of_library: Callable[[Op], Rule | None] | None = None,
-        base: RuleBook | None = None,
-        inherited: bool = False,
-    ) -> None:
-        self.name = name
-        self.package = package
-        self.place = place
-        self.files = dict(files)
-        self.of_library = of_library
-        self.base = base
-        self.inherited = inherited
-        self._rules: dict[str, list[Rule]] = {}
-        self._patterns: list[tuple[Callable[[Op], bool], Rule]] = []
+    name: str
+    package: str
+    files: dict[str, str]
+    place: Callable[[Version], Version] = lambda version: version
+    of_library: Callable[[Op], Rule | None] | None = None
+    base: RuleBook | None = None
+    inherited: bool = False
+    _rules: dict[str, list[Rule]] = field(default_factory=dict, init=False)
+    _patterns: list[tuple[Callable[[Op], bool], Rule]] = field(default_factory=list, init=False)
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
         """Register a rule for these op names. Raises ValueError if one with the same version range exists.

@@ -36,11 +36,6 @@ def filled(value: Any, is_leaf: Callable[[Any], bool], new: Iterable[Any]) -> An
     return changed(value, is_leaf, lambda _leaf: next(rest))
 
 
-def is_flat(arguments: Arguments, is_leaf: Callable[[Any], bool]) -> bool:
-    """Whether a call takes its leaves one by one, by position."""
-    return not arguments[1] and all(is_leaf(item) for item in arguments[0])
-
-
 def described(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callable[[Any], str]) -> str:
     """The arguments of a call in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
 

@@ -216,9 +216,7 @@ def step_of(body: Any, position: int, constants: Constants) -> Optional[int]:
     return None
 
 
-def counter_of(
-    call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants
-) -> Optional[Tuple[int, int, int]]:
+def counter_of(call: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[Tuple[int, int, int]]:
     """A loop variable that counts iterations: its position, start and step. None if the loop has none."""
     for position in range(len(body.inputs)):
         if body.inputs[position].dtype.base_dtype.name not in ("int32", "int64") or position >= len(body.outputs):

@@ -88,7 +88,7 @@ class Tracer:
                 if trips is not None:
                     learn(operation, body, trips, frame, self.constants)
                 else:
-                    counter = counter_of(operation, cond, body, frame, self.constants)
+                    counter = counter_of(operation, body, frame, self.constants)
                     if counter is not None:
                         self._want(operation.outputs[counter[0]], frame)
             elif operation.type in ("If", "StatelessIf", "Case", "StatelessCase"):
@@ -245,7 +245,7 @@ class Tracer:
         trips = trip_count(operation, cond, body, frame, self.constants)
         if trips is not None:
             return trips
-        counter = counter_of(operation, cond, body, frame, self.constants)
+        counter = counter_of(operation, body, frame, self.constants)
         if counter is None:
             return None
         position, start, step = counter

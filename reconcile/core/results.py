@@ -239,15 +239,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Parity:
-    """Result of comparing both models' outputs on the same weights and input (None fields where not measured)."""
-
-    state: State
-    reason: str
-    error: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunResult:
     """All results of one run. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -203,6 +203,19 @@ def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Co
 
 complex_formula = partial(variant_formula, "complex")
 sparse_formula = partial(variant_formula, "sparse")
+
+
+def formulas(
+    rows: Mapping[str, tuple[str, Compute]],
+    prefix: str = "",
+    register: Callable[..., Callable[[Compute], Compute]] = formula,
+) -> None:
+    """Register a table of formulas: names of ops, of which each begins with ``prefix`` -> their source and their work.
+
+    ``register`` is ``complex_formula`` or ``sparse_formula`` for formulas on complex numbers, or on sparse tensors.
+    """
+    for names, (source, compute) in rows.items():
+        register(*(prefix + name for name in names.split()), source=source)(compute)
 
 
 _first: dict[str, Formula] = {}

@@ -1,8 +1,7 @@
-"""Finds a Python of a given version (the running one, on PATH, through uv, or under pyenv's root), and finds uv.
+"""Finds a Python of a given version through uv (on PATH or under pyenv's root), and finds uv.
 
-Every candidate is asked for its version, because pyenv puts shims on PATH that fail when they are called.  Pythons that uv
-downloaded are never used.  A worker runs in one of three interpreters: the running one, that of an environment that this tool
-made, or the user's own.
+Pythons that uv downloaded are never used.  A worker runs in one of three interpreters: the running one, that of
+an environment that this tool made, or the user's own.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from ..core.errors import UsageError, brief, reason
 from ..core.user_files import regular
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
-PROBE_LIMIT = 30.0
+FIND_LIMIT = 120.0
 DROPPED = frozenset(
     (
         "PYTHONPATH",
@@ -112,35 +111,28 @@ def user_interpreter(text: str) -> tuple[Path, str]:
 
 
 def find(version: str) -> Path:
-    """A working interpreter of that version (``"3.6"``).
+    """A working interpreter of that version (``"3.6"``): the running one, or one that uv finds on PATH or under pyenv's root.
 
-    Raises EnvironmentError_ if there is none in any of the places that are searched.
+    uv calls every candidate, because pyenv puts shims on PATH that fail when they are called. Raises EnvironmentError_.
     """
-    for candidate in _candidates(version):
-        path = probe(candidate, version)
-        if path is not None:
-            return path
+    if version == running_version():
+        return Path(sys.executable)
+    environ = clean_environ()
+    environ["PATH"] = os.pathsep.join([environ.get("PATH", ""), *map(str, _pyenv_folders(version))])
+    try:
+        done = subprocess.run(
+            [*uv_command(), "python", "find", "--no-project", "--system", version],
+            capture_output=True, text=True, errors="replace", timeout=FIND_LIMIT, stdin=subprocess.DEVNULL, env=environ,
+            cwd=Path(sys.executable).parent,  # ``-m uv`` would import from the working folder
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        done = None
+    if done and done.returncode == 0 and done.stdout.strip():
+        return Path(done.stdout.strip())
     raise EnvironmentError_(
         f"there is no Python {version} on PATH, through uv or under pyenv's root ({_pyenv_root_text()}); "
         f"install it (`pyenv install {version}`) or put python{version} on PATH"
     )
-
-
-def probe(candidate: Path, version: str) -> Path | None:
-    """The real path of the interpreter behind ``candidate`` if it runs and is of that version, otherwise None."""
-    try:
-        done = subprocess.run(
-            [str(candidate), "-c", PROBE],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_LIMIT,
-            stdin=subprocess.DEVNULL,
-            env=clean_environ(),
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    answer, _, path = done.stdout.strip().partition(" ")
-    return Path(path) if done.returncode == 0 and answer == version and path else None
 
 
 def running_version() -> str:
@@ -180,43 +172,11 @@ def clean_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**variables, "UV_PYTHON_DOWNLOADS": "never", "UV_PYTHON_PREFERENCE": "only-system"}
 
 
-def _candidates(version: str) -> Iterator[Path]:
-    """Lazily, so that uv is asked only if PATH has no such Python."""
-    if version == running_version():
-        yield Path(sys.executable)
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        path = Path(folder) / f"python{version}"
-        if folder and path.is_file():
-            yield path
-    yield from _from_uv(version)
-    yield from _from_pyenv(version)
-
-
-def _from_uv(version: str) -> Iterator[Path]:
-    try:
-        done = subprocess.run(
-            [*uv_command(), "python", "find", "--no-project", version],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_LIMIT,
-            stdin=subprocess.DEVNULL,
-            env=clean_environ(),
-            cwd=Path(sys.executable).parent,  # ``-m uv`` would import from the working folder
-        )
-    except (EnvironmentError_, OSError, subprocess.TimeoutExpired):
-        return
-    if done.returncode == 0 and done.stdout.strip():
-        yield Path(done.stdout.strip())
-
-
-def _from_pyenv(version: str) -> Iterator[Path]:
-    """pyenv's releases of that version, the newest patch first (3.8.18 before 3.8.2)."""
-    releases = []
-    for folder in (_pyenv_root() / "versions").glob(f"{version}*"):
-        match = re.fullmatch(re.escape(version) + r"(?:\.(\d+))?", folder.name)
-        if match:
-            releases.append((int(match[1] or 0), folder / "bin" / "python"))
-    yield from (path for _, path in sorted(releases, reverse=True))
+def _pyenv_folders(version: str) -> list[Path]:
+    """The folders of pyenv's releases of that version, the newest patch first (3.8.18 before 3.8.2)."""
+    found = ((re.fullmatch(rf"{re.escape(version)}(?:\.(\d+))?", f.name), f) for f in _pyenv_root().glob("versions/*"))
+    releases = sorted(((int(match[1] or 0), folder / "bin") for match, folder in found if match), reverse=True)
+    return [folder for _, folder in releases]
 
 
 def _pyenv_root() -> Path:

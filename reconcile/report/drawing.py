@@ -86,11 +86,11 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
                     color=MUTED,
                 )
         if enlarged:
-            _enlarged(panels[1], bars, largest)
+            _enlarged(panels[1], bars)
     return figure
 
 
-def _enlarged(axes: Any, bars: Sequence[Bar], largest: int) -> None:
+def _enlarged(axes: Any, bars: Sequence[Bar]) -> None:
     steps = [b.amount for b in bars if b.kind != "total"]
     axes.set_yticks([])
     axes.set_ylim(len(bars) - 0.4, -0.6)

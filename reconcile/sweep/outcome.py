@@ -12,8 +12,6 @@ from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..report.json_text import plain
 from ..zoo.rows import open_
 
-REFUSED = "refused"
-
 
 def outcome_of(name: str, result: RunResult | None, refusals: Mapping[str, str]) -> dict[str, Any]:
     """A run as JSON data; ``refusals`` (framework -> why) are those in which the model's own code would not work."""

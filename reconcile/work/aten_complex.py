@@ -7,7 +7,7 @@ multiply-adds onto two accumulators. A complex operand makes every operand compl
 from __future__ import annotations
 
 from ..core.records import Op
-from ..core.work import SINGLE, UnknownWork, Work, complex_formula, find, formula
+from ..core.work import SINGLE, UnknownWork, Work, complex_formula, find, formula, formulas
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
 from .shapes import n_in, n_out
 
@@ -40,35 +40,6 @@ def _polynomial(op: Op) -> Work:
     return complex_work(real.compute(op))
 
 
-@complex_formula("aten.div", "aten.divide", "aten.true_divide", source="QUOTIENT: c10/util/complex.h (operator/=)")
-def _quotient(op: Op) -> Work:
-    return QUOTIENT * n_out(op)
-
-
-@complex_formula("aten.mean", source="sum, then one division per output, QUOTIENT: ATen native/ReduceOps.cpp")
-def _mean(op: Op) -> Work:
-    return ADD * (2 * max(n_in(op) - n_out(op), 0)) + QUOTIENT * n_out(op)
-
-
-@complex_formula("aten.abs", "aten.absolute", source="hypot(a, b): c10/util/complex.h (std::abs)")
-@complex_formula("aten.angle", source="atan2(b, a): c10/util/complex.h (std::arg)")
-def _one_call(op: Op) -> Work:
-    return SPECIAL * n_out(op)
-
-
-@complex_formula("aten.exp", source="exp(a) * (cos(b), sin(b)): c10/util/complex.h (std::exp)")
-def _exp(op: Op) -> Work:
-    return (SPECIAL * 3 + MUL * 2) * n_out(op)
-
-
-@complex_formula("aten.polar", source="r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp")
-def _polar(op: Op) -> Work:
-    return (SPECIAL * 2 + MUL * 2) * n_out(op)
-
-
-@complex_formula(
-    "aten.linalg_vector_norm", source="elementwise.vector_norm of |z|: ATen native/cpu/ReduceOpsKernel.cpp"
-)
 def _vector_norm(op: Op) -> Work:
     order = 2.0 if op.attrs.get("ord") is None else float(op.attrs["ord"])
     n, out = n_in(op), n_out(op)
@@ -78,21 +49,30 @@ def _vector_norm(op: Op) -> Work:
     return real + SPECIAL * n - (CMP * n if order == 1 else Work())  # |z| takes the place of |x|
 
 
-@complex_formula("aten.sgn", source="z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)")
-def _sgn(op: Op) -> Work:
-    return (CMP * 2 + SPECIAL + DIV * 2) * n_out(op)
-
-
-@complex_formula("aten.eq", "aten.ne", source="both parts compared: c10/util/complex.h (operator==)")
-def _compare(op: Op) -> Work:
-    return CMP * (2 * n_out(op))
-
-
-@complex_formula(
-    "aten.conj_physical", "aten._conj_physical", source="0 - b: ATen native/cpu/UnaryOpsKernel.cpp (conj_kernel)"
-)
-def _conjugate(op: Op) -> Work:
-    return ADD * n_out(op)
+formulas({
+    "div divide true_divide": ("QUOTIENT: c10/util/complex.h (operator/=)", lambda op: QUOTIENT * n_out(op)),
+    "mean": (
+        "sum, then one division per output, QUOTIENT: ATen native/ReduceOps.cpp",
+        lambda op: ADD * (2 * max(n_in(op) - n_out(op), 0)) + QUOTIENT * n_out(op),
+    ),
+    "angle": ("atan2(b, a): c10/util/complex.h (std::arg)", lambda op: SPECIAL * n_out(op)),
+    "abs absolute": ("hypot(a, b): c10/util/complex.h (std::abs)", lambda op: SPECIAL * n_out(op)),
+    "exp": (
+        "exp(a) * (cos(b), sin(b)): c10/util/complex.h (std::exp)", lambda op: (SPECIAL * 3 + MUL * 2) * n_out(op)
+    ),
+    "polar": (
+        "r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp", lambda op: (SPECIAL * 2 + MUL * 2) * n_out(op)
+    ),
+    "linalg_vector_norm": ("elementwise.vector_norm of |z|: ATen native/cpu/ReduceOpsKernel.cpp", _vector_norm),
+    "sgn": (
+        "z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)",
+        lambda op: (CMP * 2 + SPECIAL + DIV * 2) * n_out(op),
+    ),
+    "eq ne": ("both parts compared: c10/util/complex.h (operator==)", lambda op: CMP * (2 * n_out(op))),
+    "conj_physical _conj_physical": (
+        "0 - b: ATen native/cpu/UnaryOpsKernel.cpp (conj_kernel)", lambda op: ADD * n_out(op)
+    ),
+}, "aten.", complex_formula)  # fmt: skip
 
 
 @formula("aten.conj_physical", "aten._conj_physical", source="a real number is its own: native/cpu/UnaryOpsKernel.cpp")

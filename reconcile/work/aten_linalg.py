@@ -13,25 +13,17 @@ from ..core.records import Op
 from ..core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
 from . import linalg
 from .contraction import dots
-from .shapes import attr, n_out, shape
+from .shapes import attr, matrices, n_out, shape, squares
 
 _LAPACK = "LAPACK working note 41; ATen native/BatchLinearAlgebra.cpp"
-
-
-def _square(op: Op, index: int = 0) -> tuple[int, int]:
-    """(matrices, n) of the square matrices that input ``index`` is. Raises UnknownWork for others."""
-    sizes = shape(op, index)
-    if len(sizes) < 2 or sizes[-1] != sizes[-2]:
-        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of square matrices")
-    return prod(sizes[:-2]), sizes[-1]
 
 
 def _each(work: Callable[[int], Work]) -> Callable[[Op], Work]:
     """``work`` of n for each of the square matrices."""
 
     def compute(op: Op) -> Work:
-        matrices, n = _square(op)
-        return work(n) * matrices
+        count, n = squares(op)
+        return work(n) * count
 
     return compute
 
@@ -55,22 +47,15 @@ for _names, _work, _routine in (
 def _lu(op: Op) -> Work:
     if not op.attrs.get("pivot", True):
         raise UnknownWork(f"{op.op} without pivots, for which LAPACK has no routine")
-    *batch, m, n = _matrix(op)
+    *batch, m, n = matrices(op)
     return linalg.lu(m, n) * prod(batch)
-
-
-def _matrix(op: Op) -> tuple[int, ...]:
-    sizes = shape(op)
-    if len(sizes) < 2:
-        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of matrices")
-    return sizes
 
 
 @formula("aten._linalg_solve_ex", "aten.linalg_solve_ex", "aten.linalg_solve", source=f"linalg.solve (GESV): {_LAPACK}")
 def _solve(op: Op) -> Work:
     # A (*, n, n), B (*, n, k), (*, k, n) if not left, or (*, n): every matrix is factorised once
-    matrices, n = _square(op)
-    return linalg.lu(n, n) * matrices + _by_columns(op, n, linalg.lu_solve)
+    count, n = squares(op)
+    return linalg.lu(n, n) * count + _by_columns(op, n, linalg.lu_solve)
 
 
 def _by_columns(op: Op, n: int, work: Callable[[int, int], Work]) -> Work:
@@ -80,27 +65,27 @@ def _by_columns(op: Op, n: int, work: Callable[[int, int], Work]) -> Work:
 
 @formula("aten.linalg_lu_solve", source=f"linalg.lu_solve (GETRS): {_LAPACK}")
 def _lu_solve(op: Op) -> Work:
-    return _by_columns(op, _square(op)[1], linalg.lu_solve)
+    return _by_columns(op, squares(op)[1], linalg.lu_solve)
 
 
 @formula("aten.linalg_solve_triangular", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
 def _solve_triangular(op: Op) -> Work:
     # A (*, n, n), B (*, n, k) or (*, k, n)
     unit = bool(op.attrs.get("unitriangular"))
-    return _by_columns(op, _square(op)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
+    return _by_columns(op, squares(op)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
 
 
 @formula("aten.triangular_solve", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
 def _triangular_solve(op: Op) -> Work:
     # B (*, n, k), A (*, n, n)
     unit = bool(attr(op, "unitriangular", False))
-    return _by_columns(op, _square(op, 1)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
+    return _by_columns(op, squares(op, 1)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
 
 
 @formula("aten.cholesky_solve", source=f"linalg.cholesky_solve (POTRS): {_LAPACK}")
 def _cholesky_solve(op: Op) -> Work:
     # B (*, n, k), L (*, n, n)
-    return _by_columns(op, _square(op, 1)[1], linalg.cholesky_solve)
+    return _by_columns(op, squares(op, 1)[1], linalg.cholesky_solve)
 
 
 @formula(
@@ -109,7 +94,7 @@ def _cholesky_solve(op: Op) -> Work:
     source="V / S times U^H, a product of matrices; the decomposition has none, and is not fixed: native/LinearAlgebra.cpp",
 )
 def _pinv(op: Op) -> Work:
-    *batch, m, n = _matrix(op)
+    *batch, m, n = matrices(op)
     reason = f"the singular values that {op.op} inverts are found by iteration"
     raise UnknownWork(reason, SINGLE, dots(prod(batch) * m * n, min(m, n)))
 

@@ -5,34 +5,27 @@ from __future__ import annotations
 from ..core.records import Op
 from ..core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
 from . import linalg
-from .shapes import attr, n_in, n_out, shape
+from .shapes import attr, matrices, n_in, n_out
 
 _LAPACK = "LAPACK working note 41; jax/_src/lax/linalg.py"
 
 
-def _matrix(op: Op) -> tuple[int, ...]:
-    sizes = shape(op)
-    if len(sizes) < 2:
-        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of matrices")
-    return sizes
-
-
 @formula("lax.cholesky", source=f"linalg.cholesky (POTRF): {_LAPACK}")
 def _cholesky(op: Op) -> Work:
-    *batch, n, _ = _matrix(op)
+    *batch, n, _ = matrices(op)
     return linalg.cholesky(n) * prod(batch)
 
 
 @formula("lax.lu", source=f"linalg.lu (GETRF): {_LAPACK}")
 def _lu(op: Op) -> Work:
-    *batch, m, n = _matrix(op)
+    *batch, m, n = matrices(op)
     return linalg.lu(m, n) * prod(batch)
 
 
 @formula("lax.triangular_solve", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
 def _triangular_solve(op: Op) -> Work:
     # A (*, n, n), B (*, n, k) if left_side, otherwise (*, k, n)
-    n, elements = _matrix(op)[-1], n_out(op)
+    n, elements = matrices(op)[-1], n_out(op)
     return linalg.triangular_solve(n, elements // n if n else 0, bool(attr(op, "unit_diagonal", False)))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..core.records import Op
-from ..core.work import UnknownWork, Work, formula
+from ..core.work import UnknownWork, Work, formula, formulas
 from . import elementwise, normalization, ordering
 from .aten_elementwise import per_output
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
@@ -72,46 +74,21 @@ def _variadic(op: Op) -> Work:
     return step * (n_out(op) * (len(op.inputs) - 1)) + (DIV * n_out(op) if op.op == "onnx.Mean" else Work())
 
 
-@formula("onnx.ReduceSum", source=f"N - O adds: {_SPEC}")
-def _sum(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), ADD)
+def _reduced(step: Work) -> Callable[[Op], Work]:
+    return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
 
 
-@formula("onnx.ReduceMean", source=f"sum, then one division per output: {_SPEC}")
-def _mean(op: Op) -> Work:
-    return normalization.mean(n_in(op), n_out(op))
-
-
-@formula(
-    *(f"onnx.{name}" for name in ("ReduceMax", "ReduceMin", "ArgMax", "ArgMin")), source=f"N - O comparisons: {_SPEC}"
-)
-def _extreme(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), CMP)
-
-
-@formula("onnx.ReduceProd", source=f"N - O multiplies: {_SPEC}")
-def _prod(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), MUL)
-
-
-@formula("onnx.ReduceSumSquare", source=f"square: mul N; sum: add N - O: {_SPEC}")
-def _sum_square(op: Op) -> Work:
-    return MUL * n_in(op) + elementwise.reduction(n_in(op), n_out(op), ADD)
-
-
-@formula("onnx.ReduceL1", "onnx.ReduceL2", source=f"elementwise.vector_norm: {_SPEC}")
-def _norm(op: Op) -> Work:
-    return elementwise.vector_norm(n_in(op), n_out(op), 1 if op.op.endswith("1") else 2)
-
-
-@formula("onnx.ReduceLogSumExp", source=f"elementwise.logsumexp: {_SPEC}")
-def _logsumexp(op: Op) -> Work:
-    return elementwise.logsumexp(n_in(op), n_out(op))
-
-
-@formula("onnx.CumSum", source=f"each element added to an accumulator that starts at 0: {_SPEC}")
-def _cumsum(op: Op) -> Work:
-    return ADD * n_in(op)
+formulas({
+    "ReduceSum": (f"N - O adds: {_SPEC}", _reduced(ADD)),
+    "ReduceMean": (f"sum, then one division per output: {_SPEC}", lambda op: normalization.mean(n_in(op), n_out(op))),
+    "ReduceMax ReduceMin ArgMax ArgMin": (f"N - O comparisons: {_SPEC}", _reduced(CMP)),
+    "ReduceProd": (f"N - O multiplies: {_SPEC}", _reduced(MUL)),
+    "ReduceSumSquare": (f"square: mul N; sum: add N - O: {_SPEC}", lambda op: MUL * n_in(op) + _reduced(ADD)(op)),
+    "ReduceL1": (f"elementwise.vector_norm: {_SPEC}", lambda op: elementwise.vector_norm(n_in(op), n_out(op), 1)),
+    "ReduceL2": (f"elementwise.vector_norm: {_SPEC}", lambda op: elementwise.vector_norm(n_in(op), n_out(op), 2)),
+    "ReduceLogSumExp": (f"elementwise.logsumexp: {_SPEC}", lambda op: elementwise.logsumexp(n_in(op), n_out(op))),
+    "CumSum": (f"each element added to an accumulator that starts at 0: {_SPEC}", lambda op: ADD * n_in(op)),
+}, "onnx.")  # fmt: skip
 
 
 @formula("onnx.TopK", source=f"ordering.largest, one definition whatever the data: {_SPEC}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.records import Op
-from ..core.work import UnknownWork, known, numel
+from ..core.work import UnknownWork, known, numel, prod
 
 _MISSING = object()
 
@@ -60,3 +60,19 @@ def tensor_given(op: Op, name: str, position: int) -> bool:
     ``position`` is the tensor's index among the inputs if it and all before it are given.
     """
     return op.given(name) and len(op.inputs) > position
+
+
+def matrices(op: Op) -> tuple[int, ...]:
+    """The shape of input 0, a stack of matrices. Raises UnknownWork for anything else."""
+    sizes = shape(op)
+    if len(sizes) < 2:
+        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of matrices")
+    return sizes
+
+
+def squares(op: Op, index: int = 0) -> tuple[int, int]:
+    """(matrices, n) of the square matrices that input ``index`` is. Raises UnknownWork for anything else."""
+    sizes = shape(op, index)
+    if len(sizes) < 2 or sizes[-1] != sizes[-2]:
+        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of square matrices")
+    return prod(sizes[:-2]), sizes[-1]

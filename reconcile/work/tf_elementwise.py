@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.records import Op
-from ..core.work import Work, formula
+from ..core.work import Work, formula, formulas
 from . import elementwise, normalization, ordering
 from .contraction import dots, einsum
 from .elementwise import ADD, CMP, MUL
@@ -62,51 +62,38 @@ def _l2_loss(op: Op) -> Work:
     return Work(mul=2 * n_in(op)) + elementwise.reduction(n_in(op), 1, ADD)
 
 
-@formula("Sum", source="N - O adds: core/kernels/reduction_ops_sum.cc")
-def _sum(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), ADD)
-
-
-@formula("BiasAddGrad", source="N - O adds: core/kernels/bias_op.cc")
-def _bias_grad(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), ADD)
-
-
-@formula("Mean", source="sum, then one division per output: core/kernels/reduction_ops_mean.cc")
-def _mean(op: Op) -> Work:
-    return normalization.mean(n_in(op), n_out(op))
-
-
-@formula("Max", "Min", "ArgMax", "ArgMin", source="N - O comparisons: core/kernels/reduction_ops_max.cc, argmax_op.cc")
-def _max(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), CMP)
-
-
-@formula("TopK", "TopKV2", source="ordering.largest, one definition whatever the data: core/kernels/topk_op.cc")
 def _top_k(op: Op) -> Work:
     # input (..., n)[, k] -> values and indices (..., k)
     n = shape(op)[-1]
     return ordering.largest(n_in(op) // n if n else 0, n, out_shape(op)[-1])
 
 
-@formula("Prod", source="N - O multiplies: core/kernels/reduction_ops_prod.cc")
-def _prod(op: Op) -> Work:
-    return elementwise.reduction(n_in(op), n_out(op), MUL)
+def _reduced(step: Work) -> Callable[[Op], Work]:
+    return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
 
 
-@formula("EuclideanNorm", source="square, sum, square root: core/kernels/reduction_ops_euclidean.cc")
-def _euclidean(op: Op) -> Work:
-    return elementwise.vector_norm(n_in(op), n_out(op), 2)
-
-
-@formula("Cumsum", source="each element added to an accumulator that starts at 0: core/kernels/scan_ops.h")
-def _cumsum(op: Op) -> Work:
-    return ADD * n_out(op)
-
-
-@formula("Cumprod", source="each element multiplied into an accumulator that starts at 1: core/kernels/scan_ops.h")
-def _cumprod(op: Op) -> Work:
-    return MUL * n_out(op)
+formulas({
+    "Sum": ("N - O adds: core/kernels/reduction_ops_sum.cc", _reduced(ADD)),
+    "BiasAddGrad": ("N - O adds: core/kernels/bias_op.cc", _reduced(ADD)),
+    "Mean": (
+        "sum, then one division per output: core/kernels/reduction_ops_mean.cc",
+        lambda op: normalization.mean(n_in(op), n_out(op)),
+    ),
+    "Max Min ArgMax ArgMin": (
+        "N - O comparisons: core/kernels/reduction_ops_max.cc, argmax_op.cc", _reduced(CMP)
+    ),
+    "TopK TopKV2": ("ordering.largest, one definition whatever the data: core/kernels/topk_op.cc", _top_k),
+    "Prod": ("N - O multiplies: core/kernels/reduction_ops_prod.cc", _reduced(MUL)),
+    "EuclideanNorm": (
+        "square, sum, square root: core/kernels/reduction_ops_euclidean.cc",
+        lambda op: elementwise.vector_norm(n_in(op), n_out(op), 2),
+    ),
+    "Cumsum": ("each element added to an accumulator that starts at 0: core/kernels/scan_ops.h", lambda op: ADD * n_out(op)),
+    "Cumprod": (
+        "each element multiplied into an accumulator that starts at 1: core/kernels/scan_ops.h",
+        lambda op: MUL * n_out(op),
+    ),
+})  # fmt: skip
 
 
 @formula("MatMul", source="one dot product of K terms per output element: core/kernels/matmul_op_impl.h")

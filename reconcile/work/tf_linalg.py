@@ -10,25 +10,17 @@ from ..core.work import SINGLE, UnknownWork, Work, complex_formula, find, formul
 from . import linalg, ordering
 from .aten_complex import complex_work
 from .elementwise import ADD, MUL, SPECIAL
-from .shapes import attr, n_in, n_out, shape
+from .shapes import attr, n_in, n_out, shape, squares
 
 _EIGEN = "LAPACK working note 41; TensorFlow core/kernels/linalg"
-
-
-def _square(op: Op) -> tuple[int, int]:
-    """(matrices, n) of the square matrices of the first input. Raises UnknownWork for others."""
-    sizes = shape(op)
-    if len(sizes) < 2 or sizes[-1] != sizes[-2]:
-        raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of square matrices")
-    return prod(sizes[:-2]), sizes[-1]
 
 
 def _each(work: Callable[[int], Work]) -> Callable[[Op], Work]:
     """``work`` of n for each of the square matrices."""
 
     def compute(op: Op) -> Work:
-        matrices, n = _square(op)
-        return work(n) * matrices
+        count, n = squares(op)
+        return work(n) * count
 
     return compute
 
@@ -60,14 +52,14 @@ def _columns(op: Op, n: int) -> int:
 @formula("MatrixSolve", source=f"linalg.solve (PartialPivLU): {_EIGEN}")
 def _solve(op: Op) -> Work:
     # A (*, n, n), B (*, n, k)
-    matrices, n = _square(op)
-    return linalg.lu(n, n) * matrices + linalg.lu_solve(n, _columns(op, n))
+    count, n = squares(op)
+    return linalg.lu(n, n) * count + linalg.lu_solve(n, _columns(op, n))
 
 
 @formula("MatrixTriangularSolve", source=f"linalg.triangular_solve (triangularView): {_EIGEN}")
 def _triangular_solve(op: Op) -> Work:
     # A (*, n, n), B (*, n, k), whose batches are broadcast
-    n = _square(op)[1]
+    n = squares(op)[1]
     return linalg.triangular_solve(n, _columns(op, n))
 
 

@@ -9,58 +9,78 @@ from pathlib import Path
 import pytest
 
 from reconcile.launch import interpreters
-from reconcile.launch.interpreters import EnvironmentError_, clean_environ, find, probe, uv_command
+from reconcile.launch.interpreters import EnvironmentError_, clean_environ, find, uv_command
 
 Make = Callable[[Path, str], Path]
+ANOTHER = "3.13" if interpreters.running_version() != "3.13" else "3.12"
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No interpreter anywhere but those a test makes: in ``path`` and ``pyenv`` below this folder."""
+    """No interpreter of another version but those a test makes: in ``path`` and ``pyenv`` below this folder."""
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    monkeypatch.setattr(interpreters, "_from_uv", lambda _version: iter(()))
     return tmp_path
 
 
-def test_the_running_interpreter_is_found_first(bare: Path) -> None:
+def uv_with(path: Path) -> Callable[[], tuple[str, ...]]:
+    """A uv that answers with the first python of the version on the PATH that it is given, as the real one does."""
+    program = (
+        "import os, shutil, sys\n"
+        "assert sys.argv[1:5] == ['python', 'find', '--no-project', '--system']\n"
+        "assert os.environ['UV_PYTHON_PREFERENCE'] == 'only-system'\n"
+        "found = shutil.which('python' + sys.argv[5])\n"
+        "print(found or '')\n"
+        "sys.exit(not found)\n"
+    )
+    path.write_text(program)
+    return lambda: (sys.executable, str(path))
+
+
+def test_the_running_interpreter_is_found_without_uv(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "uv_command", lambda: pytest.fail("uv was asked"))
     assert find(interpreters.running_version()) == Path(sys.executable)
 
 
-def test_on_path_a_shim_that_fails_or_lies_is_passed_over(bare: Path, interpreter: Make) -> None:
-    lying = interpreter(bare / "path" / "python3.4", "3.5")
-    good = interpreter(bare / "pyenv" / "versions" / "3.4.1" / "bin" / "python", "3.4")
-    assert probe(lying, "3.4") is None
-    assert find("3.4") == Path(f"{good}.real")
-    failing = bare / "path" / "python3.4"
-    failing.write_text("#!/bin/sh\necho '3.4 /nowhere'\nexit 127\n")
-    assert find("3.4") == Path(f"{good}.real")
-    first = interpreter(bare / "path" / "python3.4", "3.4")
-    assert find("3.4") == Path(f"{first}.real")
+def test_uv_looks_on_path_before_pyenv(bare: Path, interpreter: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "uv_command", uv_with(bare / "uv.py"))
+    pyenv = interpreter(bare / "pyenv" / "versions" / "3.4.1" / "bin" / "python3.4", "3.4")
+    assert find("3.4") == pyenv
+    on_path = interpreter(bare / "path" / "python3.4", "3.4")
+    assert find("3.4") == on_path
 
 
-def test_pyenv_newest_patch_by_number_and_no_other_names(bare: Path, interpreter: Make) -> None:
+def test_pyenv_newest_patch_by_number_and_no_other_names(
+    bare: Path, interpreter: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreters, "uv_command", uv_with(bare / "uv.py"))
     for name in ("3.4.9", "3.4.18", "3.4.2", "3.41.0", "3.4-dev", "3.4.99rc1"):
-        interpreter(bare / "pyenv" / "versions" / name / "bin" / "python", "3.4")
+        interpreter(bare / "pyenv" / "versions" / name / "bin" / "python3.4", "3.4")
     assert find("3.4").parts[-3] == "3.4.18"
 
 
-def test_uv_is_asked_between_path_and_pyenv(bare: Path, interpreter: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    interpreter(bare / "pyenv" / "versions" / "3.4.1" / "bin" / "python", "3.4")
-    known = interpreter(bare / "uv-knows", "3.4")
-    monkeypatch.setattr(interpreters, "_from_uv", lambda _version: iter((known,)))
-    assert find("3.4") == Path(f"{known}.real")
+@pytest.mark.parametrize("script", ["raise SystemExit(2)", "print('/there'); raise SystemExit(1)", "print()"])
+def test_uv_that_fails_names_no_interpreter(bare: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "uv_command", lambda: (sys.executable, "-c", script))
+    with pytest.raises(EnvironmentError_, match=r"no Python 3\.4 on PATH"):
+        find("3.4")
 
 
-def test_uv_that_fails_names_no_interpreter(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr(interpreters, "uv_command", lambda: (sys.executable, "-c", "raise SystemExit(2)"))
-    assert list(interpreters._from_uv("3.4")) == []
-    monkeypatch.setattr(interpreters, "uv_command", lambda: (sys.executable, "-c", "print('/there')"))
-    assert list(interpreters._from_uv("3.4")) == [Path("/there")]
+def test_the_real_uv_passes_over_a_shim_that_fails_or_lies(bare: Path, interpreter: Make) -> None:
+    """As pyenv's shims do: ``python3.13`` is on PATH, but ends with 127, or is another version."""
+    pytest.importorskip("uv")
+    failing = bare / "path" / f"python{ANOTHER}"
+    interpreter(failing, ANOTHER).write_text("#!/bin/sh\nexit 127\n")
+    with pytest.raises(EnvironmentError_, match=rf"no Python {ANOTHER} on PATH"):
+        find(ANOTHER)
+    failing.unlink()
+    failing.symlink_to(sys.executable)
+    with pytest.raises(EnvironmentError_, match=rf"no Python {ANOTHER} on PATH"):
+        find(ANOTHER)
 
 
-def test_a_missing_interpreter_says_where_was_looked(bare: Path) -> None:
+def test_a_missing_interpreter_says_where_was_looked(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "uv_command", uv_with(bare / "uv.py"))
     with pytest.raises(EnvironmentError_, match=r"no Python 3\.4 on PATH, through uv or under pyenv's root") as caught:
         find("3.4")
     assert str(bare) not in str(caught.value)

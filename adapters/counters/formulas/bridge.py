@@ -135,7 +135,7 @@ class _Terms:
         items: list[Item] = []
         for seen, phases in self._groups(term.kind, passes):
             part = [op for op in ops if op.phase in phases]
-            items.append(self._compared(sightings, seen, part, ops, facts, only, windowed))
+            items.append(self._compared(sightings, seen, part, ops, only, windowed))
         if holds:
             items += [self._made([s], passes, (), why) for s, why in more if self._counted(s) and s not in halved]
         for sighting in halved:
@@ -191,7 +191,6 @@ class _Terms:
         seen: int,
         part: list[Op],
         ops: list[Op],
-        facts: dict[str, object],
         only: tuple[str, ...],
         windowed: bool,
     ) -> Item:

@@ -54,7 +54,6 @@ ONE_PRODUCT = Assumption(
 EVERY = "numel B T"
 FULL = "B n (d_qk + d_v) T^2"
 PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
-WIDTHLESS = "B n 2 (h // n) T^2"
 LOGITS = "h V B T"
 UNTIED = "numel B T; 0 for an untied table"
 

@@ -32,7 +32,6 @@ EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
 WINDOWED = "attention-windowed"
 LOOKUP = "lookup-as-product"
-RECOMPUTED = "recomputation-assumed"
 NORMS = "parameters-as-products"
 WIDE = "width-assumed"
 

@@ -144,24 +144,18 @@ def _global_average(op: Op) -> Work:
     return Work(add=_volume(op.inputs[0].shape), div=DIV * _o(op))
 
 
-@rule("ReduceMean", "ReduceSum", source="N:1784", formula="N")
-def _reduce(op: Op) -> Work:
-    return Work(add=_volume(op.inputs[0].shape))
+def _each_read(op: Op, work: Work) -> Work:
+    return work * _volume(op.inputs[0].shape)
 
 
-@rule("ReduceProd", source="N:1799", formula="N")
-def _reduce_prod(op: Op) -> Work:
-    return Work(mul=_volume(op.inputs[0].shape))
-
-
-@rule("ReduceMin", "ReduceMax", source="N:1827", formula="N")
-def _reduce_extreme(op: Op) -> Work:
-    return Work(cmp=_volume(op.inputs[0].shape))
-
-
-@rule("ReduceL2", source="N:2087", formula="(1 + 24) N")
-def _reduce_l2(op: Op) -> Work:
-    return Work(add=1, special=ROOT) * _volume(op.inputs[0].shape)
+# By operator: the work per element of the input, and the line that says so.
+for _names, _line, _work, _formula in (
+    (("ReduceMean", "ReduceSum"), 1784, Work(add=1), "N"),
+    (("ReduceProd",), 1799, Work(mul=1), "N"),
+    (("ReduceMin", "ReduceMax"), 1827, Work(cmp=1), "N"),
+    (("ReduceL2",), 2087, Work(add=1, special=ROOT), "(1 + 24) N"),
+):
+    rule(*_names, source=f"N:{_line}", formula=_formula)(partial(_each_read, work=_work))
 
 
 @rule("LayerNormalization", source="N:2366", formula="7 N + 29 N / shape[axis]")

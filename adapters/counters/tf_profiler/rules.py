@@ -11,6 +11,7 @@ from __future__ import annotations
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
+from ..rule_parts import elements_in, elements_out, per_input, per_output
 from ..rulebook import NotCounted, RuleBook, dims, size
 from . import COUNTERS
 
@@ -27,113 +28,59 @@ rule = BOOK.rule
 # BatchMatMulV3 in 2.6.0 and AddV2 in 2.13.0.
 
 
-def _n(op: Op, index: int = 0) -> int:
-    return size(op.inputs[index].shape)
+def _squares_halved(op: Op) -> Work:
+    n = elements_in(op)
+    return Work(mul=n, add=n - 1, div=n)
 
 
-def _o(op: Op) -> int:
-    return size(op.outputs[0].shape)
-
-
-@rule("Reciprocal", source="R:69", formula="N")
-def _reciprocal(op: Op) -> Work:
-    return Work(div=_n(op))
-
-
-@rule("Square", source="R:75", formula="N")
-def _square(op: Op) -> Work:
-    return Work(mul=_n(op))
-
-
-@rule("Rsqrt", source="R:81", formula="2N")
-def _rsqrt(op: Op) -> Work:
-    return Work(special=_n(op), div=_n(op))  # a square root and a division
-
-
-@rule("Log", source="R:88", formula="N")
-def _log(op: Op) -> Work:
-    return Work(special=_n(op))
-
-
-@rule("Neg", source="R:94", formula="N")
-@rule("AssignSub", source="R:100", formula="N")
-@rule("AssignAdd", source="R:106", formula="N")
-def _add_input(op: Op) -> Work:
-    return Work(add=_n(op))
-
-
-@rule("L2Loss", source="R:112", formula="3N - 1")
-def _l2_loss(op: Op) -> Work:
-    n = _n(op)
-    return Work(mul=n, add=n - 1, div=n)  # N squares, N - 1 adds, N halvings
-
-
-@rule("Softmax", source="R:122", formula="5N")
-def _softmax(op: Op) -> Work:
-    n = _n(op)
-    return Work(cmp=n, add=2 * n, special=n, div=n)  # 2N shifted logits, N exp, 2N sum and division
-
-
-@rule("Add", source="R:145", formula="O")
-@rule("AddV2", source="R:145", formula="O", versions=">=2.13")
-@rule("Sub", source="R:152", formula="O")
-def _add(op: Op) -> Work:
-    return Work(add=_o(op))
-
-
-@rule("Mul", source="R:158", formula="O")
-def _mul(op: Op) -> Work:
-    return Work(mul=_o(op))
-
-
-@rule("RealDiv", source="R:164", formula="O")
-def _div(op: Op) -> Work:
-    return Work(div=_o(op))
-
-
-@rule("Maximum", source="R:170", formula="O")
-@rule("Minimum", source="R:176", formula="O")
-@rule("GreaterEqual", source="R:194", formula="O")
-@rule("Greater", source="R:200", formula="O")
-@rule("LessEqual", source="R:206", formula="O")
-@rule("Less", source="R:212", formula="O")
-@rule("Equal", source="R:218", formula="O")
-@rule("NotEqual", source="R:224", formula="O")
-def _compare(op: Op) -> Work:
-    return Work(cmp=_o(op))
-
-
-@rule("Pow", source="R:182", formula="O")
-def _pow(op: Op) -> Work:
-    return Work(special=_o(op))
-
-
-@rule("RsqrtGrad", source="R:188", formula="4 O")
-def _rsqrt_grad(op: Op) -> Work:
-    return Work(mul=4 * _o(op))
-
-
-@rule("SquaredDifference", source="R:230", formula="2 O")
-def _squared_difference(op: Op) -> Work:
-    return Work(add=_o(op), mul=_o(op))
-
-
-@rule("Mean", source="R:251", formula="N + O (1 - 1)")
 def _mean(op: Op) -> Work:
-    n, o = _n(op), _o(op)
+    n, o = elements_in(op), elements_out(op)
     return Work(add=n - o, div=o)
 
 
-@rule("Sum", source="R:258", formula="N - O")
-@rule("BiasAddGrad", source="R:279", formula="N - O")
-def _sum(op: Op) -> Work:
-    return Work(add=_n(op) - _o(op))
+def _added(op: Op) -> Work:
+    return Work(add=elements_in(op) - elements_out(op))
 
 
-@rule("ArgMax", source="R:265", formula="N - O")
-@rule("ArgMin", source="R:272", formula="N - O")
-def _arg(op: Op) -> Work:
-    return Work(cmp=_n(op) - _o(op))
+def _compared(op: Op) -> Work:
+    return Work(cmp=elements_in(op) - elements_out(op))
+
+
+_SINCE = {"AddV2": ">=2.13"}
+_ELEMENTWISE = (
+    ("Reciprocal", "R:69", "N", per_input(div=1)),
+    ("Square", "R:75", "N", per_input(mul=1)),
+    ("Rsqrt", "R:81", "2N", per_input(special=1, div=1)),  # a square root and a division
+    ("Log", "R:88", "N", per_input(special=1)),
+    ("AssignAdd", "R:106", "N", per_input(add=1)),
+    ("AssignSub", "R:100", "N", per_input(add=1)),
+    ("Neg", "R:94", "N", per_input(add=1)),
+    ("L2Loss", "R:112", "3N - 1", _squares_halved),
+    ("Softmax", "R:122", "5N", per_input(cmp=1, add=2, special=1, div=1)),  # 2N shifted logits, N exp, 2N sum and division
+    ("Sub", "R:152", "O", per_output(add=1)),
+    ("AddV2", "R:145", "O", per_output(add=1)),
+    ("Add", "R:145", "O", per_output(add=1)),
+    ("Mul", "R:158", "O", per_output(mul=1)),
+    ("RealDiv", "R:164", "O", per_output(div=1)),
+    ("NotEqual", "R:224", "O", per_output(cmp=1)),
+    ("Equal", "R:218", "O", per_output(cmp=1)),
+    ("Less", "R:212", "O", per_output(cmp=1)),
+    ("LessEqual", "R:206", "O", per_output(cmp=1)),
+    ("Greater", "R:200", "O", per_output(cmp=1)),
+    ("GreaterEqual", "R:194", "O", per_output(cmp=1)),
+    ("Minimum", "R:176", "O", per_output(cmp=1)),
+    ("Maximum", "R:170", "O", per_output(cmp=1)),
+    ("Pow", "R:182", "O", per_output(special=1)),
+    ("RsqrtGrad", "R:188", "4 O", per_output(mul=4)),
+    ("SquaredDifference", "R:230", "2 O", per_output(add=1, mul=1)),
+    ("Mean", "R:251", "N + O (1 - 1)", _mean),
+    ("BiasAddGrad", "R:279", "N - O", _added),
+    ("Sum", "R:258", "N - O", _added),
+    ("ArgMin", "R:272", "N - O", _compared),
+    ("ArgMax", "R:265", "N - O", _compared),
+)  # fmt: skip
+for _op, _source, _formula, _work in _ELEMENTWISE:
+    rule(_op, source=_source, formula=_formula, versions=_SINCE.get(_op, ""))(_work)
 
 
 def _nhwc(op: Op) -> None:
@@ -146,27 +93,27 @@ def _nhwc(op: Op) -> None:
 @rule("AvgPool", source="R:323", formula="prod(ksize) O, NHWC only")
 def _avg_pool(op: Op) -> Work:
     _nhwc(op)
-    o, kernel = _o(op), prod(op.attrs["ksize"])
+    o, kernel = elements_out(op), prod(op.attrs["ksize"])
     return Work(add=o * (kernel - 1), div=o)
 
 
 @rule("MaxPool", source="R:329", formula="prod(ksize) O, NHWC only")
 def _max_pool(op: Op) -> Work:
     _nhwc(op)
-    return Work(cmp=prod(op.attrs["ksize"]) * _o(op))
+    return Work(cmp=prod(op.attrs["ksize"]) * elements_out(op))
 
 
 @rule("AvgPoolGrad", source="R:335", formula="2 prod(ksize) numel(grad), NHWC only")
 def _avg_pool_grad(op: Op) -> Work:
     _nhwc(op)
-    taps = prod(op.attrs["ksize"]) * _n(op, 1)
+    taps = prod(op.attrs["ksize"]) * size(op.inputs[1].shape)
     return Work(mul=taps, add=taps)
 
 
 @rule("MaxPoolGrad", source="R:352", formula="(prod(ksize) + 1) numel(orig_output), NHWC only")
 def _max_pool_grad(op: Op) -> Work:
     _nhwc(op)
-    outputs = _n(op, 1)
+    outputs = size(op.inputs[1].shape)
     return Work(cmp=prod(op.attrs["ksize"]) * outputs, add=outputs)
 
 
@@ -191,36 +138,34 @@ def _conv_backprop_filter(op: Op) -> Work:
 @rule("AddN", source="R:439", formula="N (len(inputs) - 1), control inputs included")
 def _add_n(op: Op) -> Work:
     addends = len(op.inputs) + op.attrs.get("control_inputs", 0)
-    return Work(add=_n(op) * (addends - 1))
+    return Work(add=elements_in(op) * (addends - 1))
 
 
 @rule("MatMul", source="R:449", formula="2 k O, k from the first operand")
 def _mat_mul(op: Op) -> Work:
     a = dims(op.inputs[0].shape)
-    return Work(mac=a[0 if op.attrs.get("transpose_a") else 1] * _o(op))
+    return Work(mac=a[0 if op.attrs.get("transpose_a") else 1] * elements_out(op))
 
 
 @rule("BatchMatMul", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=1.15")
 @rule("BatchMatMulV2", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=2.1")
 @rule("BatchMatMulV3", source="R:465", formula="2 k O, k = a.shape[-1]: no adj_x", versions=">=2.6")
 def _batch_mat_mul(op: Op) -> Work:
-    return Work(mac=dims(op.inputs[0].shape)[-1] * _o(op))
+    return Work(mac=dims(op.inputs[0].shape)[-1] * elements_out(op))
 
 
 @rule("Conv2D", source="NN:5258", formula="2 O kh kw filter_in")
 @rule("Conv3D", source="NN:5239", formula="2 O kt kh kw filter_in", versions=">=1.14")
 def _conv(op: Op) -> Work:
     dims(op.inputs[0].shape)
-    return Work(mac=_o(op) * prod(dims(op.inputs[1].shape)[:-1]))
+    return Work(mac=elements_out(op) * prod(dims(op.inputs[1].shape)[:-1]))
 
 
 @rule("DepthwiseConv2dNative", source="NN:5277", formula="2 O kh kw")
 @rule("Dilation2D", source="NN:6389", formula="2 O kh kw")
 def _depthwise(op: Op) -> Work:
     dims(op.inputs[0].shape)
-    return Work(mac=_o(op) * prod(dims(op.inputs[1].shape)[:2]))
+    return Work(mac=elements_out(op) * prod(dims(op.inputs[1].shape)[:2]))
 
 
-@rule("BiasAdd", source="NN:5293", formula="N")
-def _bias_add(op: Op) -> Work:
-    return Work(add=_n(op))
+rule("BiasAdd", source="NN:5293", formula="N")(per_input(add=1))
