@@ -12,9 +12,8 @@ from collections.abc import Callable
 from ...core.causes import Cause
 from ...core.records import Op
 from ...work import Work, prod
-from .numpy_einsum import printed_flops
 from .recurrent_rules import biases, first_two_sizes, gated_step, one_step
-from .rule_parts import elements_in, shape_in
+from .rule_parts import elements_in, printed_flops, shape_in
 from .rulebook import Compute, NotCounted, dims, size
 
 

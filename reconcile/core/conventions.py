@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import toml
+from . import user_files
 from .errors import UsageError, short
 from .work import COMPONENTS, MASKED, Work
 
@@ -83,7 +83,9 @@ def load_conventions(path: Path) -> dict[str, Convention]:
     Raises UsageError, naming the file, table and key, for anything that is not such a table, and for weights under which some
     work would have negative FLOPs.
     """
-    return {name: _convention(path, name, table) for name, table in toml.read(path, "the convention file").items()}
+    return {
+        name: _convention(path, name, table) for name, table in user_files.toml(path, "the convention file").items()
+    }
 
 
 def _convention(path: Path, name: str, table: object) -> Convention:

@@ -1,4 +1,4 @@
-"""Reading files from users: text, and JSON that is checked before anything uses it."""
+"""Reading files from users: text, TOML, and JSON that is checked before anything uses it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import os
 import stat
+import sys
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -120,3 +121,21 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise Unsound(f"the key {short(twice)} appears twice in one table")
     return table
+
+
+def toml(path: Path, label: str) -> dict[str, Any]:
+    """The file's tables; ``label`` names the file in messages. Raises UsageError if it cannot be read or is not valid TOML."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    content = text(path, label)
+    try:
+        data: dict[str, Any] = sound(tomllib.loads(content))
+    except (tomllib.TOMLDecodeError, Unsound) as error:
+        raise UsageError(f"{label} {path} is not valid TOML: {str(error).rstrip('.')}.") from error
+    except RecursionError as error:
+        raise UsageError(f"{label} {path} is not valid TOML: {DEEPER}.") from error
+    except ValueError as error:  # Python refuses to read longer numbers
+        raise UsageError(f"{label} {path} is not valid TOML: {LONGER}.") from error
+    return data

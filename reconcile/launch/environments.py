@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from ..core import toml
+from ..core import user_files
 from ..core.counter import Counter
 from ..core.errors import UsageError, short, unknown
 from ..core.framework import Framework
@@ -64,11 +64,11 @@ def load(path: Path | None = None) -> dict[str, Environment]:
     """
     environments = {
         name: _environment("environments.toml", name, table)
-        for name, table in toml.read(BUILT_IN_FILE, "the environment file").items()
+        for name, table in user_files.toml(BUILT_IN_FILE, "the environment file").items()
     }
     environments.update(_of_counters())
     if path is not None:
-        for name, table in toml.read(path, "the environment file").items():
+        for name, table in user_files.toml(path, "the environment file").items():
             if name in environments:
                 raise UsageError(f"{_where(str(path), name)}: this name is built in; choose another.")
             environments[name] = _environment(str(path), name, table)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core import toml
+from ..core import user_files
 from ..core.errors import UsageError, short, unknown
 from ..launch import user_models
 from ..launch.environments import Environment
@@ -43,7 +43,7 @@ def read(
 
     Raises UsageError, naming the file, the entry and the key, for what cannot be used.
     """
-    data = toml.read(path, "the list")
+    data = user_files.toml(path, "the list")
     for key in data:
         if key != "model":
             raise UsageError(f"{path}: unknown key {short(key)}; a list has [[model]] tables and nothing else.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....core.records import Op
 from ....work import Work, prod
-from ..numpy_einsum import printed_flops
+from ..rule_parts import printed_flops
 from ..rulebook import RuleBook, dims, size
 from . import COUNTERS
 
