@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reconcile.core import toml
+from reconcile.core import user_files
 
 ROOT = Path(__file__).resolve().parents[2]
 RUFF = {"3.6": "py37", "3.9": "py39"}
@@ -16,7 +16,7 @@ RUFF = {"3.6": "py37", "3.9": "py39"}
 
 def settings() -> dict[str, Any]:
     """What pyproject.toml says to ruff."""
-    found: dict[str, Any] = toml.read(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]
+    found: dict[str, Any] = user_files.toml(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]
     return found
 
 
