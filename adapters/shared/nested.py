@@ -39,12 +39,6 @@ def filled(value, is_leaf, new):
     return changed(value, is_leaf, lambda _leaf: next(rest))
 
 
-def is_flat(arguments, is_leaf):
-    # type: (Arguments, Callable[[Any], bool]) -> bool
-    """Whether a call takes its leaves one by one, by position."""
-    return not arguments[1] and all(is_leaf(item) for item in arguments[0])
-
-
 def described(arguments, is_leaf, tell):
     # type: (Arguments, Callable[[Any], bool], Callable[[Any], str]) -> str
     """The arguments of a call in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""

@@ -10,21 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
-from ..core.conventions import BUILT_IN, NAMED, Convention, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
 from ..core.registry import brought, frameworks, known_counters, title
-from ..core.results import RunResult
 from ..core.signals import passed_on
 from ..core.user_files import regular
 from ..engine.reconcile import Missing
-from ..engine.settle import Collected, settle, settle_each
+from ..engine.settle import Collected
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
-from ..work import load, scoped
-from ..work.formula_files import load_formulas
 from . import user_models, written, zipapp
 from .interpreters import Interpreter, python_path
 from .lend import lend
@@ -39,23 +35,6 @@ CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool
 """Collects a model at several points; False collects its traces only."""
 
 
-def run(
-    request: RunRequest, progress: Callable[[Event], None] = lambda _event: None, take: Collect | None = None
-) -> RunResult:
-    """Run the counters of a pair and reconcile their results; ``take`` replaces ``collect`` as the way to run them.
-
-    Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
-    """
-    conventions = conventions_of(request)
-    convention = choose(request.convention, conventions)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
-        collected = (take or collect)(request, progress)
-        settled = settle_each if request.every_convention else settle
-        return settled(collected, convention, conventions, request.mapping)
-
-
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
     """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
     counters = _counters(request)
@@ -64,27 +43,6 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
         meta, outcomes = _collect(request, models, counters, folder, progress)
     traces, ledgers = _records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
-
-
-def run_at(
-    request: RunRequest,
-    points: Sequence[Point],
-    progress: Callable[[Event], None] = lambda _event: None,
-    take: CollectAt | None = None,
-    *,
-    counting: bool = True,
-) -> list[tuple[Collected, RunResult]]:
-    """Run a model at several points and reconcile the results of each; ``take`` replaces ``collect_at`` as the way to run it.
-
-    Without ``counting`` only the traces are taken. Raises UsageError as ``run`` does.
-    """
-    conventions = conventions_of(request)
-    convention = choose(request.convention, conventions)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
-        collected = (take or collect_at)(request, points, progress, counting)
-        return [(point, settle(point, convention, conventions, request.mapping)) for point in collected]
 
 
 def collect_at(
@@ -105,17 +63,6 @@ def collect_at(
         there = {**meta, **described, "training": request.training, "context": request.context}
         collected.append(Collected(there, tuple(traces), tuple(ledgers)))
     return collected
-
-
-def conventions_of(request: RunRequest) -> dict[str, Convention]:
-    """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError as
-    load_conventions does."""
-    conventions = dict(BUILT_IN)
-    if request.convention in NAMED:
-        conventions[request.convention] = NAMED[request.convention]
-    for file in request.convention_files:
-        conventions.update(load_conventions(file))
-    return conventions
 
 
 def _models(request: RunRequest) -> dict[str, dict[str, Any]]:

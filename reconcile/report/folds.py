@@ -93,12 +93,6 @@ def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any]
     return sorted(folds, key=lambda each: each.places[0])
 
 
-def expand(folds: Iterable[Fold[T]]) -> list[T]:
-    """The lines that were folded, in their order."""
-    placed = {place: line for each in folds for place, line in zip(each.places, each.lines, strict=True)}
-    return [placed[place] for place in sorted(placed)]
-
-
 def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
     """The folds by the blocks that they are in, in the order of their first lines. A block is what a name has up to the first
     number in which it, or another name that begins with the same texts, differs from its siblings."""

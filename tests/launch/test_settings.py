@@ -10,8 +10,8 @@ import pytest
 import reconcile
 from reconcile.core.errors import UsageError
 from reconcile.launch.request import RunRequest, run_request
-from reconcile.launch.runner import run
 from reconcile.model_zoo.loading import load_pair, pair_path, zoo_names
+from reconcile.workflow import run
 
 SIZELESS = """
 from reconcile.model_zoo.pair import Input, Pair
