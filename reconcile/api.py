@@ -155,8 +155,8 @@ def polynomials(
     from .formula.formula import formula
     from .formula.takes import in_this_process, in_workers
     from .formula.variables import Template, read_variables, texts_of
+    from .launch import choose, user_models
     from .launch import in_workers as workers
-    from .launch import runner, user_models
     from .launch.environments import at as environment_at
     from .launch.in_environment import collect_at_in
     from .launch.request import models_of, run_request
@@ -179,7 +179,7 @@ def polynomials(
         if python is not None or options.get("timeout") is not None:
             raise UsageError("timeout= and python= are for worker processes: name the model as 'module:function'.")
         here = run_request(**options)
-        runner.check_cached(here, given)
+        choose.check_cached(here, given)
         return Formula(formula(template, in_this_process(given, here, tell)))
     request = run_request(model=model, **workers.named(given), **options)
     if request.files:
@@ -208,10 +208,10 @@ def _apart(
 
 def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None]) -> Answer:
     from . import workflow
-    from .launch import runner
+    from .launch import choose
     from .launch.in_process import collect_live
 
-    runner.check_cached(request, models)
+    choose.check_cached(request, models)
     return workflow.run(
         replace(request, every_convention=True),
         tell,

@@ -1,7 +1,16 @@
 """What a run does, step by step. Read this first.
 
-``reconcile run`` (cli/run.py) and ``reconcile.run`` (api.py) both come here, and so does every cell of a sweep. Before,
-``run_request`` (launch/request.py) reads the options. Afterwards, ``render`` (report/reports.py) makes the reports of the answer.
+=============  ==============================================================================================
+read           the options become a request: ``run_request`` (launch/request.py)
+``prepare``    the conventions and the formulas that the request names (launch/prepare.py)
+``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
+               (launch/runner.py): what comes out are traces and ledgers
+``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
+``look_up``    what was published of the model beside it (decode/gather.py)
+render         the answer becomes reports, and is written: ``render`` (report/reports.py)
+=============  ==============================================================================================
+
+``reconcile run`` (cli/run.py), ``reconcile.run`` (api.py) and every cell of a sweep come here between reading and rendering.
 """
 
 from __future__ import annotations

@@ -54,10 +54,10 @@ def matrix(
     4 a defect of reconcile itself.
     """
     from ..core import atomic
+    from ..launch.choose import pair_file
     from ..launch.matrix import run_matrix
     from ..launch.prepare import conventions_of
     from ..launch.request import run_request
-    from ..launch.runner import pair_file
     from ..report import matrix as report
     from ..report import matrix_terminal
     from .again import again

@@ -13,9 +13,10 @@ from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, br
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
+from ..launch.choose import pair_file
 from ..launch.prepare import conventions_of, prepared
 from ..launch.request import RunRequest
-from ..launch.runner import collect, pair_file
+from ..launch.runner import collect
 from ..launch.supervisor import Event
 from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
 from .changes import Drift

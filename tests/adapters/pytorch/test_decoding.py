@@ -174,13 +174,13 @@ def test_options_that_do_not_fit_are_refused(options: Any, reason: str) -> None:
 
 
 def test_a_pair_and_tensorflow_are_refused() -> None:
-    from reconcile.launch import runner
+    from reconcile.launch import choose
     from reconcile.launch.request import run_request
 
     for options in ({"model": "gpt2"}, {"torch": "net:make", "tf": "net:make"}):
         request = run_request(pass_="decode", context="5", **options)
         with pytest.raises(UsageError, match="--torch MODULE:FUNCTION"):
-            runner.check_cached(request)
+            choose.check_cached(request)
 
 
 def test_the_files_of_a_pass_replace_no_others() -> None:
