@@ -18,9 +18,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
+from reconcile import workflow
 from reconcile.core import atomic
-from reconcile.core.results import RunResult
-from reconcile.launch import runner
+from reconcile.engine.answer import Answer
 from reconcile.launch.request import run_request
 from reconcile.report import gallery, terminal
 from reconcile.zoo.gallery import read
@@ -61,7 +61,7 @@ def first_screen() -> tuple[str, list[str]]:
     return found[1], found[2].split()
 
 
-def picture(result: RunResult, title: str) -> str:
+def picture(result: Answer, title: str) -> str:
     """A run as its terminal view, in colours, with letters of the reader's own machine."""
     console = Console(
         record=True,
@@ -87,7 +87,7 @@ def main() -> None:
         Path(folder, "net.py").write_text(code, encoding="utf-8")
         os.chdir(folder)
         request = run_request(torch=values["--torch"], inputs=[values["--input"]])
-        result = runner.run(request, lambda event: None, None)
+        result = workflow.run(request, lambda event: None, None)
         os.chdir(ROOT)
     atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
     atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})

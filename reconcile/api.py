@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .core.results import RunResult
+from .engine.answer import Answer
 from .report.found import Formula, Run
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def run(
     torch: Any = None,
     tf: Any = None,
     inputs: Any = None,
+    model: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
     convention: str = "matmul",
     convention_files: Sequence[str | Path] = (),
     counters: Sequence[str] = (),
@@ -54,13 +56,15 @@ def run(
     context: int | None = None,
     **models: Any,
 ) -> Run:
-    """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both.
+    """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both. The result is the one of ``reconcile run``.
 
     ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``; ``models`` are
     those of other frameworks, by the names of their options, such as ``onnx="net.onnx"``. ``inputs`` is
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
     them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are. ``mapping`` is a
-    file that says which layers of the two belong together, where their names and work do not.
+    file that says which layers of the two belong together, where their names and work do not. In place of models, ``model``
+    names a pair, such as ``"gru_demo"``, with ``overrides`` of its parameters, such as ``{"units": 96}``; it runs in worker
+    processes.
 
     ``pass_="training"`` counts a training step with ``optimizer`` (``"sgd"``, unless ``"adam"`` is given): forward in train
     mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer.
@@ -82,22 +86,27 @@ def run(
     from .core.errors import UsageError, unknown
     from .core.registry import frameworks
     from .launch.request import models_of, run_request
-    from .launch.user_models import MAPPED
+    from .launch.user_models import MAPPED, one_model
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:
         raise unknown("argument of reconcile.run", stray, {*frameworks(), *(run.__kwdefaults__ or ())})
     given = models_of(dict(torch=torch, tf=tf, **models))
-    if not given:
+    set_ = {name: str(value) for name, value in (overrides or {}).items()}
+    if model is not None or set_:
+        one_model(model, given, set_, inputs)
+    elif not given:
         raise UsageError("give a model: torch=..., tf=... or both.")
     if mapping is not None and sum(frameworks()[name].aligned for name in given) != MAPPED:
         raise UsageError("mapping= is for two models: give both torch= and tf=.")
-    named = next((name for name, model in given.items() if isinstance(model, str)), None)
+    named = next(
+        (name for name, each in given.items() if isinstance(each, str)), "model" if model is not None else None
+    )
     apart = named is not None if isolated is None else isolated
     if not apart and named is not None:
         raise UsageError(
-            f"{named}={given[named]!r} is a name, which is for a worker process: leave isolated=False out, or give the "
-            "function itself."
+            f"{named}={given.get(named, model)!r} is a name, which is for a worker process: leave isolated=False out, or give "
+            "the function itself."
         )
     if not apart and (timeout is not None or python is not None):
         raise UsageError("timeout= and python= are for worker processes: give isolated=True.")
@@ -115,7 +124,7 @@ def run(
     }
     tell = progress or (lambda _event: None)
     if apart:
-        return Run(_apart(given, inputs, options, python, tell))
+        return Run(_apart(given, inputs, {**options, "model": model, "overrides": set_}, python, tell))
     return Run(_here(run_request(**options), given, inputs, tell))
 
 
@@ -146,8 +155,8 @@ def polynomials(
     from .formula.formula import formula
     from .formula.takes import in_this_process, in_workers
     from .formula.variables import Template, read_variables, texts_of
+    from .launch import choose, user_models
     from .launch import in_workers as workers
-    from .launch import runner, user_models
     from .launch.environments import at as environment_at
     from .launch.in_environment import collect_at_in
     from .launch.request import models_of, run_request
@@ -170,7 +179,7 @@ def polynomials(
         if python is not None or options.get("timeout") is not None:
             raise UsageError("timeout= and python= are for worker processes: name the model as 'module:function'.")
         here = run_request(**options)
-        runner.check_cached(here, given)
+        choose.check_cached(here, given)
         return Formula(formula(template, in_this_process(given, here, tell)))
     request = run_request(model=model, **workers.named(given), **options)
     if request.files:
@@ -185,22 +194,26 @@ def _apart(
     options: Mapping[str, Any],
     python: str | Path | None,
     tell: Callable[[Event], None],
-) -> RunResult:
-    from .launch import in_workers, runner
+) -> Answer:
+    from . import workflow
+    from .launch import in_workers
     from .launch.environments import at
     from .launch.in_environment import collect_in
     from .launch.request import run_request
 
     request = run_request(**in_workers.named(models), inputs=in_workers.shapes(inputs), **options)
     take = collect_in(at(str(python))) if python else None
-    return runner.run(replace(request, paths=in_workers.paths()), tell, take)
+    return workflow.run(replace(request, paths=in_workers.paths(), every_convention=True), tell, take)
 
 
-def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None]) -> RunResult:
-    from .launch import runner
+def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None]) -> Answer:
+    from . import workflow
+    from .launch import choose
     from .launch.in_process import collect_live
 
-    runner.check_cached(request, models)
-    return runner.run(
-        request, tell, lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context)
+    choose.check_cached(request, models)
+    return workflow.run(
+        replace(request, every_convention=True),
+        tell,
+        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context),
     )

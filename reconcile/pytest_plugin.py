@@ -300,13 +300,14 @@ def _complete(found: Collected, framework: str) -> list[Trace]:
 def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
     """The FLOPs of a trace, and a line per layer, the largest first. Fails the test if the work of an op is unknown."""
     from .align.alignment import Alignment
+    from .core.conventions import Conventions
     from .core.records import Layer
     from .engine.traces import layer_work, trace_result
     from .work import load
 
     load()
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    result = trace_result(trace, align, convention, {convention.name: convention})
+    result = trace_result(trace, align, Conventions(convention, {convention.name: convention}))
     if not result.complete:
         _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")
     layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))

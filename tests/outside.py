@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.framework import Framework
 from reconcile.core.records import Op, Tensor, Trace
 from reconcile.core.registry import frameworks
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle_each
 from reconcile.work import load, scoped
 
@@ -28,7 +28,7 @@ def matmul(framework: str, rows: int, inner: int, columns: int) -> Trace:
     return Trace(framework, {framework: "1.0"}, "calls", (op,), (), (), ("fc",), ())
 
 
-def three() -> RunResult:
+def three() -> Answer:
     """The same product in TensorFlow and PyTorch, a wider one in JAX."""
     params = {"tf": "net:make", "torch": "net:make", "jax": "nets:make"}
     meta = {
@@ -42,4 +42,4 @@ def three() -> RunResult:
     traces = (matmul("tf", 2, 5, 4), matmul("torch", 2, 5, 4), matmul("jax", 2, 5, 6))
     load()
     with scoped():
-        return settle_each(Collected(meta, traces, ()), MATMUL, BUILT_IN)
+        return settle_each(Collected(meta, traces, ()), Conventions(MATMUL))

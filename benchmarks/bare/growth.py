@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reconcile.core.atomic import write
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine.settle import Collected, settle
 from reconcile.report.reports import render
@@ -64,7 +64,7 @@ def main() -> None:
     found = {"records": [time.perf_counter() - start, peak()]}
     meta = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": [], "frameworks": ["torch"]}
     start = time.perf_counter()
-    result = settle(Collected(meta, (trace,), (ledger,)), BUILT_IN["all"], BUILT_IN)
+    result = settle(Collected(meta, (trace,), (ledger,)), Conventions(BUILT_IN["all"]))
     found["engine"] = [time.perf_counter() - start, peak()]
     if result.exit_code:
         sys.exit("the books of the made-up run do not close")

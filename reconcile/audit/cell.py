@@ -39,20 +39,18 @@ def main() -> None:
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The answer of a sweep's cell without counters, and with the trace's ``readings``."""
-    seen: list[Collected] = []
     place = cells.read(request)[0].place
     everywhere = collect_at if place is None else collect_at_in(place)
 
     def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
         (collected,) = everywhere(asked, [Point(asked.overrides, asked.inputs)], progress, False)
-        seen.append(collected)
         return collected
 
-    answered = cell.answer(request, folder, take)
-    if answered["outcome"]["traces"]:
-        source = Source(CURRENT if place is None else place.name, seen[-1])
-        answered["outcome"]["readings"] = readings([source, *_saved(request["cell"]["model"])])
-    return answered
+    def read(collected: Collected) -> dict[str, Any]:
+        source = Source(CURRENT if place is None else place.name, collected)
+        return {"readings": readings([source, *_saved(request["cell"]["model"])])}
+
+    return cell.answer(request, folder, take, read)
 
 
 def _saved(model: str) -> list[Source]:

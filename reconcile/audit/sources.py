@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 from ..core.errors import UsageError
+from ..core.framework import absolute
+from ..core.registry import frameworks
 from ..core.table import written
 from ..launch.environments import Environment
 from ..launch.interpreters import EnvironmentError_, clean_environ
@@ -18,11 +20,10 @@ from .models import BETWEEN
 
 LIMIT = 300.0
 """Seconds that importing the library may take."""
-TORCHVISION = """
-import json, sys
+FIGURES = """
+import importlib, json, sys
 sys.path.insert(0, sys.argv[1])
-from reconcile.adapters.pytorch.lists import torchvision
-sys.stdout.write("\\n" + json.dumps(torchvision.figures()))
+sys.stdout.write("\\n" + json.dumps(importlib.import_module(sys.argv[2]).figures()))
 """
 
 
@@ -32,8 +33,11 @@ def torchvision(environment: Environment) -> str:
     They are labelled GFLOPS on the pages that are made of them. Raises UsageError where the environment has no torchvision.
     """
     root = str(Path(__file__).resolve().parents[2])
+    lists = next(
+        lists for record in frameworks().values() for name, _, lists in record.functions if name == "torchvision"
+    )
     try:
-        command = [str(ensure(environment)), "-c", TORCHVISION, root]
+        command = [str(ensure(environment)), "-c", FIGURES, root, absolute(lists)]
         with scratch() as folder:
             done = subprocess.run(
                 command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,

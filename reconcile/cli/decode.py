@@ -93,10 +93,8 @@ def decode(
     from ..decode.search import search
     from ..launch import user_models
     from ..launch.environments import load as load_environments
+    from ..launch.prepare import prepared
     from ..launch.request import models_of, run_request
-    from ..launch.runner import conventions_of
-    from ..work import load, scoped
-    from ..work.formula_files import load_formulas
     from .decoded import said
     from .environment import other
     from .progress import progress
@@ -114,10 +112,7 @@ def decode(
         made = other(with_, python)
         known, names = {**known, made.name: made}, (made.name,)
     folders = (baselines,) if baselines else data.folders_of(request.model)
-    conventions = conventions_of(request)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
+    with prepared(request) as conventions:
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = data.gather(
                 request,
@@ -125,12 +120,12 @@ def decode(
                 names,
                 known=known,
                 fresh=not no_run,
-                close=lambda sources: search(name, wanted, sources, conventions).close,
+                close=lambda sources: search(name, wanted, sources, conventions.every).close,
                 progress=tell,
                 say=lambda m: say(m, err=True),
             )
         name = sources[0].collected.meta["name"]
-        decoded = search(name, wanted, sources, conventions, notes)
+        decoded = search(name, wanted, sources, conventions.every, notes)
         hints = (
             [] if quiet else _hints(ctx, decoded, request, sources, known, (*folders, *data.folders_of(request.model)))
         )

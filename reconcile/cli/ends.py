@@ -9,7 +9,8 @@ from ..core.errors import unknown
 from ..core.registry import frameworks
 
 if TYPE_CHECKING:
-    from ..core.results import RunResult, Statement
+    from ..core.results import Statement
+    from ..engine.answer import Answer
 
 
 def ends(
@@ -50,7 +51,7 @@ def _work_behind(name: str | None, models: Sequence[str]) -> str:
     return next(trace for trace in traces if trace != name)
 
 
-def choose(result: RunResult, ends: tuple[str, str] | None) -> Statement | None:
+def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:
     """The statement to show. Raises UsageError if an end is not in this run (a pair with one framework only)."""
     from ..engine.statements import statement_between
     from ..report.view import default_statement

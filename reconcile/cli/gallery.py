@@ -15,7 +15,7 @@ from .progress import CLEAN, bar
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..core.results import RunResult
+    from ..engine.answer import Answer
     from ..zoo.rows import ZooRow
 
 
@@ -60,7 +60,7 @@ def gallery(
     kept = {name: row for name, row in page.read(path).items() if name in names}
     with bar(len(models or names), quiet) as (begun, tell):
 
-        def each(model: str, row: ZooRow, result: RunResult | None) -> None:
+        def each(model: str, row: ZooRow, result: Answer | None) -> None:
             if result is not None:
                 page.report(out, model, result)
             tell(model, _verdict(row))
@@ -81,8 +81,8 @@ class _Page(NamedTuple):
 
     file: str
     read: Callable[[Path], Mapping[str, Any]]
-    measure: Callable[[str, Path], tuple[Any, RunResult | None]]
-    report: Callable[[Path, str, RunResult], object]
+    measure: Callable[[str, Path], tuple[Any, Answer | None]]
+    report: Callable[[Path, str, Answer], object]
     write: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Path]
 
 
@@ -93,7 +93,7 @@ def _calls() -> _Page:
     from ..report import reports
     from ..zoo import gallery as rows_
 
-    def report(out: Path, model: str, result: RunResult) -> object:
+    def report(out: Path, model: str, result: Answer) -> object:
         formats = ("md", "html", *reports.lying(out, model))
         return atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
 
@@ -111,7 +111,7 @@ def _training() -> _Page:
     from ..report import steps as page
     from ..zoo import training
 
-    def report(out: Path, model: str, result: RunResult) -> object:
+    def report(out: Path, model: str, result: Answer) -> object:
         name = reports.stem(model, training=True)
         formats = ("md", *reports.lying(out, name))
         return atomic.write(

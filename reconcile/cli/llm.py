@@ -60,7 +60,7 @@ def llm(
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """
-    from ..core.conventions import MATMUL, NAMED
+    from ..core.conventions import MATMUL, NAMED, Conventions
     from ..core.errors import UsageError
     from ..engine.settle import settle
     from ..report import llm as report
@@ -69,7 +69,7 @@ def llm(
     request, name, take = _asked(model, batch, seq, pass_)
     with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
         collected = take(request, tell)
-    result = settle(collected, MATMUL, NAMED)
+    result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
     if MATMUL.name not in trace.totals:
         say(f"Error: {name} has no number: {trace.reason}", err=True)

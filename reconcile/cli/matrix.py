@@ -53,10 +53,10 @@ def matrix(
     4 a defect of reconcile itself.
     """
     from ..core import atomic
-    from ..core.conventions import choose
+    from ..launch.choose import pair_file
     from ..launch.matrix import run_matrix
+    from ..launch.prepare import conventions_of
     from ..launch.request import run_request
-    from ..launch.runner import conventions_of, pair_file
     from ..report import matrix as report
     from ..report import matrix_terminal
     from .again import again
@@ -66,10 +66,10 @@ def matrix(
     chosen = environments(names, file, with_, python)
     request = run_request(**asked)
     pair_file(request.model)  # before minutes go into environments
-    weights = choose(request.convention, conventions_of(request))
+    conventions_of(request)
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = run_matrix(request, chosen, weights, named(tell), _say(quiet))
+        result = run_matrix(request, chosen, named(tell), _say(quiet))
     texts = report.render(result, formats, again(ctx))
     files = atomic.write(out, report.STEM.format(result.model), texts)
     printing(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))

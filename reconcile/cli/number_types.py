@@ -10,13 +10,14 @@ MOST_JOBS = 1000
 
 
 class Seconds(click.FloatRange):
-    """A time limit: nan, inf and numbers of a thousand digits are none."""
+    """A time limit. ``run_request`` says what is none."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Raises UsageError."""
-        from ..core.numbers import seconds
-
-        return seconds(value, "--timeout")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or the text that is none."""
+        try:
+            return float(value)
+        except ValueError:
+            return value
 
 
 class Jobs(click.IntRange):

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from .options import models, options, pictures
 from .streams import say
-
-if TYPE_CHECKING:
-    from ..engine.settle import Collected
-    from ..launch.request import RunRequest
-    from ..launch.supervisor import Event
 
 
 @click.command()
@@ -60,11 +53,11 @@ def run(
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
     """
+    from .. import workflow
     from ..align.mapping import check, written
     from ..core import atomic
     from ..core.records import TRAINING
-    from ..decode.gather import claims, folders_of
-    from ..launch import runner, user_models
+    from ..launch import user_models
     from ..launch.environments import CURRENT
     from ..launch.in_environment import collect_in
     from ..launch.request import models_of, run_request
@@ -87,16 +80,8 @@ def run(
     place = one(environment, file, with_, python)
     take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     atomic.prepare(out)
-    taken: list[Collected] = []
-
-    def keeping(request: RunRequest, tell: Callable[[Event], None]) -> Collected:
-        taken.append((take or runner.collect)(request, tell))
-        return taken[-1]
-
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = runner.run(request, tell, keeping if request.training and request.model else take)
-    if taken:
-        result = replace(result, published=claims(request.model, taken[0], folders_of(request.model)))
+        result = workflow.run(request, tell, take)
     statement = choose(result, wanted)
     stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..core.errors import UsageError
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.text import clean
+from ..engine.answer import Answer
 from ..report import terminal, view
 from .console import PlainConsole
 from .streams import forget, of_stdout, say
 
 
-def show(result: RunResult, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
+def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
     """Print the run. With ``quiet``, what could not run and why goes to stderr."""
     for line in view.lost(result) if quiet else ():
         say(clean(line), err=True)

@@ -177,14 +177,13 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _check(asked: Mapping[str, Any]) -> None:
     """Raise UsageError for names that no cell could use."""
-    from ..core.conventions import choose
     from ..core.errors import unknown
     from ..core.registry import known_counters
+    from ..launch.prepare import conventions_of
     from ..launch.request import run_request
-    from ..launch.runner import conventions_of
 
     request = run_request(**asked)
-    choose(request.convention, conventions_of(request))
+    conventions_of(request)
     for name in request.counters:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())

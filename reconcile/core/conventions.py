@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import user_files
@@ -75,6 +75,14 @@ BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
 """The conventions of every report."""
 NAMED = {**BUILT_IN, CAUSAL.name: CAUSAL}
 """Those, and the ones that a report has only if you choose them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """The conventions of a run: the ``chosen`` one, and ``every`` one under which a total is given, by name."""
+
+    chosen: Convention
+    every: Mapping[str, Convention] = field(default_factory=lambda: BUILT_IN)
 
 
 def load_conventions(path: Path) -> dict[str, Convention]:

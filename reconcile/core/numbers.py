@@ -14,14 +14,14 @@ DIGITS = 40
 """Numbers with more digits are not read; 2^80 has 25."""
 
 
-def seconds(given: object, name: str = "timeout") -> float:
+def seconds(given: object) -> float:
     """A time limit. Raises UsageError for anything but a number above 0 and up to LONGEST."""
     try:
         value = float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not 0 < value <= LONGEST or isinstance(given, bool):
-        raise UsageError(f"{name} must be a number of seconds above 0 and up to {LONGEST:,}, not {short(given)}.")
+        raise UsageError(f"--timeout must be a number of seconds above 0 and up to {LONGEST:,}, not {short(given)}.")
     return value
 
 

@@ -240,10 +240,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """All results of one run. ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
+    """The results of one run; ``engine/answer.py`` has what follows from them.
 
+    ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
     ``inputs`` (framework -> text) are the inputs the model was called with, if known.
-    ``others`` is the same run under the other conventions, if they were asked for.
     ``published`` are published figures for the model, if they were looked up.
     ``alignment`` is empty if the pair declares which layers belong together.
     """
@@ -261,7 +261,6 @@ class RunResult:
     exit_code: int
     notes: tuple[str, ...] = field(default=())
     inputs: Mapping[str, str] = field(default_factory=dict)
-    others: tuple[RunResult, ...] = field(default=())
     alignment: tuple[Match, ...] = field(default=())
     published: tuple[Claim, ...] = field(default=())
 

@@ -9,17 +9,15 @@ from pathlib import Path
 
 from ..core.atomic import safe
 from ..core.causes import State
-from ..core.conventions import choose
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
+from ..launch.choose import pair_file
+from ..launch.prepare import conventions_of, prepared
 from ..launch.request import RunRequest
-from ..launch.runner import collect, conventions_of, pair_file
+from ..launch.runner import collect
 from ..launch.supervisor import Event
-from ..work import load as load_work
-from ..work import scoped
-from ..work.formula_files import load_formulas
 from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
 from .changes import Drift
 from .compare import compare
@@ -74,19 +72,18 @@ def check(
     Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
-    conventions = conventions_of(request)
-    convention = choose(request.convention, conventions)
+    conventions_of(request)  # an unknown name is said before a missing baseline
     lent = None if update else _lent(path, environment)
     path = lent or path
     old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
-    load_work()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
+    with prepared(request) as conventions:
         collected = (take or collect)(request, progress)
         if old is not None:
             held_against(old, path, collected, params=not update)
-        drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
+        drift = (
+            compare(_asked(old.collected, request.counters), collected, conventions.chosen) if old is not None else None
+        )
     if old is not None and drift is not None and lent is not None:
         drift = replace(
             drift, notes=(OF_CURRENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
@@ -102,7 +99,7 @@ def check(
 def between(older: Path, newer: Path, request: RunRequest) -> Drift:
     """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
     of the request. Raises UsageError if they cannot be compared."""
-    chosen = choose(request.convention, conventions_of(request))
+    conventions_of(request)  # an unknown name is said before what is wrong with the files
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")
@@ -116,10 +113,8 @@ def between(older: Path, newer: Path, request: RunRequest) -> Drift:
             f"{older} holds {', '.join(old.counters) or 'no counter'} and {newer} {', '.join(new.counters) or 'none'}; "
             f"no counter is in both. Give two files that share a counter."
         )
-    load_work()
-    with scoped():
-        load_formulas(request.formulas)
-        return compare(old.collected, new.collected, chosen)
+    with prepared(request) as conventions:
+        return compare(old.collected, new.collected, conventions.chosen)
 
 
 def failed(collected: Collected) -> tuple[Missing, ...]:

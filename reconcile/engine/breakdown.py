@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ..core.conventions import Convention
 from ..core.results import Adjustment, LayerRow, Statement, TraceResult
 from ..core.work import COMPONENTS, Work
+from .phases import sums
 
 RESIDUAL = "residual"
 
@@ -83,10 +84,10 @@ def differing_components(traces: Sequence[TraceResult]) -> list[tuple[str, str, 
     A component that is unknown in a layer of either is left out there.
     """
     unknown = {(u.layer, name) for trace in traces for u in (*trace.unknown, *trace.unweighed) for name in u.components}
-    sums = [_work_by_layer(trace) for trace in traces]
+    works = [_work_by_layer(trace) for trace in traces]
     rows = []
-    for layer in dict.fromkeys(layer for by_layer in sums for layer in by_layer):
-        columns = [by_layer.get(layer, Work()) for by_layer in sums]
+    for layer in dict.fromkeys(layer for by_layer in works for layer in by_layer):
+        columns = [by_layer.get(layer, Work()) for by_layer in works]
         for index, component in enumerate(COMPONENTS):
             counts = [tuple(work)[index] for work in columns]
             if len(set(counts)) > 1 and (layer, component) not in unknown:
@@ -100,7 +101,17 @@ def known_work(trace: TraceResult, convention: Convention) -> int:
 
 
 def _work_by_layer(trace: TraceResult) -> dict[str, Work]:
-    sums: dict[str, Work] = {}
+    works: dict[str, Work] = {}
     for row in trace.rows:
-        sums[row.layer] = sums.get(row.layer, Work()) + row.work
-    return sums
+        works[row.layer] = works.get(row.layer, Work()) + row.work
+    return works
+
+
+def summed(name: str, rows: Sequence[LayerRow]) -> LayerRow:
+    """The sums of these rows. What is unknown in one is unknown in the sum."""
+    work = {f: sum(row.work[f] for row in rows) for f in rows[0].work if all(f in row.work for row in rows)}
+    causes = {
+        counter: sums([row.causes.get(counter, {}) for row in rows])
+        for counter in dict.fromkeys(counter for row in rows for counter in row.causes)
+    }
+    return LayerRow(name, work, sums([row.counters for row in rows]), causes, sums([row.residuals for row in rows]))

@@ -5,13 +5,16 @@ Pure functions of a trace's rows: every FLOP of the trace is in exactly one cell
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from ..core.conventions import Convention
 from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 from ..core.results import TraceResult
+
+K = TypeVar("K")
 
 GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The phases of "the backward pass" in a ratio: gradients, but not the loss, the recomputation or the optimiser."""
@@ -77,7 +80,13 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, not holes))
 
 
-def phases(trace: TraceResult, convention: Convention) -> dict[str, int]:
-    """The trace's FLOPs by phase; empty if it has only the forward pass or the work of an op is unknown."""
-    table = phase_table(trace, convention)
-    return dict(table.total.flops) if table is not None and table.total.known else {}
+def summed(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:
+    """The sums of these rows by phase; a lower bound if one of them is."""
+    return PhaseRow(name, sums([row.flops for row in rows]), all(row.known for row in rows))
+
+
+def sums(amounts: Sequence[Mapping[K, int]]) -> dict[K, int]:
+    """The sum of these amounts by key, in the order in which the keys first occur."""
+    return {
+        key: sum(each.get(key, 0) for each in amounts) for key in dict.fromkeys(k for each in amounts for k in each)
+    }

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
-from ..core.conventions import Convention
+from ..core.conventions import Convention, Conventions
 from ..core.records import Ledger, Trace
 from ..core.results import Adjustment, LayerRow, LedgerResult, Statement, TraceResult
 from .ledger import Reconciled, reconcile_ledger
@@ -42,18 +42,16 @@ def reconcile(
     traces: Sequence[Trace | Missing],
     ledgers: Sequence[Ledger | Missing],
     align: Alignment,
-    convention: Convention,
-    conventions: Mapping[str, Convention],
+    conventions: Conventions,
 ) -> Books:
     """Reconcile every ledger with the trace of its framework, and the traces with each other.
 
     There is a statement from every counter to its trace; and for every two frameworks one between their traces, and one from
     every counter of the first to every counter of the second.
     """
+    convention = conventions.chosen
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
-    results = [
-        trace_result(t, align, convention, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces
-    ]
+    results = [trace_result(t, align, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces]
     known = {t.framework: t for t in results}
     bridged: dict[str, Reconciled] = {}
     cells: dict[str, Mapping[str, int]] = {}

@@ -11,11 +11,12 @@ from .. import __version__
 from ..align.alignment import Alignment
 from ..align.automatic import alignment
 from ..core.causes import State
-from ..core.conventions import Convention
+from ..core.conventions import Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..core.records import CALLED_WITH, DECODE, FORWARD, LOSS, PHASES, PREFILL, TRAINING, Layer, Ledger, Trace
-from ..core.results import LedgerResult, Match, RunResult
+from ..core.results import LedgerResult, Match
 from ..core.text import number
+from .answer import Answer
 from .reconcile import Books, Missing, reconcile
 
 
@@ -28,20 +29,17 @@ class Collected:
     ledgers: tuple[Ledger | Missing, ...]
 
 
-def settle_each(
-    collected: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
-) -> RunResult:
+def settle_each(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """As ``settle``, with the results under the other conventions in ``others``."""
     rows = _aligned(collected, mapping)
-    others = tuple(_settled(collected, rows, c, conventions) for c in conventions.values() if c.name != convention.name)
-    return replace(_settled(collected, rows, convention, conventions), others=others)
+    rest = [c for c in conventions.every.values() if c.name != conventions.chosen.name]
+    others = tuple(_settled(collected, rows, replace(conventions, chosen=c)) for c in rest)
+    return replace(_settled(collected, rows, conventions), others=others)
 
 
-def settle(
-    collected: Collected, convention: Convention, conventions: Mapping[str, Convention], mapping: Path | None = None
-) -> RunResult:
+def settle(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """Reconcile the collected results under a convention. Raises UsageError for a mapping file that cannot be used."""
-    return _settled(collected, _aligned(collected, mapping), convention, conventions)
+    return _settled(collected, _aligned(collected, mapping), conventions)
 
 
 def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
@@ -61,16 +59,15 @@ def _called(trace: Trace) -> Trace:
 def _settled(
     collected: Collected,
     aligned: tuple[Alignment, tuple[Match, ...]],
-    convention: Convention,
-    conventions: Mapping[str, Convention],
-) -> RunResult:
+    conventions: Conventions,
+) -> Answer:
     meta = collected.meta
     align, rows = aligned
-    books = reconcile(collected.traces, collected.ledgers, align, convention, conventions)
-    return RunResult(
+    books = reconcile(collected.traces, collected.ledgers, align, conventions)
+    return Answer(
         model=meta["name"],
         pass_=_cached(meta.get("context")) or "+".join(_phases(collected.traces)),
-        convention=convention,
+        convention=conventions.chosen,
         params=meta["params"],
         environment=_environment(collected),
         description=meta["doc"],

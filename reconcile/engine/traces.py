@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
-from ..core.conventions import Convention
+from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
@@ -25,13 +25,12 @@ def ran(trace: Trace) -> list[Op]:
     return [op for op in trace.ops if op.calls]
 
 
-def trace_result(
-    trace: Trace, align: Alignment, convention: Convention, conventions: Mapping[str, Convention]
-) -> TraceResult:
+def trace_result(trace: Trace, align: Alignment, asked: Conventions) -> TraceResult:
     """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it.
 
     An op with only some unknown components does so under the conventions that weigh one of them.
     """
+    convention, conventions = asked.chosen, asked.every
     rows: list[TraceRow] = []
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
     idle: Counter[str] = Counter()

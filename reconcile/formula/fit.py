@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 from ..core.causes import State
 from ..core.errors import UsageError
-from ..core.results import RunResult
+from ..engine.answer import Answer
 from ..engine.settle import Collected
 from ..launch.request import Point
 from .polynomial import Polynomial, Powers, box, degree, interpolate
 from .table import Key, Table
 from .variables import NODES, At, Template, Variable, held_out, nodes
 
-Run = tuple[Collected, RunResult]
+Run = tuple[Collected, Answer]
 Take = Callable[[Sequence[Point], bool], Sequence[Run]]
 """Runs a model at these points; False takes its traces only."""
 
@@ -36,7 +36,7 @@ class Runs:
     template: Template
     take: Take
     by_point: dict[At, Run] = field(default_factory=dict)
-    without_counters: dict[At, RunResult] = field(default_factory=dict)
+    without_counters: dict[At, Answer] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -53,7 +53,7 @@ class Runs:
             self.by_point.update(zip(new, self.run(new, True), strict=True))
         return Table({at: result for at, (_, result) in self.by_point.items()})
 
-    def traced(self, points: Iterable[At]) -> dict[At, RunResult]:
+    def traced(self, points: Iterable[At]) -> dict[At, Answer]:
         """What runs at these points, where no counter needs to have run. Raises UsageError where the model does not run."""
         wanted = list(dict.fromkeys(points))
         new = [at for at in wanted if at not in self.by_point and at not in self.without_counters]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
-from ..core.results import RunResult
+from ..engine.answer import Answer
 from .fit import Fit, Runs, Take, fit
 from .polynomial import Polynomial
 from .reasons import Reasons
@@ -81,7 +81,7 @@ def formula(template: Template, take: Take) -> Formula:
         }
         kept = {layer: found for layer, found in layers.items() if found is not None and found.terms}
         by_name[name] = Polynomials(done.polynomials[Key(name)], kept)
-    first: RunResult = next(iter(runs.by_point.values()))[1]
+    first: Answer = next(iter(runs.by_point.values()))[1]
     return Formula(
         model=first.model,
         pass_=first.pass_,
@@ -98,7 +98,7 @@ def formula(template: Template, take: Take) -> Formula:
     )
 
 
-def _exit_code(results: list[RunResult], refused: list[NotPolynomial]) -> int:
+def _exit_code(results: list[Answer], refused: list[NotPolynomial]) -> int:
     codes = {result.exit_code for result in results}
     if EXIT_UNEXPLAINED in codes or (refused and EXIT_FAILED not in codes):
         return EXIT_UNEXPLAINED

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..core.registry import frameworks
-from ..core.results import RunResult
 from ..core.work import MASKED
+from ..engine.answer import Answer
 from .fit import RAISES, Fit, Runs, polynomial
 from .polynomial import box, interpolate
 from .series import CAUSE
@@ -94,7 +94,7 @@ def _drawn(variables: Sequence[Variable], dice: random.Random) -> Iterator[At]:
 
 
 def _branches(
-    variables: Sequence[Variable], done: Fit, traced: Mapping[At, RunResult], counted: Sequence[Key]
+    variables: Sequence[Variable], done: Fit, traced: Mapping[At, Answer], counted: Sequence[Key]
 ) -> list[At]:
     """The points at which these counts of counters need to be checked themselves: there some op of their layer, or any op if
     they have none that ran, is on no polynomial."""
@@ -131,7 +131,7 @@ def _beside(variables: Sequence[Variable], done: Fit, values: Mapping[At, int]) 
     return fewest
 
 
-def _parts(result: RunResult) -> dict[Part, int]:
+def _parts(result: Answer) -> dict[Part, int]:
     """What ran, part by part: how often each op of each layer was called, and each component of its work."""
     made: dict[Part, int] = {}
 

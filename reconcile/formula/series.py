@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..core.registry import frameworks, known_counters
-from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.results import LedgerResult, Statement, TraceResult
+from ..engine.answer import Answer
 
 CAUSE = "cause:"
 RESIDUAL = "residual"
@@ -28,7 +29,7 @@ class Amounts:
         self.ops[layer, op] = self.ops.get((layer, op), 0) + amount
 
 
-def amounts(result: RunResult) -> dict[str, Amounts]:
+def amounts(result: Answer) -> dict[str, Amounts]:
     """``trace@torch``, every counter, and ``cause:NAME:COUNTER``: the amount to add to that counter to get the work that ran."""
     named = {trace.name: _ran(trace, result) for trace in result.traces}
     named |= {ledger.counter: _reported(ledger, result) for ledger in result.ledgers}
@@ -38,7 +39,7 @@ def amounts(result: RunResult) -> dict[str, Amounts]:
     return named
 
 
-def _ran(trace: TraceResult, result: RunResult) -> Amounts:
+def _ran(trace: TraceResult, result: Answer) -> Amounts:
     made = Amounts(trace.totals.get(result.convention.name) if trace.complete else None, trace.reason)
     for row in trace.rows:
         made.add(row.layer, row.op, result.convention.flops(row.work))
@@ -47,7 +48,7 @@ def _ran(trace: TraceResult, result: RunResult) -> Amounts:
     return made
 
 
-def _reported(ledger: LedgerResult, result: RunResult) -> Amounts:
+def _reported(ledger: LedgerResult, result: Answer) -> Amounts:
     made = Amounts(ledger.normalised_total, ledger.reason)
     if ledger.normalised_total is not None:
         made.layers = {
@@ -80,6 +81,6 @@ def _causes(statement: Statement) -> Mapping[str, Amounts]:
     return named
 
 
-def closed(result: RunResult) -> set[str]:
+def closed(result: Answer) -> set[str]:
     """The counters and traces from which a statement leads to the work: what has no cause there needs none."""
     return {statement.from_ for statement in result.statements if _to_the_work(statement)}

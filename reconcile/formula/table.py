@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..core.results import RunResult
+from ..engine.answer import Answer
 from .series import CAUSE, Amounts, amounts, closed
 from .variables import At
 
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 class Table:
     """The counts of the runs of a model, by point."""
 
-    def __init__(self, runs: Mapping[At, RunResult]) -> None:
+    def __init__(self, runs: Mapping[At, Answer]) -> None:
         self.points = tuple(runs)
         self._amounts = {at: amounts(result) for at, result in runs.items()}
         self._closed = {at: closed(result) for at, result in runs.items()}

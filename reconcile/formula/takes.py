@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.protocol import point_of
-from ..core.results import RunResult
-from ..engine.settle import Collected
+from ..engine.answer import Answer
+from ..engine.settle import Collected, settle
 from ..launch import runner
 from ..launch.in_process import collect_live
+from ..launch.prepare import prepared
 from ..launch.request import Point, RunRequest
 from ..launch.runner import CollectAt
 from ..launch.supervisor import Event
@@ -21,28 +22,43 @@ from .fit import Take
 def in_workers(request: RunRequest, tell: Callable[[Event], None], there: CollectAt | None = None) -> Take:
     """In one worker per framework, or ``there``, in another environment. An event says which of the points it is about."""
 
-    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, RunResult]]:
+    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
         def telling(event: Event) -> None:
             task, index = point_of(event.task)
             tell(replace(event, task=f"{task}, {index + 1} of {len(points)}" if task else ""))
 
-        return runner.run_at(request, points, telling, there, counting=counting)
+        return run_at(request, points, telling, there, counting=counting)
 
     return take
+
+
+def run_at(
+    request: RunRequest,
+    points: Sequence[Point],
+    progress: Callable[[Event], None] = lambda _event: None,
+    there: CollectAt | None = None,
+    *,
+    counting: bool = True,
+) -> list[tuple[Collected, Answer]]:
+    """Run a model at several points and reconcile the results of each. Without ``counting`` only the traces are taken."""
+    with prepared(request) as conventions:
+        collected = (there or runner.collect_at)(request, points, progress, counting)
+        return [(at, settle(at, conventions, request.mapping)) for at in collected]
 
 
 def in_this_process(models: Mapping[str, Any], request: RunRequest, tell: Callable[[Event], None]) -> Take:
     """In this process, one point after another."""
 
-    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, RunResult]]:
-        return [run(point, counting) for point in points]
+    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
+        return run_at(request, points, tell, collect, counting=counting)
 
-    def run(point: Point, counting: bool) -> tuple[Collected, RunResult]:
+    def collect(
+        request: RunRequest, points: Sequence[Point], tell: Callable[[Event], None], counting: bool
+    ) -> list[Collected]:
+        return [at if counting else replace(at, ledgers=()) for at in (live(point, tell) for point in points)]
+
+    def live(point: Point, tell: Callable[[Event], None]) -> Collected:
         inputs = [text_of(given) for given in point.inputs]
-        collected = collect_live(
-            models, inputs, request.counters, request.device, tell, request.training, request.context
-        )
-        collected = collected if counting else replace(collected, ledgers=())
-        return collected, runner.run(request, tell, lambda _request, _tell: collected)
+        return collect_live(models, inputs, request.counters, request.device, tell, request.training, request.context)
 
     return take

@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 
 from ..align.alignment import Alignment
 from ..core.causes import State
-from ..core.conventions import Convention
+from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ..core.records import Layer, Ledger, Trace
 from ..core.registry import known_counters
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
+from ..engine.answer import Answer
 from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
-from ..work import load, scoped
-from ..work.formula_files import load_formulas
 from . import cache
 from .environments import CURRENT, Environment
 from .in_environment import borrowers, counters_of, lender, with_trace, within
 from .interpreters import EnvironmentError_
+from .prepare import prepared
 from .provision import ensure
 from .request import RunRequest
-from .runner import collect, conventions_of
+from .runner import collect
 from .supervisor import Event, abandon
 
 WORKERS = 2
@@ -38,7 +38,7 @@ class EnvironmentResult:
     environment: Environment
     state: State
     reason: str
-    result: RunResult | None
+    result: Answer | None
     borrowed: str = ""
 
 
@@ -56,7 +56,6 @@ class MatrixResult:
 def run_matrix(
     request: RunRequest,
     environments: Sequence[Environment],
-    convention: Convention,
     progress: Callable[[str, Event], None] = lambda _name, _event: None,
     say: Callable[[str], None] = lambda _message: None,
 ) -> MatrixResult:
@@ -74,11 +73,8 @@ def run_matrix(
             raise
     current = next((c for env, c in zip(environments, outcomes, strict=True) if env.name == CURRENT), None)
     lender = current if isinstance(current, Collected) else _lender(request, outcomes)
-    conventions = conventions_of(request)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
-        return _settled(environments, outcomes, lender, convention, conventions)
+    with prepared(request) as conventions:
+        return _settled(environments, outcomes, lender, conventions)
 
 
 def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collected | None:
@@ -91,8 +87,7 @@ def _settled(
     environments: Sequence[Environment],
     outcomes: Sequence[Collected | str],
     lender: Collected | None,
-    convention: Convention,
-    conventions: Mapping[str, Convention],
+    conventions: Conventions,
 ) -> MatrixResult:
     cells, takes = [], []
     for environment, collected in zip(environments, outcomes, strict=True):
@@ -100,7 +95,7 @@ def _settled(
             cells.append(EnvironmentResult(environment, State.FAILED, collected, None))
             continue
         traced, borrowed = with_trace(collected, lender)
-        result = settle(traced, convention, conventions)
+        result = settle(traced, conventions)
         state = State.FAILED if result.exit_code == EXIT_FAILED else State.EXPLAINED
         state = State.UNEXPLAINED if result.exit_code == EXIT_UNEXPLAINED else state
         cells.append(EnvironmentResult(environment, state, _reason(result), result, borrowed))
@@ -109,9 +104,9 @@ def _settled(
         raise UsageError(
             "no environment could be used: " + "; ".join(f"{c.environment.name}: {c.reason}" for c in cells)
         )
-    neighbours = _neighbours(takes, convention)
+    neighbours = _neighbours(takes, conventions.chosen)
     model = next(c.result.model for c in cells if c.result is not None)
-    return MatrixResult(model, convention, tuple(cells), neighbours, _exit_code(cells, neighbours))
+    return MatrixResult(model, conventions.chosen, tuple(cells), neighbours, _exit_code(cells, neighbours))
 
 
 def _collect(
@@ -137,7 +132,7 @@ def _collect(
     return collected
 
 
-def _reason(result: RunResult) -> str:
+def _reason(result: Answer) -> str:
     missing = [f"{x.counter}: {x.reason}" for x in result.ledgers if x.reason]
     open_ = [f"{s.from_}: {s.reason}" for s in result.statements if s.state is State.UNEXPLAINED]
     return "; ".join((missing or open_)[:2])

@@ -66,10 +66,6 @@ class RunRequest:
     every_convention: bool = False
     mapping: Path | None = None
 
-    def __post_init__(self) -> None:
-        """Raises UsageError for a time limit that is not a positive number of seconds."""
-        seconds(self.timeout)
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -1,32 +1,25 @@
-"""The runner: starts a worker per framework, side by side, supervises them, and passes their traces and ledgers to the engine."""
+"""The runner: starts a worker per framework, side by side, and reads the traces and ledgers that they write."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
-from ..core.conventions import BUILT_IN, NAMED, Convention, choose, load_conventions
-from ..core.errors import UsageError, brief, reason, unknown
+from ..core.errors import UsageError
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
 from ..core.registry import brought, frameworks, known_counters, title
-from ..core.results import RunResult
 from ..core.signals import passed_on
-from ..core.user_files import regular
 from ..engine.reconcile import Missing
-from ..engine.settle import Collected, settle, settle_each
-from ..model_zoo import loading
-from ..model_zoo.pair import PairError
-from ..work import load, scoped
-from ..work.formula_files import load_formulas
-from . import user_models, written, zipapp
-from .interpreters import Interpreter, python_path
+from ..engine.settle import Collected
+from . import written, zipapp
+from .choose import choose_counters, find_models
+from .interpreters import Interpreter
 from .lend import lend
 from .request import Point, RunRequest
 from .scratch import scratch
@@ -39,165 +32,37 @@ CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool
 """Collects a model at several points; False collects its traces only."""
 
 
-def run(
-    request: RunRequest, progress: Callable[[Event], None] = lambda _event: None, take: Collect | None = None
-) -> RunResult:
-    """Run the counters of a pair and reconcile their results; ``take`` replaces ``collect`` as the way to run them.
-
-    Raises UsageError for an unknown model, counter, convention or parameter and for files that cannot be read.
-    """
-    conventions = conventions_of(request)
-    convention = choose(request.convention, conventions)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
-        collected = (take or collect)(request, progress)
-        settled = settle_each if request.every_convention else settle
-        return settled(collected, convention, conventions, request.mapping)
-
-
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
     """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
-    counters = _counters(request)
-    models = _models(request)
+    counters = choose_counters(request)
+    models = find_models(request)
     with passed_on(), scratch() as folder:
-        meta, outcomes = _collect(request, models, counters, folder, progress)
-    traces, ledgers = _records(meta, counters, outcomes, request)
+        meta, outcomes = start_workers(request, models, counters, folder, progress)
+    traces, ledgers = read_records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
-
-
-def run_at(
-    request: RunRequest,
-    points: Sequence[Point],
-    progress: Callable[[Event], None] = lambda _event: None,
-    take: CollectAt | None = None,
-    *,
-    counting: bool = True,
-) -> list[tuple[Collected, RunResult]]:
-    """Run a model at several points and reconcile the results of each; ``take`` replaces ``collect_at`` as the way to run it.
-
-    Without ``counting`` only the traces are taken. Raises UsageError as ``run`` does.
-    """
-    conventions = conventions_of(request)
-    convention = choose(request.convention, conventions)
-    load()
-    with scoped():
-        load_formulas(request.formulas, request.timeout)
-        collected = (take or collect_at)(request, points, progress, counting)
-        return [(point, settle(point, convention, conventions, request.mapping)) for point in collected]
 
 
 def collect_at(
     request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
 ) -> list[Collected]:
     """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
-    counters = _counters(request)
-    models = _models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
+    counters = choose_counters(request)
+    models = find_models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
     with passed_on(), scratch() as folder:
-        meta, outcomes = _collect(request, models, counters, folder, progress, points, counting)
+        meta, outcomes = start_workers(request, models, counters, folder, progress, points, counting)
     collected = []
     for index, described in enumerate(written.points(meta, len(points))):
         at = {
             name: {task: done[at_point(task, index)] for task in (TRACE, *counters) if at_point(task, index) in done}
             for name, done in outcomes.items()
         }
-        traces, ledgers = _records(meta, counters if counting else (), at, request)
+        traces, ledgers = read_records(meta, counters if counting else (), at, request)
         there = {**meta, **described, "training": request.training, "context": request.context}
         collected.append(Collected(there, tuple(traces), tuple(ledgers)))
     return collected
 
 
-def conventions_of(request: RunRequest) -> dict[str, Convention]:
-    """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError as
-    load_conventions does."""
-    conventions = dict(BUILT_IN)
-    if request.convention in NAMED:
-        conventions[request.convention] = NAMED[request.convention]
-    for file in request.convention_files:
-        conventions.update(load_conventions(file))
-    return conventions
-
-
-def _models(request: RunRequest) -> dict[str, dict[str, Any]]:
-    """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
-    paths = python_path()
-    if request.factories:
-        models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
-        return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
-    file = pair_file(request.model)
-    in_zoo = request.model in loading.zoo_names()
-    if in_zoo and request.overrides:
-        try:
-            loading.resolve(loading.load_pair(file), dict(request.overrides))
-        except PairError as error:
-            raise UsageError(str(error)) from error
-    folders = () if in_zoo else (os.path.dirname(file), *paths)
-    return {name: {"pair": file, "overrides": dict(request.overrides), "paths": folders} for name in frameworks()}
-
-
-def _counters(request: RunRequest) -> tuple[str, ...]:
-    counters = _counters_of(request)
-    check_cached(request)
-    if not request.training:
-        return counters
-    untrained = next((title(name) for name in request.factories if not frameworks()[name].trains), "")
-    if untrained:
-        raise UsageError(
-            f"--pass training does not work with {untrained}: a training step of such a model cannot be traced."
-        )
-    other = next((name for name in counters if known_counters()[name].recipe), "")
-    if other:
-        raise UsageError(
-            f"{other} builds the model in another way, and a training step of that model cannot be traced."
-        )
-    if request.files:
-        raise UsageError("--pass training needs a model that code makes (MODULE:FUNCTION), not a model file.")
-    return counters
-
-
-def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
-    """Raise UsageError if a call with a cache was asked for and these models, or the request's own, have none."""
-    if request.context is None:
-        return
-    models = tuple(models or request.factories)
-    if request.files or not models or any(not frameworks()[name].decodes for name in models):
-        able = ", ".join(f"--{record.name} MODULE:FUNCTION" for record in frameworks().values() if record.decodes)
-        raise UsageError(
-            f"--pass prefill and --pass decode need a language model that code makes, and only that: {able}."
-        )
-
-
-def _counters_of(request: RunRequest) -> tuple[str, ...]:
-    if request.factories:
-        return user_models.counters_of(request.factories, request.counters, request.files)
-    for name in request.counters:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
-    if not request.counters:
-        return tuple(name for name, counter in known_counters().items() if counter.default)
-    chosen = tuple(name for name in known_counters() if name in request.counters)
-    recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}
-    if len(recipes) > len({framework for framework, _ in recipes}):
-        alone = ", ".join(name for name in chosen if known_counters()[name].recipe)
-        raise UsageError(f"{alone} builds the model in another way and has its own trace: run it without the others.")
-    return chosen
-
-
-def pair_file(model: str) -> str:
-    """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
-    path = loading.pair_path(model)
-    try:
-        regular(Path(path))
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
-            raise unknown("model", model, loading.zoo_names()) from error
-        if isinstance(error, FileNotFoundError):
-            raise UsageError(f"there is no pair file {brief(model)}.") from error
-        raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error
-    return path
-
-
-def _collect(
+def start_workers(
     request: RunRequest,
     models: Mapping[str, Mapping[str, Any]],
     counters: tuple[str, ...],
@@ -261,7 +126,7 @@ def _collect(
     return {**metas[0], "frameworks": sides}, outcomes
 
 
-def _records(
+def read_records(
     meta: Mapping[str, Any],
     counters: tuple[str, ...],
     outcomes: Mapping[str, Mapping[str, Outcome]],

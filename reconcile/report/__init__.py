@@ -1,4 +1,4 @@
-"""Reports: pure functions of a RunResult. They show the amounts that the engine computed and compute none.
+"""Reports: pure functions of an ``Answer``. They show the amounts that the engine computed and compute none.
 
-`json` and `csv` are for programs, `markdown` for pull requests, `terminal` for the screen; `write` puts files on disk.
+`json` and `csv` are for programs, `markdown` for pull requests, `terminal` for the screen; `reports` makes those asked for.
 """

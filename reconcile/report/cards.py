@@ -14,10 +14,11 @@ from typing import Any
 from ..core.conventions import BUILT_IN
 from ..core.errors import UsageError
 from ..core.records import TRAINING
-from ..core.results import RunResult, TraceResult
+from ..core.results import TraceResult
 from ..core.text import clean
-from ..verdict import citation
-from ..verdict.verdict import Verdict, Withheld, verdict
+from ..engine import citation
+from ..engine.answer import Answer
+from ..engine.verdict import Verdict, Withheld
 from ..work import ZERO, Work
 from .rendering import environment
 
@@ -39,9 +40,9 @@ def schema(name: str) -> dict[str, Any]:
     return data
 
 
-def card(result: RunResult, command: str = "") -> dict[str, Any]:
+def card(result: Answer, command: str = "") -> dict[str, Any]:
     """The entry of a model card, as JSON data."""
-    said = verdict(result)
+    said = result.verdict
     return {
         "schema": SCHEMA,
         "model": citation.subject(result, [trace.framework for trace in result.traces]),
@@ -66,16 +67,16 @@ def card(result: RunResult, command: str = "") -> dict[str, Any]:
     }
 
 
-def to_card(result: RunResult, command: str = "") -> str:
+def to_card(result: Answer, command: str = "") -> str:
     """The card's entry as YAML: the key ``flops``, to paste between the lines ``---`` of a model card."""
     template = environment(lambda value: value, autoescape=False).get_template("card.yaml.j2")
     return template.render(flops=_shown(card(result, command))) + "\n"
 
 
-def disclosure(result: RunResult, command: str = "") -> dict[str, Any]:
+def disclosure(result: Answer, command: str = "") -> dict[str, Any]:
     """The training operations of a step, as JSON data. Raises UsageError for a run that is no training step."""
     check(result.pass_)
-    said = verdict(result)
+    said = result.verdict
     return {
         "schema": SCHEMA,
         "model": citation.subject(result, [trace.framework for trace in result.traces]),
@@ -90,7 +91,7 @@ def disclosure(result: RunResult, command: str = "") -> dict[str, Any]:
     }
 
 
-def to_disclosure(result: RunResult, command: str = "") -> str:
+def to_disclosure(result: Answer, command: str = "") -> str:
     """The disclosure as JSON. Raises UsageError as ``disclosure`` does."""
     return json.dumps(_shown(disclosure(result, command)), indent=2, ensure_ascii=False) + "\n"
 
@@ -101,7 +102,7 @@ def check(pass_: str) -> None:
         raise UsageError("--format disclosure states the operations of a training step: add --pass training.")
 
 
-def _step(result: RunResult, trace: TraceResult, said: Verdict) -> dict[str, Any]:
+def _step(result: Answer, trace: TraceResult, said: Verdict) -> dict[str, Any]:
     """One framework's step. Where the verdict withholds its number, no amount is left."""
     why = next((one for one in said.withheld if one.framework in ("", trace.framework)), None)
     known = why is None

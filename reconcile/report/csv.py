@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..core import table
-from ..core.conventions import ALL, Convention
+from ..core.conventions import ALL
 from ..core.records import PHASES
-from ..core.results import Adjustment, RunResult, Statement, TraceResult
+from ..core.results import Adjustment, Statement, TraceResult
+from ..engine.answer import Answer
 from ..engine.breakdown import to_the_work
-from ..engine.phases import PhaseRow, PhaseTable, phase_table
+from ..engine.phases import PhaseRow, PhaseTable
 
 COLUMNS = ("model", "from", "to", "layer", "op", "counter", "cause", "amount", "unit", "state", "phase")
 UNIT = "FLOP"
@@ -26,12 +27,12 @@ Line = tuple[str, str, str, str, "int | str", str]
 """Layer, op, counter, cause, amount, phase."""
 
 
-def to_csv(result: RunResult) -> str:
+def to_csv(result: Answer) -> str:
     """The report as CSV text."""
     return table.shown(_rows(result))
 
 
-def layers_csv(result: RunResult) -> str:
+def layers_csv(result: Answer) -> str:
     """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
     amounts to add to it to arrive at that work, in a column per cause that occurs; for a training step the work per phase, under
     the run's convention and under the one that counts everything. An empty cell: it has none there."""
@@ -56,14 +57,14 @@ def layers_csv(result: RunResult) -> str:
     return table.shown(rows)
 
 
-def _phased(result: RunResult) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
+def _phased(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
     """Per convention and trace the table by phase, and its rows by layer."""
     conventions = dict.fromkeys((result.convention, ALL))
-    tables = [phase_table(t, convention) for convention in conventions for t in result.traces]
+    tables = [result.phase_table(t, convention) for convention in conventions for t in result.traces]
     return [(found, {row.layer: row for row in found.rows}) for found in tables if found is not None]
 
 
-def _rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+def _rows(result: Answer) -> Iterator[tuple[object, ...]]:
     yield COLUMNS
     phases = {f"{t.framework}:{row.id}": row.phase for t in result.traces for row in t.rows}
     homes = {x.counter: x.framework for x in result.ledgers}
@@ -72,7 +73,7 @@ def _rows(result: RunResult) -> Iterator[tuple[object, ...]]:
         for layer, op, counter, cause, amount, phase in _lines(statement, phases, homes):
             yield (*head, layer, op, counter, cause, amount, UNIT, statement.state.value, phase)
     for trace in result.traces:
-        for layer, op, counter, cause, amount, phase in _work(trace, result.convention):
+        for layer, op, counter, cause, amount, phase in _work(result, trace):
             yield (result.model, "", trace.name, layer, op, counter, cause, amount, UNIT, trace.state.value, phase)
 
 
@@ -98,8 +99,8 @@ def _phase(line: Adjustment, phases: Mapping[str, str], homes: Mapping[str, str]
     return "+".join(phase for phase in PHASES if phase in names)
 
 
-def _work(trace: TraceResult, convention: Convention) -> Iterator[Line]:
-    by_phase = phase_table(trace, convention)
+def _work(result: Answer, trace: TraceResult) -> Iterator[Line]:
+    by_phase = result.phase_table(trace)
     for row in by_phase.rows if by_phase is not None else ():
         for phase in PHASES:
             if phase in row.flops:

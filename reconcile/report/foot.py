@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..core.causes import State
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
+from ..engine.answer import Answer
 
 BLANK = frozenset((State.NOT_COMPARABLE, State.FAILED, State.SKIPPED))
 
 
-def check(result: RunResult) -> None:
+def check(result: Answer) -> None:
     """Raise ValueError, which names every sum that is wrong (a defect of the engine, never of a model)."""
     faults = [*(f for s in result.statements for f in _statement(s)), *_ledgers(result), *_layers(result)]
     if faults:
@@ -32,7 +33,7 @@ def _statement(s: Statement) -> Iterator[str]:
         yield f"{name} is {s.state.value} with a residual"
 
 
-def _ledgers(result: RunResult) -> Iterator[str]:
+def _ledgers(result: Answer) -> Iterator[str]:
     for ledger in result.ledgers:
         if ledger.total is None:
             if ledger.state not in BLANK:
@@ -41,7 +42,7 @@ def _ledgers(result: RunResult) -> Iterator[str]:
             yield f"the entries of {ledger.counter} do not add up to its total {ledger.total}"
 
 
-def _layers(result: RunResult) -> Iterator[str]:
+def _layers(result: Answer) -> Iterator[str]:
     if not result.layers:
         return
     sums: dict[str, int] = {}

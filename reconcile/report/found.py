@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.escapes import clean
-from ..core.results import RunResult
+from ..engine.answer import Answer
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import pandas
 
+    from ..engine.verdict import Verdict
     from ..formula import formula as formulas
-    from ..verdict.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,7 +27,7 @@ class Run:
     raised here is a ReconcileError: NotInResult for a name that did not run, PackageMissing where pandas is not installed.
     """
 
-    result: RunResult
+    result: Answer
 
     @property
     def exit_code(self) -> int:
@@ -37,9 +37,7 @@ class Run:
     @property
     def verdict(self) -> Verdict:
         """Which counters are right, which are off, by how much and why; the numbers to publish, or why there are none."""
-        from ..verdict.verdict import verdict
-
-        return verdict(self.result)
+        return self.result.verdict
 
     def cite(self) -> str:
         """The sentence to cite: number, model, input, pass, convention, counters and versions.

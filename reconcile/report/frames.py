@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 from ..core.causes import ORDER
 from ..core.errors import PackageMissing
 from ..core.records import PHASES
-from ..core.results import LayerRow, RunResult, Statement
+from ..core.results import LayerRow, Statement
 from ..core.text import signed
+from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
-from ..engine.phases import phase_table
-from ..verdict.verdict import counters_of
 
 if TYPE_CHECKING:
     import pandas
 
 
-def table(result: RunResult) -> pandas.DataFrame:
+def table(result: Answer) -> pandas.DataFrame:
     """A row per layer: work per framework, then each counter's value, normalised."""
     frameworks = [t.framework for t in result.traces]
     counters = [x.counter for x in result.ledgers]
@@ -29,7 +28,7 @@ def table(result: RunResult) -> pandas.DataFrame:
     return _frame(rows, ["layer", *(f"work ({f})" for f in frameworks), *counters], index=True)
 
 
-def layers(result: RunResult) -> pandas.DataFrame:
+def layers(result: Answer) -> pandas.DataFrame:
     """A row per layer and counter."""
     homes = {x.counter: x.framework for x in result.ledgers}
     rows = [
@@ -48,9 +47,9 @@ def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
     yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
 
 
-def phases(result: RunResult) -> pandas.DataFrame:
+def phases(result: Answer) -> pandas.DataFrame:
     """A row per framework and layer for traces with more phases than the forward one, and a row for the whole (layer '')."""
-    tables = [t for t in (phase_table(trace, result.convention) for trace in result.traces) if t is not None]
+    tables = [t for t in (result.phase_table(trace) for trace in result.traces) if t is not None]
     present = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
     rows = [
         [
@@ -66,9 +65,9 @@ def phases(result: RunResult) -> pandas.DataFrame:
     return _frame(rows, ["framework", "layer", *present, "backward", "ratio"])
 
 
-def causes(result: RunResult) -> pandas.DataFrame:
+def causes(result: Answer) -> pandas.DataFrame:
     """A row per cause in booking order, and the residual; a column per counter that can be compared."""
-    by_counter = {c.ledger.counter: dict(c.causes) for c in counters_of(result) if c.off is not None}
+    by_counter = {c.ledger.counter: dict(c.causes) for c in result.verdict.counters if c.off is not None}
     present = [cause.value for cause in ORDER if any(cause.value in amounts for amounts in by_counter.values())]
     rows = [[cause, *(amounts.get(cause, 0) for amounts in by_counter.values())] for cause in [*present, RESIDUAL]]
     return _frame(rows, ["cause", *by_counter], index=True)

@@ -20,31 +20,31 @@ from ..core.results import (
     Match,
     Mismatch,
     Residual,
-    RunResult,
     Statement,
     TraceResult,
     TraceRow,
     Unknown,
 )
-from ..engine.phases import PhaseRow, phase_table
-from ..verdict.verdict import CounterVerdict, Figure, Verdict, verdict
+from ..engine.answer import Answer
+from ..engine.phases import PhaseRow
+from ..engine.verdict import CounterVerdict, Figure, Verdict
 from .json_text import Listed, at_once, layout, made_late, plain
 from .view import reason
 
 SCHEMA = 1
 
 
-def to_json(result: RunResult) -> str:
+def to_json(result: Answer) -> str:
     """The report as JSON text, one record per line where it fits. Rows are made, written and dropped one by one."""
     return layout(_tree(result, made_late))
 
 
-def to_dict(result: RunResult) -> dict[str, Any]:
+def to_dict(result: Answer) -> dict[str, Any]:
     """The report as plain dicts, lists, strings and ints."""
     return _tree(result, at_once)
 
 
-def _tree(result: RunResult, listed: Listed = at_once) -> dict[str, Any]:
+def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
     convention = result.convention
     first = [t.framework for t in result.traces if t.complete]
     return {
@@ -60,9 +60,9 @@ def _tree(result: RunResult, listed: Listed = at_once) -> dict[str, Any]:
         "exit_code": result.exit_code,
         "description": result.description,
         "notes": list(result.notes),
-        "verdict": _verdict(verdict(result)),
+        "verdict": _verdict(result.verdict),
         "ledgers": [ledger_data(x, listed) for x in result.ledgers],
-        "traces": [trace_data(x, convention, listed) for x in result.traces],
+        "traces": [trace_data(result, x, listed) for x in result.traces],
         "alignment": listed(_match, result.alignment),
         "layers": listed(lambda x: _layer(x, first), result.layers),
         "statements": [statement_data(x, listed) for x in result.statements],
@@ -158,9 +158,9 @@ def _entry(e: EntryResult) -> dict[str, Any]:
     return {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls}
 
 
-def trace_data(trace: TraceResult, convention: Convention, listed: Listed = at_once) -> dict[str, Any]:
-    """A trace under a convention as plain data."""
-    table = phase_table(trace, convention)
+def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> dict[str, Any]:
+    """A trace of this run as plain data."""
+    table = result.phase_table(trace)
     return {
         "name": trace.name,
         "framework": trace.framework,
@@ -175,7 +175,7 @@ def trace_data(trace: TraceResult, convention: Convention, listed: Listed = at_o
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
         "phases": listed(_phases, table.rows if table is not None else ()),
-        "rows": listed(lambda row: _row(row, convention), trace.rows),
+        "rows": listed(lambda row: _row(row, result.convention), trace.rows),
     }
 
 

@@ -11,10 +11,11 @@ from fractions import Fraction
 from ..core.conventions import CAUSAL, Convention
 from ..core.records import RECOMPUTATION, Ledger
 from ..core.registry import known_counters
-from ..core.results import RunResult, TraceResult
+from ..core.results import TraceResult
 from ..core.text import multiple, number, signed
+from ..engine.answer import Answer
+from ..engine.citation import masks
 from ..engine.settle import Collected
-from ..verdict.citation import masks
 
 SCHEMA = 1
 PREFIX = "formula:"
@@ -91,7 +92,7 @@ def size_of(collected: Collected) -> tuple[int, int] | None:
     return None if facts is None else (facts["B"], facts["T"])
 
 
-def page(result: RunResult, size: tuple[int, int], name: str) -> Page:
+def page(result: Answer, size: tuple[int, int], name: str) -> Page:
     """The page of a run with formulas on a batch of ``size``; the result has the totals of the convention causal."""
     (trace,) = result.traces
     batch, seq = size

@@ -13,11 +13,11 @@ import jinja2
 
 from ..core.conventions import ALL, Convention
 from ..core.records import Tensor
-from ..core.results import Evidence, LayerRow, RunResult, Statement
+from ..core.results import Evidence, LayerRow, Statement
 from ..core.text import markdown, number, prose, signed
+from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
-from ..verdict.verdict import counters_of, verdict
 from . import folds, markdown_tables, view
 from .alignment import sentences
 from .rendering import environment
@@ -36,7 +36,7 @@ class Raw(str):
 
 
 def to_markdown(
-    result: RunResult,
+    result: Answer,
     statement: Statement | None = None,
     command: str = "",
     pictures: Mapping[str, str] = MappingProxyType({}),
@@ -55,7 +55,7 @@ def to_markdown(
 
 
 def _rendered(
-    result: RunResult,
+    result: Answer,
     headline: Statement | None,
     command: str,
     pictures: Mapping[str, str],
@@ -69,8 +69,8 @@ def _rendered(
         result=result,
         summary=view.summary(result),
         headline=headline,
-        said=verdict(result),
-        verdicts=counters_of(result),
+        said=result.verdict,
+        verdicts=result.verdict.counters,
         layers=markdown_tables.layers(result, most),
         phased=_phased(result),
         published=view.published(result),
@@ -116,7 +116,7 @@ def _template() -> jinja2.Template:
         words=lambda name: name.replace("_", " "),
         reason=view.reason,
         distance=view.distance,
-        phases=lambda trace, convention: Raw(view.by_phase(trace, convention)),
+        phases=lambda trace, result: Raw(view.by_phase(result, trace)),
         phase_cell=lambda row, phase: Raw(view.phase_cell(row, phase)),
         phase_ratio=lambda row: Raw(view.phase_ratio(row)),
         ratio_sentence=lambda row: Raw(view.ratio_sentence(row)),
@@ -155,7 +155,7 @@ def _size(size: int | None) -> str:
     return "?" if size is None else str(size)
 
 
-def _description(result: RunResult) -> tuple[str, str]:
+def _description(result: Answer) -> tuple[str, str]:
     """The author's text on the pair in two parts: the model, and the differences of the frameworks.
 
     The second part is '' if the pair has notes, which then replace it.
@@ -164,7 +164,7 @@ def _description(result: RunResult) -> tuple[str, str]:
     return about.strip(), "" if result.notes else rest.strip(": \n")
 
 
-def _bridges(result: RunResult, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
+def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
     """Each counter's own statement. If the model is large, those with the same lines are together, and the headline is not
     repeated."""
     long = len(result.layers) > folds.FEW
@@ -177,7 +177,7 @@ def _bridges(result: RunResult, headline: Statement | None) -> list[tuple[Statem
     def origin_of(name: str) -> str:
         return view.origin(result, name, None).removeprefix(name)
 
-    own = [v.statement for v in counters_of(result) if v.statement is not None]
+    own = [v.statement for v in result.verdict.counters if v.statement is not None]
     groups = folds.same([s for s in own if not (long and s is headline)], shown, long)
     return [(first, others) for first, *others in groups]
 
@@ -212,13 +212,13 @@ def _times(amount: int, count: int) -> Raw:
     return Raw(signed(amount) if count == 1 else f"{signed(count * amount)} ({number(count)} × {signed(amount)})")
 
 
-def _phased(result: RunResult) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
+def _phased(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
     """The tables by layer and phase, under the run's convention and under the one that counts everything."""
     conventions = [result.convention, *([ALL] if result.convention.name != ALL.name else [])]
     return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]
 
 
-def _between(result: RunResult) -> list[Statement]:
+def _between(result: Answer) -> list[Statement]:
     """The statements from trace to trace: the real differences."""
     names = {t.name for t in result.traces}
     return [s for s in result.statements if s.from_ in names and s.to in names]

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from ..core.results import Adjustment, LayerRow, RunResult
+from ..core.results import Adjustment, LayerRow
 from ..core.text import number
-from ..engine.breakdown import Part, differing_components, to_the_work
+from ..engine.answer import Answer
+from ..engine.breakdown import Part, differing_components, summed, to_the_work
 from ..engine.phases import PhaseRow
+from ..engine.phases import summed as summed_phases
 from . import cut, folds
 from .folds import Fold
 
@@ -31,7 +33,7 @@ class Share:
     amount: int
 
 
-def layers(result: RunResult, most: int | None) -> dict[str, Any] | None:
+def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
     """The layer table: rows, and a last row of column sums. A long one has the same column once."""
     if not result.layers:
         return None
@@ -49,7 +51,7 @@ def layers(result: RunResult, most: int | None) -> dict[str, Any] | None:
     folded = any(row.count > 1 for row in rows)
     if rest:
         every = [row for each in rest for row in each.lines]
-        rows = [*rows, _one(cut.summed(_rest(len(every), "layer"), every))]
+        rows = [*rows, _one(summed(_rest(len(every), "layer"), every))]
     return {
         "frameworks": folds.same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
         "counters": folds.same(
@@ -103,7 +105,7 @@ def phases(rows: Sequence[PhaseRow], most: int | None) -> list[Fold[PhaseRow]]:
         lambda each: not each.one.known,
     )
     every = [row for each in rest for row in each.lines]
-    return [*shown, *([_one(cut.summed_phases(_rest(len(every), "layer"), every))] if rest else [])]
+    return [*shown, *([_one(summed_phases(_rest(len(every), "layer"), every))] if rest else [])]
 
 
 def _rest(count: int, what: str) -> str:
@@ -121,7 +123,7 @@ def _moved(row: LayerRow) -> int:
     return max(row.work.values(), default=0) + to_add
 
 
-def components(result: RunResult, most: int | None) -> tuple[Sequence[Fold[Component]], Sequence[Fold[Component]]]:
+def components(result: Answer, most: int | None) -> tuple[Sequence[Fold[Component]], Sequence[Fold[Component]]]:
     """The components in which two complete traces differ, by layer: those that are shown, and the others."""
     if len(result.traces) < 2 or not all(t.complete for t in result.traces):
         return (), ()

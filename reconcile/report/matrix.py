@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.causes import State
-from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.results import LedgerResult, Statement, TraceResult
 from ..core.text import number
+from ..engine.answer import Answer
 from ..engine.breakdown import blocks
 from ..engine.settle import blind
+from ..engine.verdict import CounterVerdict
 from ..launch.matrix import EnvironmentResult, MatrixResult
-from ..verdict.verdict import CounterVerdict, counters_of
 from . import foot, json, markdown, view
 from .csv import to_csv as run_csv
 from .json_text import layout, plain
@@ -51,7 +52,7 @@ def rows(result: MatrixResult) -> list[CounterRow]:
     """One row per environment and counter, in the order of the environments; at least one for each environment."""
     counter_rows = []
     for cell in result.cells:
-        verdicts = counters_of(cell.result) if cell.result is not None else ()
+        verdicts = cell.result.verdict.counters if cell.result is not None else ()
         counter_rows += [CounterRow(cell, v) for v in verdicts] or [CounterRow(cell, None)]
     return counter_rows
 
@@ -160,11 +161,11 @@ def to_csv(result: MatrixResult) -> str:
     return run_csv(_books(result))
 
 
-def _books(result: MatrixResult) -> RunResult:
+def _books(result: MatrixResult) -> Answer:
     """All statements as if of one run."""
     own = [s for cell in result.cells for s in to_the_work(cell)]
     books = (*result.neighbours, *own)
-    return RunResult(result.model, "forward", result.convention, {}, {}, "", (), (), (), books, result.exit_code)
+    return Answer(result.model, "forward", result.convention, {}, {}, "", (), (), (), books, result.exit_code)
 
 
 def to_markdown(result: MatrixResult, command: str = "") -> str:
@@ -239,8 +240,8 @@ def _environment(cell: EnvironmentResult) -> dict[str, Any]:
     }
 
 
-def _trace(trace: TraceResult, run: RunResult) -> dict[str, Any]:
-    return {k: v for k, v in json.trace_data(trace, run.convention).items() if k not in ("phases", "rows")}
+def _trace(trace: TraceResult, run: Answer) -> dict[str, Any]:
+    return {k: v for k, v in json.trace_data(run, trace).items() if k not in ("phases", "rows")}
 
 
 def _scrubbed(result: MatrixResult) -> MatrixResult:
@@ -252,7 +253,7 @@ def _scrubbed(result: MatrixResult) -> MatrixResult:
     return replace(result, cells=cells, neighbours=tuple(_without_paths(s) for s in result.neighbours))
 
 
-def _run(run: RunResult) -> RunResult:
+def _run(run: Answer) -> Answer:
     ledgers: tuple[LedgerResult, ...] = tuple(replace(x, reason=_pathless(x.reason)) for x in run.ledgers)
     traces: tuple[TraceResult, ...] = tuple(
         replace(t, reason=_pathless(t.reason), notes=tuple(map(_pathless, t.notes))) for t in run.traces

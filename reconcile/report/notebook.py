@@ -12,10 +12,11 @@ from typing import Any
 import jinja2
 
 from ..core.causes import State
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.text import clean, markdown, number, ratio, signed
+from ..engine.answer import Answer
 from ..engine.breakdown import Block, blocks
-from ..verdict.verdict import CounterVerdict, Verdict, verdict
+from ..engine.verdict import CounterVerdict, Verdict
 from . import view
 from .rendering import environment
 
@@ -23,9 +24,9 @@ LAYERS = 12
 """Layers of a cause that are shown; the rest is one line, so the sum stays right."""
 
 
-def to_html(result: RunResult) -> str:
+def to_html(result: Answer) -> str:
     """The result as a ``<div>`` with its own style."""
-    run_verdict = verdict(result)
+    run_verdict = result.verdict
     worst = furthest(run_verdict)
     most = max([1.0, *(c.ratio for c in run_verdict.counters if c.ratio is not None)])
     return _template().render(
@@ -41,9 +42,9 @@ def to_html(result: RunResult) -> str:
     )
 
 
-def to_markdown(result: RunResult) -> str:
+def to_markdown(result: Answer) -> str:
     """A short form for viewers without HTML: the verdict and a table of the counters."""
-    run_verdict = verdict(result)
+    run_verdict = result.verdict
     lines = [f"**{markdown(result.model)}**, {result.pass_}, convention {markdown(result.convention.name)}", ""]
     for figure in run_verdict.figures:
         lines += [f"> **To publish:** {markdown(figure.sentence)}", ""]
@@ -80,7 +81,7 @@ def furthest(run_verdict: Verdict) -> CounterVerdict | None:
     return max(off, key=lambda c: (abs(c.off or 0), bool(c.causes)), default=None)
 
 
-def _blocks(result: RunResult, statement: Statement | None) -> list[Block]:
+def _blocks(result: Answer, statement: Statement | None) -> list[Block]:
     return [] if statement is None else blocks(statement, [row.layer for row in result.layers])
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..core.errors import UsageError
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
+from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, Block, blocks
 from .bars import Bar, Column, Layers
 
@@ -53,7 +54,7 @@ def _where(block: Block) -> str:
     return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1:,} more layers"
 
 
-def by_layer(result: RunResult, limit: int = LAYERS) -> Layers:
+def by_layer(result: Answer, limit: int = LAYERS) -> Layers:
     """Each counter's value per layer beside the work that ran there. Beyond ``limit``, the smallest rows share one."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     rows = list(result.layers)
@@ -82,7 +83,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(v for v in known if v is not None)
 
 
-def draw(result: RunResult, statement: Statement | None, formats: Sequence[str]) -> dict[str, str | bytes]:
+def draw(result: Answer, statement: Statement | None, formats: Sequence[str]) -> dict[str, str | bytes]:
     """The pictures of a run, by the part of their file names after the model's name: ``waterfall.svg``, ``layers.png``."""
     from . import drawing
 

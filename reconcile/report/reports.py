@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ..core.atomic import safe
 from ..core.records import DECODE, PREFILL, TRAINING
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
+from ..engine.answer import Answer
 from . import cards, foot
 
 FORMATS = ("md", "csv", "json", "html")
@@ -21,7 +22,7 @@ PAGE_OPS = 200_000
 
 
 def render(
-    result: RunResult, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
+    result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:
     """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. With the
     Markdown of many layers comes ``layers.csv``.
@@ -47,7 +48,7 @@ def render(
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
 
 
-def left_out(result: RunResult, formats: tuple[str, ...]) -> str:
+def left_out(result: Answer, formats: tuple[str, ...]) -> str:
     """A sentence if a page is requested that no browser could show; else ''."""
     ops = sum(len(trace.rows) for trace in result.traces)
     if "html" not in formats or ops <= PAGE_OPS:
@@ -86,7 +87,7 @@ def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[st
     return (*formats, *outdated) if outdated and can_draw() else formats
 
 
-def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
+def _drawn(result: Answer, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
     wanted = [name for name in PICTURES if name in formats]
     if not wanted:
         return {}
@@ -96,7 +97,7 @@ def _drawn(result: RunResult, statement: Statement | None, formats: tuple[str, .
     return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
 
 
-def _tables(result: RunResult) -> dict[str, str]:
+def _tables(result: Answer) -> dict[str, str]:
     """The table of layers, if they are so many that a report folds those that are alike."""
     from .csv import layers_csv
     from .folds import FEW
@@ -105,7 +106,7 @@ def _tables(result: RunResult) -> dict[str, str]:
 
 
 def _markdown(
-    result: RunResult, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
+    result: Answer, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
 ) -> str:
     from .markdown import to_markdown
     from .pictures import embedded
@@ -114,19 +115,19 @@ def _markdown(
     return to_markdown(result, statement, command, embedded(name, drawn), f"{name}.{TABLE}" if tables else "")
 
 
-def _csv(result: RunResult) -> str:
+def _csv(result: Answer) -> str:
     from .csv import to_csv
 
     return to_csv(result)
 
 
-def _json(result: RunResult) -> str:
+def _json(result: Answer) -> str:
     from .json import to_json
 
     return to_json(result)
 
 
-def _html(result: RunResult, statement: Statement | None, command: str) -> str:
+def _html(result: Answer, statement: Statement | None, command: str) -> str:
     from .page import to_html
 
     return to_html(result, statement, command)

@@ -8,8 +8,9 @@ from ..core.causes import State
 from ..core.conventions import ALL, MATMUL
 from ..core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
 from ..core.registry import title
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.text import markdown, multiple, number
+from ..engine.answer import Answer
 from ..zoo.rows import CounterCell, reconciled
 from ..zoo.training import TrainingRow
 from .gallery import cell, grouped, not_closed
@@ -29,7 +30,7 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
     )
 
 
-def headline(result: RunResult) -> Statement | None:
+def headline(result: Answer) -> Statement | None:
     """The first statement of a model's report: of the counter that sees gradients best, not thousands of lines of another one."""
     return next((s for s in result.statements if (s.from_, s.to) == HEADLINE), None)
 

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from ..core.causes import State
 from ..core.records import CALLED_WITH
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.text import clean, number, si
-from ..verdict.verdict import CounterVerdict, Verdict, counters_of, verdict
+from ..engine.answer import Answer
+from ..engine.verdict import CounterVerdict, Verdict
 from . import view
 from .alignment import sentences
 from .columns import widen
@@ -30,7 +31,7 @@ LEAST = 3  # rows of its layers that are always shown
 
 
 def show(
-    result: RunResult,
+    result: Answer,
     console: Console,
     statement: Statement | None = None,
     files: Sequence[Path] = (),
@@ -56,7 +57,7 @@ def show(
             above += _section(
                 f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width, brief)
             )
-        for counter in counters_of(result) if verbose else ():
+        for counter in result.verdict.counters if verbose else ():
             own = counter.statement
             if own is not None and own is not chosen:
                 above += _section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width))
@@ -64,7 +65,7 @@ def show(
             above += _section(f"Phase by phase ({framework})", phase_view(phased, limit, width))
             if sentence := view.ratio_sentence(phased.total):
                 above += [Text(f"{framework}: {sentence}."), Text()]
-        run_verdict = verdict(result)
+        run_verdict = result.verdict
         said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)
         below.append(Text())
         if run_verdict.figures:
@@ -97,7 +98,7 @@ def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list
     return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
 
 
-def _fitting(result: RunResult, console: Console, room: int) -> RenderableType:
+def _fitting(result: Answer, console: Console, room: int) -> RenderableType:
     """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
     rows = folded_rows(result)
     table = folded_table(result, rows, console.width)
@@ -120,7 +121,7 @@ def _section(title: str, body: RenderableType) -> list[RenderableType]:
     return [Text(clean(title), style="bold"), body, Text()]
 
 
-def _headline(result: RunResult, statement: Statement | None) -> Text:
+def _headline(result: Answer, statement: Statement | None) -> Text:
     text = Text(f"{clean(result.model)}, {result.pass_}, convention {clean(result.convention.name)}: normalised totals")
     text.stylize("bold")
     if statement is not None:
@@ -141,7 +142,7 @@ def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[Renderabl
     return lines
 
 
-def _notes(result: RunResult, run_verdict: Verdict) -> list[RenderableType]:
+def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
     """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, if no figure names
     them; and the alignment of two models' layers."""
     shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
@@ -167,14 +168,14 @@ def _verdict(run_verdict: Verdict) -> list[RenderableType]:
     return lines
 
 
-def _problems(result: RunResult) -> list[RenderableType]:
+def _problems(result: Answer) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
     lines: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
     lines += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
     lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
-    lines += [Text(clean(item.sentence)) for item in verdict(result).withheld]
+    lines += [Text(clean(item.sentence)) for item in result.verdict.withheld]
     return lines
 
 
-def _summary(result: RunResult) -> Text:
+def _summary(result: Answer) -> Text:
     return Text(view.summary(result), style="bold green" if result.exit_code == 0 else "bold red")

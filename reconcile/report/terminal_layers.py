@@ -10,9 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..core.causes import State
-from ..core.results import LayerRow, RunResult
+from ..core.results import LayerRow
 from ..core.text import clean, number, signed
-from ..engine.breakdown import RESIDUAL, to_the_work
+from ..engine.answer import Answer
+from ..engine.breakdown import RESIDUAL, summed, to_the_work
 from . import cut, folds, view
 from .columns import Column, Line, laid_out, stacked
 from .terminal_tables import STYLE, more, times
@@ -31,34 +32,34 @@ class LayerLine:
     noted: bool = False
 
 
-def layer_table(result: RunResult, width: int = 80) -> RenderableType:
+def layer_table(result: Answer, width: int = 80) -> RenderableType:
     """Per layer the work that ran, and per counter its value and the causes that separate it from that work."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     return _detailed([line for row in _known(result) for line in _layer(row, homes)], homes, width)
 
 
-def folded_table(result: RunResult, limit: int, width: int = 80) -> RenderableType:
+def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     """The same for a large model in not more than ``limit`` rows, those where most is to be added, and one with the sums of the
     others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with what is to
     be added per counter; if the columns do not fit, it has one per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _known(result)
     shown, rest = cut.largest(_folded(every), limit, lambda row: _to_add(row, homes))
-    left = [cut.summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
+    left = [summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
-    table = _amounts([*shown, *left, cut.summed("total", every)], homes, width) if whole else None
+    table = _amounts([*shown, *left, summed("total", every)], homes, width) if whole else None
     if table is not None:
         return table
     lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
     return Group(_detailed(lines, homes, width), *([more(rest)] if rest else []))
 
 
-def folded_rows(result: RunResult) -> int:
+def folded_rows(result: Answer) -> int:
     """How many rows the folded table has."""
     return len(_folded(result.layers))
 
 
-def _known(result: RunResult) -> list[LayerRow]:
+def _known(result: Answer) -> list[LayerRow]:
     """The rows without the work of a layer in which that of an op is unknown."""
     holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
     return [
@@ -108,8 +109,8 @@ def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> 
 def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
     alike = folds.rows(every)
     if len(alike) > folds.FEW:
-        return [cut.summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
-    return [cut.summed(times(each.name, each.count), each.lines) for each in alike]
+        return [summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
+    return [summed(times(each.name, each.count), each.lines) for each in alike]
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:

@@ -11,12 +11,12 @@ from rich.rule import Rule
 from rich.text import Text
 
 from ..core.causes import State
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.text import clean, number, si, signed
+from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, Part, blocks
 from ..engine.phases import PhaseRow, PhaseTable
-from ..engine.phases import phases as by_phase
-from ..verdict.verdict import counters_of
+from ..engine.phases import summed as summed_phases
 from . import cut, folds, view
 from .columns import GAP, Cell, Column, Line, counter_lines, laid_out, stacked
 
@@ -53,7 +53,7 @@ class StatementLine:
     part: bool = False
 
 
-def totals(result: RunResult, width: int = 80, brief: bool = False) -> RenderableType:
+def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
     """Every counter's total as reported and normalised, and its distance from the work that ran.
 
     A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
@@ -79,7 +79,7 @@ def totals(result: RunResult, width: int = 80, brief: bool = False) -> Renderabl
     return stacked(lines, width)
 
 
-def _totals(result: RunResult, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
+def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
         shown = ("unknown", "") if total is None else (number(total), si(total))
@@ -91,9 +91,9 @@ def _totals(result: RunResult, brief: bool) -> Iterator[tuple[str, str, str, str
             "",
             Text("what ran" if brief and trace.complete else view.trace_label(trace), style=style),
         )
-        for phase, flops in by_phase(trace, result.convention).items():
+        for phase, flops in result.by_phase(trace).items():
             yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
-    for counter in counters_of(result):
+    for counter in result.verdict.counters:
         ledger, total = counter.ledger, counter.ledger.normalised_total
         yield (
             ledger.counter,
@@ -210,18 +210,7 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
         return [(row.layer, row) for row in table.rows]
     alike = folds.phases(table.rows)
     found = folds.structures(alike) if len(alike) > limit else [folds.Structure(f.name, f.count, (f,)) for f in alike]
-    return [
-        (
-            times(block.name, block.count),
-            PhaseRow(
-                block.name,
-                {p: sum(row.flops.get(p, 0) for row in block.lines) for p in table.phases
-                 if any(p in row.flops for row in block.lines)},
-                all(row.known for row in block.lines),
-            ),
-        )
-        for block in found
-    ]  # fmt: skip
+    return [(times(block.name, block.count), summed_phases(block.name, block.lines)) for block in found]
 
 
 def times(name: str, count: int) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.results import LedgerResult, Mismatch, RunResult, Statement, TraceResult, Unknown
+from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
+from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, known_work
-from ..engine.phases import PhaseRow, PhaseTable, phase_table, phases
-from ..verdict.verdict import CounterVerdict, counters_of
+from ..engine.phases import PhaseRow, PhaseTable
+from ..engine.verdict import CounterVerdict
 
 DEFAULT_FROM = "tf.profiler@frozen"
 DEFAULT_TO = "thop"
@@ -81,17 +82,17 @@ def as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else text + "."
 
 
-def default_statement(result: RunResult) -> Statement | None:
+def default_statement(result: Answer) -> Statement | None:
     """tf.profiler@frozen to thop if it is closed; else the first counter whose statement to its trace is; else any statement."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
-    statements = [first, *(v.statement for v in counters_of(result)), *result.statements]
+    statements = [first, *(v.statement for v in result.verdict.counters), *result.statements]
     candidates = [s for s in statements if s is not None]
     ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
     return ranked[0] if ranked else None
 
 
-def origin(result: RunResult, name: str, total: int | None) -> str:
+def origin(result: Answer, name: str, total: int | None) -> str:
     """The origin of one end's normalised total: ``thop 250 FLOP (reported 125 MAC × 2)``."""
     ledger = next((x for x in result.ledgers if x.counter == name), None)
     if total is None and ledger is not None:
@@ -106,9 +107,9 @@ def origin(result: RunResult, name: str, total: int | None) -> str:
     return f"{name} {number(total)} FLOP (reported {number(ledger.total)} {ledger.unit}{times})"
 
 
-def summary(result: RunResult) -> str:
+def summary(result: Answer) -> str:
     """The whole run in one sentence."""
-    verdicts = counters_of(result)
+    verdicts = result.verdict.counters
     named = {state: [v for v in verdicts if v.state is state] for state in State}
     parts = []
     if named[State.EQUAL]:
@@ -131,13 +132,13 @@ def summary(result: RunResult) -> str:
     return f"{verb}: {counters}" + (f", {', '.join(parts)}." if parts else ".")
 
 
-def lost(result: RunResult) -> list[str]:
+def lost(result: Answer) -> list[str]:
     """A sentence on each counter that failed or was skipped: its name and the reason."""
     kinds = (State.FAILED, State.SKIPPED)
-    return [f"{v.ledger.counter}: {closing(v)}" for v in counters_of(result) if v.state in kinds]
+    return [f"{v.ledger.counter}: {closing(v)}" for v in result.verdict.counters if v.state in kinds]
 
 
-def broken(result: RunResult) -> list[tuple[LedgerResult, Mismatch]]:
+def broken(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
     """Every rule that broke, with its ledger."""
     return [(ledger, m) for ledger in result.ledgers for m in ledger.mismatches]
 
@@ -150,7 +151,7 @@ def broken_sentence(ledger: LedgerResult, m: Mismatch) -> str:
     )
 
 
-def unknown(result: RunResult) -> list[tuple[TraceResult, Unknown]]:
+def unknown(result: Answer) -> list[tuple[TraceResult, Unknown]]:
     """Every op whose work is unknown, with its trace."""
     return [(trace, u) for trace in result.traces for u in trace.unknown]
 
@@ -161,7 +162,7 @@ def unknown_sentence(trace: TraceResult, u: Unknown) -> str:
     return f"{trace.name} is incomplete: {u.op} at layer {u.layer or '(none)'}{where}: {u.reason}"
 
 
-def unknown_sentences(result: RunResult) -> list[str]:
+def unknown_sentences(result: Answer) -> list[str]:
     """A sentence per op and reason, with the first place of the op; then, for each such trace, its known work."""
     sentences: list[str] = []
     for trace in (t for t in result.traces if t.unknown):
@@ -179,7 +180,7 @@ def unknown_sentences(result: RunResult) -> list[str]:
     return sentences
 
 
-def traces_lost(result: RunResult) -> list[str]:
+def traces_lost(result: Answer) -> list[str]:
     """A sentence on each trace that is missing altogether."""
     missing = [t for t in result.traces if not t.complete and not t.unknown]
     return [
@@ -195,17 +196,17 @@ def trace_label(trace: TraceResult) -> str:
     return "incomplete" if trace.unknown else trace.state.value.replace("_", " ")
 
 
-def by_phase(trace: TraceResult, convention: Convention) -> str:
+def by_phase(result: Answer, trace: TraceResult) -> str:
     """``forward 2,000, backward 4,000``; empty if there is only one phase."""
-    return ", ".join(f"{name} {number(flops)}" for name, flops in phases(trace, convention).items())
+    return ", ".join(f"{name} {number(flops)}" for name, flops in result.by_phase(trace).items())
 
 
-def phase_tables(result: RunResult, convention: Convention) -> list[tuple[str, PhaseTable]]:
+def phase_tables(result: Answer, convention: Convention) -> list[tuple[str, PhaseTable]]:
     """A table by layer and phase for every trace that has more than the forward pass, with the names of its frameworks.
     Frameworks whose tables are equal in every cell share one."""
     tables: list[tuple[str, PhaseTable]] = []
     for trace in result.traces:
-        table = phase_table(trace, convention)
+        table = result.phase_table(trace, convention)
         if table is None:
             continue
         same = next((i for i, (_, other) in enumerate(tables) if _cells(other) == _cells(table)), None)
@@ -216,7 +217,7 @@ def phase_tables(result: RunResult, convention: Convention) -> list[tuple[str, P
     return tables
 
 
-def published(result: RunResult) -> list[str]:
+def published(result: Answer) -> list[str]:
     """The published figures of the model and their readings. A figure of a backward pass is compared with the pass that ran."""
     sentences = []
     for claim in result.published:

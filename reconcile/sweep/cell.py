@@ -22,16 +22,18 @@ from typing import Any
 
 from ..core.defects import summary
 from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
-from ..core.results import RunResult
 from ..core.text import typed
+from ..engine.answer import Answer
+from ..engine.settle import Collected
 from ..launch import scratch, user_models, warm
 from ..launch.cache import source_digest
 from ..launch.exits import death_of
 from ..launch.in_environment import collect_in
 from ..launch.interpreters import clean_environ
 from ..launch.request import RunRequest, by_parameter, run_request, words
-from ..launch.runner import Collect, run
+from ..launch.runner import Collect
 from ..report import reports
+from ..workflow import Job, done
 from . import cells
 from .nurseries import offered
 from .outcome import outcome_of, refused
@@ -55,6 +57,7 @@ TAIL = 1 << 14
 """Bytes of what a process printed that are worth keeping."""
 KILLED = "its process was killed"
 """What endings.death_of says of a worker that somebody else has ended."""
+More = Callable[[Collected], dict[str, Any]]
 RUNNING: set[subprocess.Popen[bytes]] = set()
 """Cells that this process has started."""
 
@@ -130,17 +133,22 @@ def _end_with_parent(folder: str) -> None:
     os.execv(sys.executable, [sys.executable, "-I", "-c", CLEAR, folder])
 
 
-def answer(request: Mapping[str, Any], folder: Path, take: Collect | None = None) -> dict[str, Any]:
+def answer(
+    request: Mapping[str, Any], folder: Path, take: Collect | None = None, more: More = lambda _collected: {}
+) -> dict[str, Any]:
     """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py), in its
-    environment or in none."""
+    environment or in none. ``more`` is what the outcome has besides, made of what was collected."""
     cell, manner = cells.read(request)
     texts: Mapping[str, str | bytes] = {}
     interrupted = ""
     try:
         _same(request, cell)
         os.chdir(request["folder"])
-        found, refusals = _either(cell, _request(cell, manner, request["paths"], folder), take)
+        job, refusals = _either(cell, _request(cell, manner, request["paths"], folder), take)
+        found = None if job is None else job.answer
         outcome = outcome_of(cell.name, found, refusals)
+        if job is not None and job.collected is not None and outcome["traces"]:
+            outcome.update(more(job.collected))
         if found is not None:
             texts = reports.render(found, manner.formats, None, command_of(cell, manner))
             interrupted = _interrupted(found)
@@ -212,7 +220,7 @@ def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: P
     return replace(request, arguments=cell.arguments, inputs=cells.inputs_of(cell), paths=tuple(paths))
 
 
-def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tuple[RunResult | None, dict[str, str]]:
+def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tuple[Job | None, dict[str, str]]:
     """The run, and why frameworks are not in it: one beside which the model's own code refuses to work is left out.
 
     Raises UsageError for anything else that is wrong with it.
@@ -223,7 +231,7 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
     refusals: dict[str, str] = {}
     while True:
         try:
-            return run(request, take=take), refusals
+            return done(Job(request, take=take)), refusals
         except Refused as error:
             if not error.declined:
                 raise
@@ -240,7 +248,7 @@ def _those_of(factories: Mapping[str, str], counters: tuple[str, ...]) -> tuple[
     return tuple(name for name in counters if known_counters()[name].framework in factories)
 
 
-def _interrupted(found: RunResult) -> str:
+def _interrupted(found: Answer) -> str:
     """What ended a worker from outside, if anything did: another try may go through."""
     reasons = [trace.reason for trace in found.traces] + [ledger.reason for ledger in found.ledgers]
     reasons += [note for trace in found.traces for note in trace.notes]

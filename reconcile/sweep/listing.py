@@ -14,9 +14,9 @@ from ..core.errors import UsageError, brief, short, unknown
 from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
+from ..launch.choose import pair_file
 from ..launch.environments import load as environments
 from ..launch.interpreters import clean_environ
-from ..launch.runner import pair_file
 from ..launch.scratch import scratch
 from ..model_zoo.loading import load_pair, resolve, zoo_names
 from ..model_zoo.pair import Input, PairError

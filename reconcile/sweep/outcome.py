@@ -8,12 +8,13 @@ from typing import Any
 
 from ..core.causes import State
 from ..core.errors import EXIT_USAGE
-from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.results import LedgerResult, Statement, TraceResult
+from ..engine.answer import Answer
 from ..report.json_text import plain
 from ..zoo.rows import open_
 
 
-def outcome_of(name: str, result: RunResult | None, refusals: Mapping[str, str]) -> dict[str, Any]:
+def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) -> dict[str, Any]:
     """A run as JSON data; ``refusals`` (framework -> why) are those in which the model's own code would not work."""
     if result is None:
         return {**refused(name, refusals), "exit_code": EXIT_USAGE}
@@ -51,7 +52,7 @@ def _trace(trace: TraceResult, convention: str) -> dict[str, Any]:
     }
 
 
-def _counter(result: RunResult, ledger: LedgerResult) -> dict[str, Any]:
+def _counter(result: Answer, ledger: LedgerResult) -> dict[str, Any]:
     ends = (ledger.counter, f"trace@{ledger.framework}")
     statement = next((s for s in result.statements if (s.from_, s.to) == ends), None)
     return {
@@ -64,7 +65,7 @@ def _counter(result: RunResult, ledger: LedgerResult) -> dict[str, Any]:
     }
 
 
-def _between(result: RunResult) -> list[dict[str, Any]]:
+def _between(result: Answer) -> list[dict[str, Any]]:
     """The statements from trace to trace."""
     names = [trace.name for trace in result.traces]
     return [

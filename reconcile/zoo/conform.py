@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..align.alignment import Alignment
-from ..core.conventions import BUILT_IN, MATMUL
+from ..core.conventions import BUILT_IN, MATMUL, Conventions
 from ..core.errors import described
 from ..core.records import Layer, Ledger, Trace
 from ..core.registry import frameworks, known_counters
-from ..core.results import RunResult
+from ..engine.answer import Answer
 from ..engine.booking import scale
 from ..engine.ledger import reconcile_ledger
 from ..engine.recompute import recompute
@@ -143,13 +143,13 @@ def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check
     counted = any(entry.value for entry in ledger.entries)
     yield Check(title, "entries add up to the total", differs, counted=counted)
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         yield Check(title, f"residual 0 ({convention.name})", _open(result))
         yield Check(title, f"amounts follow from evidence ({convention.name})", _unfounded(result, collected))
     yield Check(title, "a number added to an entry is the residual there", _fitted(collected, ledger, trace))
 
 
-def _open(result: RunResult) -> str:
+def _open(result: Answer) -> str:
     """The first thing that is not explained."""
     (ledger,) = result.ledgers
     if ledger.mismatches:
@@ -169,7 +169,7 @@ def _open(result: RunResult) -> str:
     return f"residual {statement.residual:+,}; at {where.layer or 'the root'}: {where.reason}"
 
 
-def _unfounded(result: RunResult, collected: Collected) -> str:
+def _unfounded(result: Answer, collected: Collected) -> str:
     """The first amount that does not follow from its evidence."""
     traces = [t for t in collected.traces if isinstance(t, Trace)]
     ledgers = [x for x in collected.ledgers if isinstance(x, Ledger)]

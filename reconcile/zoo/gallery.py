@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..core.conventions import BUILT_IN, MATMUL
+from ..core.conventions import BUILT_IN, MATMUL, Conventions
 from ..core.errors import UsageError
-from ..core.results import RunResult
 from ..decode.figure import figure
 from ..decode.gather import saved
 from ..decode.grammar import Source
 from ..decode.search import search
+from ..engine.answer import Answer
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import run_request
@@ -77,7 +77,7 @@ class GalleryRow:
 
 def measure(
     model: str, baselines: Path, prove: Callable[[str], Mapping[str, Any]] | None = None
-) -> tuple[GalleryRow, RunResult | None]:
+) -> tuple[GalleryRow, Answer | None]:
     """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
     returned with the row; its ``others`` are the results under the other conventions. ``prove`` replaces the run of both
     models: it returns what parity.py prints.
@@ -95,7 +95,7 @@ def measure(
             model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),)
         )
         return row, None
-    results = {name: settle(collected, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
+    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
     shown = replace(results[MATMUL.name], others=others)
     row = GalleryRow(

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.causes import Cause
-from ..core.conventions import BUILT_IN, MATMUL
+from ..core.conventions import MATMUL, Conventions
 from ..core.counter import Counter
 from ..core.errors import UsageError, unknown
 from ..core.records import MAC, Tensor
 from ..core.registry import frameworks, known_counters, title
-from ..core.results import Adjustment, RunResult, TraceRow
+from ..core.results import Adjustment, TraceRow
 from ..core.text import number
+from ..engine.answer import Answer
 from ..engine.settle import Collected, settle
 from ..launch.interpreters import clean_environ
 from ..launch.request import RunRequest, run_request
@@ -89,7 +90,7 @@ def differences(counter: str, models: Sequence[str], take: Take = collect) -> It
     check_framework(record)
     for model in models:
         names = {brick.name for brick in one.bricks(model)}
-        result = settle(take(run_request(model=model, counters=(counter,))), MATMUL, BUILT_IN)
+        result = settle(take(run_request(model=model, counters=(counter,))), Conventions(MATMUL))
         (ledger,) = result.ledgers
         if ledger.total is None:
             yield f"{counter} has no number for {model}: {ledger.reason.rstrip('.')}."
@@ -133,14 +134,14 @@ def program(counter: str, case: str, take: Take = collect) -> str:
 def alone(counter: Counter, case: str, take: Take = collect, batch: int = BATCH) -> Sight:
     """What a run of the layer alone shows. Raises UsageError if the counter has no number for it."""
     settings = {"case": case, "framework": made_in(counter), "batch": str(batch)}
-    result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), MATMUL, BUILT_IN)
+    result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), Conventions(MATMUL))
     (ledger,) = result.ledgers
     if ledger.total is None:
         raise UsageError(f"{counter.name} has no number for {case}: {ledger.reason.rstrip('.')}.")
     return sight(result, counter.name, ledger.total)
 
 
-def sight(result: RunResult, counter: str, reported: int, layer: str | None = None) -> Sight:
+def sight(result: Answer, counter: str, reported: int, layer: str | None = None) -> Sight:
     """What a run shows of a counter: of the whole model, or of one layer. Raises UsageError if the run does not compare them."""
     statement = next((s for s in result.statements if counter in (s.from_, s.to)), None)
     if statement is None or not statement.closed:

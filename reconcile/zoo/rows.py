@@ -15,8 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 from ..core.causes import State
 from ..core.errors import UsageError
-from ..core.results import RunResult, Statement
+from ..core.results import Statement
 from ..core.user_files import exists, read_json
+from ..engine.answer import Answer
 from ..engine.settle import blind
 from ..launch.supervisor import abandon
 from ..model_zoo import loading
@@ -84,7 +85,7 @@ def source_of(model: str) -> str:
     return digest.hexdigest()
 
 
-def cell(result: RunResult, counter: str, framework: str) -> CounterCell:
+def cell(result: Answer, counter: str, framework: str) -> CounterCell:
     """A counter beside the work that ran in its framework."""
     ledger = next(x for x in result.ledgers if x.counter == counter)
     statement = next((s for s in result.statements if (s.from_, s.to) == (counter, f"trace@{framework}")), None)
@@ -100,7 +101,7 @@ def _why(statement: Statement) -> str:
     return "" if statement.state in CLEAN else statement.reason
 
 
-def open_(results: Mapping[str, RunResult]) -> Iterable[str]:
+def open_(results: Mapping[str, Answer]) -> Iterable[str]:
     """The obstacles to a clean reconciliation, a sentence each."""
     for name, result in results.items():
         for trace in result.traces:
@@ -119,8 +120,8 @@ def open_(results: Mapping[str, RunResult]) -> Iterable[str]:
 def build(
     models: Sequence[str],
     jobs: int,
-    measure: Callable[[str], tuple[R, RunResult | None]],
-    each: Callable[[str, R, RunResult | None], None],
+    measure: Callable[[str], tuple[R, Answer | None]],
+    each: Callable[[str, R, Answer | None], None],
     begun: Callable[[str], None] = lambda model: None,
 ) -> list[R]:
     """Measure these models, ``jobs`` at a time. ``begun`` is called when a model starts, ``each`` when it is done.

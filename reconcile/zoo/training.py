@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..core.conventions import ALL, BUILT_IN, MATMUL
+from ..core.conventions import ALL, BUILT_IN, MATMUL, Conventions
 from ..core.errors import UsageError
-from ..core.results import RunResult
 from ..decode.gather import claims
-from ..engine.phases import PhaseRow, phases
+from ..engine.answer import Answer
+from ..engine.phases import PhaseRow
 from ..engine.settle import settle
 from ..launch.request import OPTIMIZERS, run_request
 from ..launch.runner import collect
@@ -55,7 +55,7 @@ class TrainingRow:
         return PhaseRow("", self.work[framework][convention])
 
 
-def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]:
+def measure(model: str, baselines: Path) -> tuple[TrainingRow, Answer | None]:
     """Run a training step of a pair with every default counter. The result under ``matmul`` is returned with the row; its
     ``others`` are the results under the other conventions, and the pair's published figures are looked up in the
     ``baselines`` as well.
@@ -70,7 +70,7 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]
         )
     except UsageError as error:
         return TrainingRow(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
-    results = {name: settle(collected, convention, BUILT_IN) for name, convention in BUILT_IN.items()}
+    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
     others = tuple(result for name, result in results.items() if name != MATMUL.name)
     shown = replace(results[MATMUL.name], others=others, published=claims(model, collected, (baselines,)))
     step = TrainingRow(
@@ -80,7 +80,7 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, RunResult | None]
         at=at,
         device=device,
         work={
-            trace.framework: {convention.name: phases(trace, convention) for convention in SHOWN}
+            trace.framework: {convention.name: shown.by_phase(trace, convention) for convention in SHOWN}
             for trace in shown.traces
             if all(convention.name in trace.totals for convention in SHOWN)
         },

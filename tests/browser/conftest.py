@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.report.page import to_html
 from tests.browser.page import DESKTOP, Page
 
@@ -56,7 +56,7 @@ def show(driver: Chrome, tmp_path: Path) -> Iterator[Callable[..., Page]]:
 
     opened = []
 
-    def shown(result: RunResult, command: str = "reconcile run --model toy", anchor: str = "") -> Page:
+    def shown(result: Answer, command: str = "reconcile run --model toy", anchor: str = "") -> Page:
         file = tmp_path / f"page{len(opened)}.html"
         file.write_text(to_html(result, None, command), encoding="utf-8")
         opened.append(file.as_uri())

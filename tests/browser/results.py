@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.results import Adjustment, LayerRow, Match, RunResult
+from reconcile.core.results import Adjustment, LayerRow, Match
 from reconcile.core.work import Work
 from reconcile.drift import baselines
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import settle_each
 from reconcile.work import load
 from tests.report import parts, samples
@@ -21,11 +22,11 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 
 @cache
-def gru_demo() -> RunResult:
+def gru_demo() -> Answer:
     """The run that ``reports/gru_demo.*`` shows, with the other conventions, from the records saved beside it."""
     load()
     found = baselines.load(REPORTS / "baselines/gru_demo/current.json").collected
-    result = settle_each(found, BUILT_IN["matmul"], BUILT_IN)
+    result = settle_each(found, Conventions(BUILT_IN["matmul"]))
     said = json.loads((REPORTS / "gru_demo.json").read_text())
     told = {"description": said["description"], "notes": tuple(said["notes"]), "inputs": said["inputs"]}
     return replace(result, **told, others=tuple(replace(other, **told) for other in result.others))
@@ -38,7 +39,7 @@ MISSED = 7
 
 
 @cache
-def large(ops: int, mark: str = ".") -> RunResult:
+def large(ops: int, mark: str = ".") -> Answer:
     """Two models of ``ops`` matrix products each, four to a layer. tf.profiler counts a bias with each, fvcore misses
     layers, thop is exact. ``mark`` stands between the levels of a layer's name."""
     layers = ops // PER_LAYER
@@ -92,7 +93,7 @@ def large(ops: int, mark: str = ".") -> RunResult:
     )
 
 
-def aligned(layers: int) -> RunResult:
+def aligned(layers: int) -> Answer:
     """Two models of so many layers that nobody declared to belong together; one layer has no partner."""
     result = large(PER_LAYER * layers)
     rows = [
@@ -102,7 +103,7 @@ def aligned(layers: int) -> RunResult:
     return replace(result, alignment=(*rows, lone))
 
 
-def steps(blocks: int) -> RunResult:
+def steps(blocks: int) -> Answer:
     """A training step of so many blocks of two layers, of which the last has other numbers."""
     result = samples.trained()
     (ran,) = result.traces

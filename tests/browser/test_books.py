@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from tests.browser.page import DOWN, END, ENTER, ESCAPE, HOME, LEFT, RIGHT, Page, integer
 from tests.browser.results import gru_demo, large
 from tests.report import samples
@@ -145,7 +145,7 @@ def test_many_names_without_a_dot_are_levels_by_underscores(show: Show) -> None:
     assert names[:5] == ["stage0", "block0,7,14", "block0", "dense0,7", "dense0"]  # fvcore misses every seventh layer
 
 
-def odd_one(result: RunResult, place: int) -> RunResult:
+def odd_one(result: Answer, place: int) -> Answer:
     """One more FLOP in one line of the first statement."""
     first, *others = result.statements
     lines = list(first.adjustments)

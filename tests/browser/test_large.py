@@ -65,10 +65,10 @@ def test_a_long_list_says_what_the_rest_adds_up_to(show: Show) -> None:
 
 def _made(result: object) -> float:
     """Seconds that making the page, not opening it, takes."""
-    from reconcile.core.results import RunResult
+    from reconcile.engine.answer import Answer
     from reconcile.report.page import to_html
 
-    assert isinstance(result, RunResult)
+    assert isinstance(result, Answer)
     start = time.monotonic()
     to_html(result)
     return time.monotonic() - start

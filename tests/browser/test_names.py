@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.core.results import RunResult
 from reconcile.core.text import clean
+from reconcile.engine.answer import Answer
 from tests.browser.page import ESCAPE, NARROW, Page
 from tests.report import parts, samples
 
@@ -32,7 +32,7 @@ NAMES = {
 }
 
 
-def everywhere(name: str) -> RunResult:
+def everywhere(name: str) -> Answer:
     """The name as a layer's, an op's, a path's, a reason's, a parameter's, a note's and the model's."""
     result = samples.renamed(samples.unexplained(), "loop", name)
     statements = tuple(

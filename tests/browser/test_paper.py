@@ -14,7 +14,7 @@ from tests.browser.results import aligned, large, steps
 from tests.report import samples
 
 if TYPE_CHECKING:
-    from reconcile.core.results import RunResult
+    from reconcile.engine.answer import Answer
 
 Show = Callable[..., Page]
 BLOCKS = 12
@@ -107,7 +107,7 @@ def test_a_row_of_phases_opens_to_its_layers(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("make", "sections"), [(aligned, ["alignment"]), (steps, ["phases"]), (large, [])])
-def test_the_bar_leads_to_what_is_there(show: Show, make: Callable[[int], RunResult], sections: list[str]) -> None:
+def test_the_bar_leads_to_what_is_there(show: Show, make: Callable[[int], Answer], sections: list[str]) -> None:
     page = show(make(BLOCKS))
     found = [link.get_attribute("href").rpartition("#")[2] for link in page.all(".bar nav a")]
     assert [name for name in found if name in ("alignment", "phases")] == sections

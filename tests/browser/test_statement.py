@@ -9,8 +9,9 @@ from itertools import permutations
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.results import Residual, RunResult, Statement
+from reconcile.core.results import Residual, Statement
 from reconcile.core.text import clean
+from reconcile.engine.answer import Answer
 from reconcile.engine.statements import statement_between, turn
 from reconcile.report import foot
 from tests.browser.page import Page, integer
@@ -22,7 +23,7 @@ Show = Callable[..., Page]
 EXCESS = 2 * samples.WRONG
 
 
-def cancelling() -> RunResult:
+def cancelling() -> Answer:
     """thop and flop_counter report the same excess at `loop`: their residuals cancel on the way from one to the other."""
     result = samples.unexplained()
     rest = Residual("loop", -EXCESS, "the rule of aten.gru does not hold here")
@@ -54,7 +55,7 @@ RUNS = {sample.__name__: sample for sample in samples.PAIRED}
 RUNS |= {"everything": samples.everything, "cancelling": cancelling, "gru_demo": gru_demo, "three": three}
 
 
-def names(result: RunResult) -> list[str]:
+def names(result: Answer) -> list[str]:
     return [*(x.counter for x in result.ledgers), *(t.name for t in result.traces)]
 
 

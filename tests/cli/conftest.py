@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from reconcile import workflow
 from reconcile.cli import cli
 from reconcile.core.errors import EXIT_USAGE
-from reconcile.core.results import RunResult
-from reconcile.launch import runner
+from reconcile.engine.answer import Answer
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import Collect
 from reconcile.launch.supervisor import Event
@@ -28,12 +28,12 @@ class Stub:
     """``answer`` is what the runner returns, or the exception it raises."""
 
     folder: Path
-    answer: RunResult | BaseException = field(default_factory=samples.clean)
+    answer: Answer | BaseException = field(default_factory=samples.clean)
     events: tuple[Event, ...] = ()
     requests: list[RunRequest] = field(default_factory=list)
     takes: list[Collect | None] = field(default_factory=list)
 
-    def __call__(self, request: RunRequest, progress: Callable[[Event], None], take: Collect | None) -> RunResult:
+    def __call__(self, request: RunRequest, progress: Callable[[Event], None], take: Collect | None) -> Answer:
         self.requests.append(request)
         self.takes.append(take)
         for event in self.events:
@@ -53,7 +53,7 @@ class Stub:
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
     made = Stub(tmp_path / "reports")
-    monkeypatch.setattr(runner, "run", made)
+    monkeypatch.setattr(workflow, "run", made)
     return made
 
 

@@ -167,9 +167,9 @@ def test_a_closed_pipe_is_no_error() -> None:
 def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) -> None:
     code = f"""if 1:
         import sys
-        from reconcile.launch import runner
+        from reconcile import workflow
         from tests.report import samples
-        runner.run = lambda request, progress, take: samples.unexplained()
+        workflow.run = lambda request, progress, take: samples.unexplained()
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]
         from reconcile.cli import main
         main()

@@ -64,7 +64,7 @@ def test_where_no_file_takes_the_traceback_it_is_printed(stub: Stub, monkeypatch
 def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) -> None:
     code = f"""if 1:
         import runpy, sys
-        from reconcile.launch import runner
+        from reconcile import workflow
 
         def deep(*_):
             down()
@@ -72,7 +72,7 @@ def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) 
         def down():  # Python 3.13.0 counts no calls of a function that takes *arguments
             down()
 
-        runner.run = deep
+        workflow.run = deep
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]
         {start}
     """

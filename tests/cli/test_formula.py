@@ -58,7 +58,7 @@ def test_wrong_inputs_are_one_sentence(
 
 
 def test_the_counts_at_a_point_know_their_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_collect", lambda *_: ({"frameworks": []}, {}))
+    monkeypatch.setattr(runner, "start_workers", lambda *_: ({"frameworks": []}, {}))
     monkeypatch.setattr(written, "points", lambda *_: [{}])
     asked = run_request(torch="net:make", pass_="decode", context=8)
     (collected,) = runner.collect_at(asked, [Point({}, ())], lambda _event: None, counting=False)

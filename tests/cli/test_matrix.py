@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.core.conventions import Convention
 from reconcile.core.errors import UsageError
 from reconcile.launch import matrix
 from reconcile.launch.environments import Environment, load
@@ -47,11 +46,10 @@ class Stub:
         self,
         request: RunRequest,
         environments: Sequence[Environment],
-        convention: Convention,
         progress: Callable[[str, Event], None],
         say: Callable[[str], None],
     ) -> MatrixResult:
-        self.request, self.environments, self.convention = request, environments, convention.name
+        self.request, self.environments, self.convention = request, environments, request.convention
         self.asked = [env.name for env in environments]
         for name, event in self.events:
             progress(name, event)

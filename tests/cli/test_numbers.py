@@ -12,7 +12,7 @@ from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.numbers import integer, seconds
 from reconcile.decode.figure import figure
-from reconcile.launch.request import RunRequest
+from reconcile.launch.request import run_request
 from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.loading import resolve
 from reconcile.model_zoo.pair import Pair, PairError
@@ -38,9 +38,9 @@ def test_a_time_limit_that_is_none(command: tuple[str, ...], text: str) -> None:
 
 
 def test_a_time_limit_that_is_none_in_python() -> None:
-    for value in (float("nan"), float("inf"), 0, -1, True, 10**400, "x", None):
+    for value in (float("nan"), float("inf"), 0, -1, True, 10**400, "x"):
         with pytest.raises(UsageError, match="timeout must be a number of seconds above 0"):
-            RunRequest("conv_only", {}, timeout=value)  # type: ignore[arg-type]
+            run_request(model="conv_only", timeout=value)
     with pytest.raises(UsageError, match="timeout must be a number of seconds above 0"):
         reconcile.run(torch="net:make", timeout=float("nan"))
 

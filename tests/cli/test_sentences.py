@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("a worker would start")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "_collect", started)
+    monkeypatch.setattr(runner, "start_workers", started)
     return tmp_path
 
 

@@ -7,17 +7,17 @@ import pytest
 from reconcile.adapters.counters.bridge import make_item
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention, Conventions
 from reconcile.core.records import FLOP, LIVE, WEIGHT_GRADIENT, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.booking import book
 from reconcile.engine.breakdown import differing_components
 from reconcile.engine.phases import phase_table
 from reconcile.engine.reconcile import reconcile
 from reconcile.engine.settle import Collected, settle
+from reconcile.engine.verdict import verdict
 from reconcile.report.json import to_dict
 from reconcile.sweep.outcome import outcome_of
-from reconcile.verdict.verdict import verdict
 from reconcile.work import Work, known_part
 
 M, K, N = 4, 7, 3
@@ -44,9 +44,9 @@ META = {
 }
 
 
-def settled(convention: Convention, *traces: Trace) -> RunResult:
+def settled(convention: Convention, *traces: Trace) -> Answer:
     conventions = {**BUILT_IN, convention.name: convention}
-    return settle(Collected(META, traces or (TRACE,), (LEDGER,)), convention, conventions)
+    return settle(Collected(META, traces or (TRACE,), (LEDGER,)), Conventions(convention, conventions))
 
 
 @pytest.mark.parametrize(("convention", "work"), [(MATMUL, 2 * M * K * N), (MACS_ONLY, M * K * N)])
@@ -119,11 +119,11 @@ def test_traces_are_compared_where_both_are_complete():
     other = TRACE._replace(framework="tf", ops=(OPS[0],))
     align = Alignment([])
     for convention, state in ((MATMUL, State.EQUAL), (ALL, State.NOT_COMPARABLE)):
-        books = reconcile((other, TRACE), (), align, convention, BUILT_IN)
+        books = reconcile((other, TRACE), (), align, Conventions(convention))
         (between,) = books.statements
         assert between.state is state
     relu = OPS[0]._replace(id="d", op="aten.relu", layer="odd", inputs=OPS[0].outputs, outputs=OPS[0].outputs)
-    traces = reconcile((other._replace(ops=(OPS[0], relu)), TRACE), (), align, MATMUL, BUILT_IN).traces
+    traces = reconcile((other._replace(ops=(OPS[0], relu)), TRACE), (), align, Conventions(MATMUL)).traces
     assert differing_components(traces) == []  # comparisons at layer odd: 12 on one side, unknown on the other
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import EXIT_UNEXPLAINED
-from reconcile.core.results import RunResult
 from reconcile.drift import baselines
+from reconcile.engine.answer import Answer
 from reconcile.engine.booking import scale
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle_each
@@ -35,8 +35,8 @@ def planted(failing: tuple[str, ...], *, aligned: bool = True) -> Collected:
     return replace(WHOLE, traces=traces, meta=dict(WHOLE.meta, **({} if aligned else {"layers": []})))
 
 
-def settled(failing: tuple[str, ...], *, aligned: bool = True) -> RunResult:
-    return settle_each(planted(failing, aligned=aligned), MATMUL, BUILT_IN)
+def settled(failing: tuple[str, ...], *, aligned: bool = True) -> Answer:
+    return settle_each(planted(failing, aligned=aligned), Conventions(MATMUL))
 
 
 @pytest.mark.parametrize("aligned", [True, False], ids=["a pair", "factories"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconcile.adapters.counters.bridge import View
 from reconcile.align.alignment import Alignment
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import Layer, Ledger, Trace
 from reconcile.core.results import Adjustment, Evidence
 from reconcile.engine.booking import scale
@@ -64,7 +64,7 @@ def test_a_wrong_entry_is_seen_in_every_statement_it_enters(collected):
         entries=(ledger.entries[0]._replace(value=ledger.entries[0].value + 1), *ledger.entries[1:]),
         total=ledger.total + 1,
     )
-    result = settle(dataclasses.replace(collected, ledgers=(wrong, *collected.ledgers[1:])), MATMUL, BUILT_IN)
+    result = settle(dataclasses.replace(collected, ledgers=(wrong, *collected.ledgers[1:])), Conventions(MATMUL))
     assert result.exit_code == 1
     for statement in result.statements:
         assert statement.residual == (-1 if ledger.counter == statement.from_ else 0)
@@ -75,7 +75,7 @@ def test_every_amount_follows_from_its_evidence(collected):
     versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
     checked = 0
     for convention in BUILT_IN.values():
-        for statement in settle(collected, convention, BUILT_IN).statements:
+        for statement in settle(collected, Conventions(convention)).statements:
             for line in statement.adjustments:
                 assert recompute(line, ops, versions, convention) == line.amount, (statement.from_, statement.to, line)
                 checked += 1

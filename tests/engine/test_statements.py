@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.results import Adjustment, Residual, RunResult, Statement
+from reconcile.core.results import Adjustment, Residual, Statement
+from reconcile.engine.answer import Answer
 from reconcile.engine.statements import UNATTRIBUTED, chain, close, statement_between, turn
 from reconcile.report import foot
 from tests.report import samples
@@ -19,7 +20,7 @@ from tests.report import samples
 SAMPLES = samples.PAIRED
 
 
-def names(result: RunResult) -> list[str]:
+def names(result: Answer) -> list[str]:
     return [*(x.counter for x in result.ledgers), *(t.name for t in result.traces)]
 
 
@@ -32,7 +33,7 @@ def sums(statement: Statement) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_any_two_ends_have_a_statement_that_foots(sample: Callable[[], RunResult]) -> None:
+def test_any_two_ends_have_a_statement_that_foots(sample: Callable[[], Answer]) -> None:
     result = sample()
     for from_, to in permutations(names(result), 2):
         made = statement_between(result, from_, to)
@@ -42,7 +43,7 @@ def test_any_two_ends_have_a_statement_that_foots(sample: Callable[[], RunResult
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_backwards_is_the_mirror_image(sample: Callable[[], RunResult]) -> None:
+def test_backwards_is_the_mirror_image(sample: Callable[[], Answer]) -> None:
     result = sample()
     for from_, to in permutations(names(result), 2):
         there, back = statement_between(result, from_, to), statement_between(result, to, from_)

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import confine
 from tests.files.hostile import ZOO
@@ -183,14 +183,14 @@ def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any
 Collecting = Callable[..., Collected]
 
 
-def zoo(collecting: Collecting, name: str) -> tuple[RunResult, dict[str, int]]:
+def zoo(collecting: Collecting, name: str) -> tuple[Answer, dict[str, int]]:
     """The zoo's own run of a pair in the files' settings, and what its counters reported."""
     found = collecting(name, **ZOO[name])
     totals = {x.counter: x.total for x in found.ledgers if isinstance(x, Ledger)}
-    return settle(found, BUILT_IN["matmul"], BUILT_IN), totals
+    return settle(found, Conventions(BUILT_IN["matmul"])), totals
 
 
-def same_work(data: dict[str, Any], result: RunResult) -> None:
+def same_work(data: dict[str, Any], result: Answer) -> None:
     """The traces' totals under every convention are the zoo's, and nothing is left unexplained."""
     expected = {t.framework: dict(t.totals) for t in result.traces}
     for trace in data["traces"]:

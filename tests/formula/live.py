@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reconcile.core.conventions import BUILT_IN
-from reconcile.core.results import RunResult
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.formula.fit import Take
 from reconcile.formula.formula import Formula, formula
@@ -22,14 +22,14 @@ def taking(make: Callable[[], Any], counters: Sequence[str], training: str = "")
     """Runs the model that a function makes, with these counters."""
     load()
 
-    def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, RunResult]]:
+    def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, Answer]]:
         return [run(point, counting) for point in points]
 
-    def run(point: Point, counting: bool) -> tuple[Collected, RunResult]:
+    def run(point: Point, counting: bool) -> tuple[Collected, Answer]:
         inputs = [text_of(given) for given in point.inputs]
         collected = collect_live({"torch": make}, inputs, counters, "cpu", lambda _event: None, training)
         collected = collected if counting else replace(collected, ledgers=())
-        return collected, settle(collected, BUILT_IN["matmul"], BUILT_IN)
+        return collected, settle(collected, Conventions(BUILT_IN["matmul"]))
 
     return take
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
 from reconcile.formula.formula import Formula, formula
 from reconcile.formula.variables import Template, read_variables
@@ -189,13 +189,13 @@ def test_a_size_at_which_the_model_does_not_run_is_named() -> None:
     """A worker goes on to the next point, and leaves the reason where the trace would be."""
     taking_all = taking(lambda: nn.Conv2d(1, 1, 9), ["flop_counter"])
 
-    def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, RunResult]]:
+    def take(points: Sequence[Point], counting: bool) -> list[tuple[Collected, Answer]]:
         return [
             (collected, result if point.inputs[0].shape[2] != 12 else failed(result))
             for point, (collected, result) in zip(points, taking_all(points, counting), strict=True)
         ]
 
-    def failed(result: RunResult) -> RunResult:
+    def failed(result: Answer) -> Answer:
         return replace(result, traces=(replace(result.traces[0], state=State.FAILED, reason="it is 12."),))
 
     with pytest.raises(

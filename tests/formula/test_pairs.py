@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from reconcile.formula.formula import Formula, formula
+from reconcile.formula.takes import run_at
 from reconcile.formula.variables import Template, read_variables
-from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 
@@ -16,7 +16,7 @@ from reconcile.model_zoo.loading import zoo_names
 def of_pair(model: str, *ranges: str, counters: tuple[str, ...] = (), **overrides: str) -> Formula:
     request = RunRequest(model=model, counters=counters)
     template = Template(read_variables(ranges), (), overrides)
-    return formula(template, lambda points, counting: runner.run_at(request, points, counting=counting))
+    return formula(template, lambda points, counting: run_at(request, points, counting=counting))
 
 
 def slope(counts: Formula, name: str, layer: str) -> Fraction:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import MAC, Entry, Ledger, Op, Tensor, Trace
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.formula.fit import Take
 from reconcile.formula.formula import Formula, formula
@@ -40,7 +40,7 @@ def of_rows(rows: Rows, rests: Rows | None = None, reported: Rows | None = None)
         product = Op("mm", "aten.mm", "a", (tensor(rows(n), 4), tensor(4, 5)), (tensor(rows(n), 5),), {})
         return [*idle, product]
 
-    def run(point: Point, counting: bool) -> tuple[Collected, RunResult]:
+    def run(point: Point, counting: bool) -> tuple[Collected, Answer]:
         counted.append(counting)
         n = math.prod(point.inputs[0].shape[:-1])
         trace = Trace("torch", {"torch": "2.13.0"}, "meta", tuple(product(n)), (), (), ("a",), ())
@@ -48,9 +48,9 @@ def of_rows(rows: Rows, rests: Rows | None = None, reported: Rows | None = None)
         entries = (Entry("a", "a", "Linear", value, 1),)
         ledger = Ledger("thop", "torch", MAC, "cpu", {"torch": "2.13.0"}, value, entries, (), {}, ())
         collected = Collected({**META, "params": {}}, (trace,), (ledger,) if counting else ())
-        return collected, settle(collected, BUILT_IN["matmul"], BUILT_IN)
+        return collected, settle(collected, Conventions(BUILT_IN["matmul"]))
 
-    def take(given: Sequence[Point], counting: bool) -> list[tuple[Collected, RunResult]]:
+    def take(given: Sequence[Point], counting: bool) -> list[tuple[Collected, Answer]]:
         return [run(point, counting) for point in given]
 
     return take, counted

@@ -92,10 +92,10 @@ def without_workers() -> Iterator[None]:
     """What a run collects is what the committed baseline holds: a real trace and four ledgers."""
     from reconcile.drift import baselines
     from reconcile.drift import check as checking
-    from reconcile.launch import runner
+    from reconcile.launch import choose, runner
 
     def collect(request: Any, _progress: Any = None) -> Any:
-        runner._counters(request)
+        choose.choose_counters(request)
         found = baselines.load(BASELINE).collected
         found.meta["training"] = ""
         if not request.formulas:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Trace
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle
@@ -77,7 +77,7 @@ def test_tensorflow_compares_nothing_and_says_why(monkeypatch: pytest.MonkeyPatc
     collected, current = taken("tf", monkeypatch)
     assert current == [False]
     assert in_environment.with_trace(collected, WHOLE) == (collected, "")
-    result = settle(collected, MATMUL, BUILT_IN)
+    result = settle(collected, Conventions(MATMUL))
     states = {ledger.counter: (ledger.state, ledger.reason) for ledger in result.ledgers if ledger.framework == "tf"}
     sentence = f"there is no trace to compare it with: {REASON}"
     assert set(states.values()) == {(State.NOT_COMPARABLE, sentence)}

@@ -16,7 +16,7 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
+from reconcile.workflow import run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks

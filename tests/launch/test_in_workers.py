@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import reconcile
+from reconcile import workflow
 from reconcile.core import registry
 from reconcile.core.atomic import safe
 from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
-from reconcile.core.results import RunResult
-from reconcile.launch import in_workers, runner
+from reconcile.engine.answer import Answer
+from reconcile.launch import in_workers
 from reconcile.launch.request import RunRequest
 from reconcile.launch.supervisor import Event
 from reconcile.model_zoo.pair import Input
@@ -39,12 +40,12 @@ class Net:
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
     requests: list[RunRequest] = []
 
-    def listen(request: RunRequest, tell: Callable[[Event], None], take: object = None) -> RunResult:
+    def listen(request: RunRequest, tell: Callable[[Event], None], take: object = None) -> Answer:
         requests.append(request)
         tell(Event("torch", "thop", "done"))
         return samples.clean()
 
-    monkeypatch.setattr(runner, "run", listen)
+    monkeypatch.setattr(workflow, "run", listen)
     return requests
 
 

@@ -10,8 +10,8 @@ import pytest
 import reconcile
 from reconcile.core.errors import UsageError
 from reconcile.launch.request import RunRequest, run_request
-from reconcile.launch.runner import run
 from reconcile.model_zoo.loading import load_pair, pair_path, zoo_names
+from reconcile.workflow import run
 
 SIZELESS = """
 from reconcile.model_zoo.pair import Input, Pair
@@ -30,7 +30,7 @@ def build_torch(p):
 
 @pytest.mark.parametrize(("name", "size"), [("frames", "-1"), ("frames", "0"), ("units", "0"), ("filters", "-3")])
 def test_a_size_of_the_zoo_is_at_least_1(name: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconcile.launch.runner._collect", None)
+    monkeypatch.setattr("reconcile.launch.runner.start_workers", None)
     with pytest.raises(UsageError, match=rf"^gru_demo: {name} must be at least 1, not {size}\.$"):
         run(RunRequest("gru_demo", {name: size}))
 

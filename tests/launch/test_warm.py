@@ -17,7 +17,8 @@ from reconcile.core.errors import Refused
 from reconcile.launch import exits, warm, zipapp
 from reconcile.launch.interpreters import Interpreter
 from reconcile.launch.request import RunRequest, run_request
-from reconcile.launch.runner import collect, run
+from reconcile.launch.runner import collect
+from reconcile.workflow import run
 from tests.conftest import PAIRS
 from tests.launch.conftest import until
 from tests.workers import request

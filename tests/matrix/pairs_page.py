@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
-from reconcile.core.results import RunResult, Statement
+from reconcile.core.results import Statement
 from reconcile.core.text import markdown, number, signed
+from reconcile.engine.answer import Answer
 
 NAMED = 3
 """So many differing layers of a pair, or reasons why it is not in order, are named; the others are counted."""
@@ -42,7 +43,7 @@ class Row:
         return self.in_order and not self.uneven and len(set(self.work.values())) == 1
 
 
-def row_of(pair: str, result: RunResult) -> Row:
+def row_of(pair: str, result: Answer) -> Row:
     """The row of a pair that ran."""
     layers = [row for row in result.layers if any(row.work.values())]
     uneven = [row for row in layers if row.work.get("tf") != row.work.get("torch")]
@@ -59,7 +60,7 @@ def row_of(pair: str, result: RunResult) -> Row:
     )
 
 
-def _incomplete(result: RunResult) -> list[str]:
+def _incomplete(result: Answer) -> list[str]:
     return [f"{trace.name}: {trace.reason}" for trace in result.traces if not trace.complete]
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
-from reconcile.core.results import RunResult
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment, user_models
 from reconcile.launch.request import RunRequest
@@ -134,10 +134,10 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
 def case(request: pytest.FixtureRequest, taken: Callable[[str], Collected], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(ROOT)
     name: str = request.param
-    return CASES[name], {c: settle(taken(name), convention, BUILT_IN) for c, convention in BUILT_IN.items()}
+    return CASES[name], {c: settle(taken(name), Conventions(convention)) for c, convention in BUILT_IN.items()}
 
 
-def test_it_reconciles_and_every_product_has_its_partner(case: tuple[Case, dict[str, RunResult]]) -> None:
+def test_it_reconciles_and_every_product_has_its_partner(case: tuple[Case, dict[str, Answer]]) -> None:
     expected, results = case
     for result in results.values():
         assert result.exit_code == 0
@@ -155,7 +155,7 @@ def test_it_reconciles_and_every_product_has_its_partner(case: tuple[Case, dict[
     assert [row for row in products.alignment if len(row.paths["tf"]) > 1] == []
 
 
-def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, RunResult]]) -> None:
+def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, Answer]]) -> None:
     """Under ``all``: layer norms, activations and attention are other elementary operations, layer by layer."""
     _, results = case
     between = results["all"].statement("trace@tf", "trace@torch")
@@ -182,7 +182,7 @@ def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, RunResul
 
 def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], Collected]) -> None:
     pins = dict(r.split("==") for r in environments.load(ENVIRONMENTS)["huggingface"].requirements)
-    result = settle(taken("bert"), BUILT_IN["matmul"], BUILT_IN)
+    result = settle(taken("bert"), Conventions(BUILT_IN["matmul"]))
     assert result.environment["keras"] == pins["tf-keras"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from reconcile.engine.phases import phases
 from reconcile.engine.settle import settle
@@ -97,7 +97,7 @@ def test_both_counters_reconcile_under_every_convention(name: str) -> None:
     request = run_request(model=name, overrides=dict(pair.proof), counters=("xla@lowered", "xla@compiled"))
     collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert result.exit_code == 0, result.statements
         assert [s.residual for s in result.statements] == [0, 0]
 
@@ -115,7 +115,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
         optimizer="sgd",
     )
     collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
-    result = settle(collected, MATMUL, BUILT_IN)
+    result = settle(collected, Conventions(MATMUL))
     work = {trace.framework: phases(trace, MATMUL) for trace in result.traces}
     assert work["tf"][FORWARD] > 0
     assert work["jax"][FORWARD] == work["tf"][FORWARD]

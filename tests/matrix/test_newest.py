@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.settle import settle
 from reconcile.launch.environments import load
 from reconcile.launch.in_environment import collect_in
@@ -27,7 +27,7 @@ def test_every_counter_closes(release: str, model: str, pass_: str) -> None:
     load_work()
     overrides, device = settings(model, pass_)
     request = run_request(model=model, overrides=overrides, device=device, pass_=pass_, timeout=1800)
-    result = settle(collect_in(load()[f"torch-{release}"])(request, lambda _event: None), MATMUL, BUILT_IN)
+    result = settle(collect_in(load()[f"torch-{release}"])(request, lambda _event: None), Conventions(MATMUL))
     assert result.exit_code == 0, [(ledger.counter, ledger.state, ledger.reason) for ledger in result.ledgers]
     counted = [statement for statement in result.statements if statement.state is not State.NOT_COMPARABLE]
     assert {(statement.state in CLOSED, statement.residual) for statement in counted} == {(True, 0)}

@@ -11,8 +11,8 @@ import pytest
 
 from reconcile.adapters.counters.tf_profiler.rules import BOOK
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN, MATMUL
-from reconcile.core.results import RunResult
+from reconcile.core.conventions import MATMUL, Conventions
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import settle
 from reconcile.launch.environments import load
 from reconcile.launch.in_environment import collect_in
@@ -50,12 +50,12 @@ def test_the_rules_of_a_release_are_the_ops_of_its_registry(name: str) -> None:
     assert held ^ set(registered) == set()
 
 
-def settled(name: str, model: str, counters: tuple[str, ...] = ()) -> RunResult:
+def settled(name: str, model: str, counters: tuple[str, ...] = ()) -> Answer:
     def progress(_event: Any) -> None:
         return None
 
     collected = collect_in(ENVIRONMENTS[name])(RunRequest(model, counters=counters), progress)
-    return settle(collected, MATMUL, BUILT_IN)
+    return settle(collected, Conventions(MATMUL))
 
 
 @pytest.mark.parametrize("name", OLD)

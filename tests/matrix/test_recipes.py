@@ -12,7 +12,7 @@ from reconcile.core.results import Statement
 from reconcile.launch.environments import load
 from reconcile.launch.provision import ensure
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
+from reconcile.workflow import run
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.settle import settle
 from reconcile.launch.environments import load as load_environments
 from reconcile.launch.provision import ensure
@@ -49,7 +49,7 @@ def results():
     for counter in (ONCE, TWICE):
         collected = collect(RunRequest("resnet50", {}, counters=(counter,), python=python))
         for name, convention in BUILT_IN.items():
-            result = found[counter, name] = settle(collected, convention, BUILT_IN)
+            result = found[counter, name] = settle(collected, Conventions(convention))
             assert result.exit_code == 0
             assert result.statements[0].residual == 0
     return found

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment, user_models
@@ -59,7 +59,7 @@ def main(names: Sequence[str]) -> int:
             if isinstance(outcome, UsageError):
                 row = Row(name, reasons=(f"refused: {outcome}",))
             else:
-                result = settle(outcome, MATMUL, BUILT_IN)
+                result = settle(outcome, Conventions(MATMUL))
                 row = row_of(name, result)
                 versions.update(result.environment)
             rows.append(row)

@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.align.alignment import Alignment
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Ledger, Trace
 from reconcile.engine.reconcile import reconcile
 from reconcile.model_zoo.pair import Input, Pair
@@ -375,5 +375,5 @@ def test_fvcore_is_explained_where_a_product_decides_a_branch(name: str) -> None
     ledger = counted("fvcore", lambda: Decides(PREDICATES[name]), (3, 3))
     assert ledger.total == 3 * 3 * 3
     assert products(trace) - ledger.total == (9 if name == "matrix" else 3)
-    books = reconcile([trace], [ledger], Alignment([]), MATMUL, BUILT_IN)
+    books = reconcile([trace], [ledger], Alignment([]), Conventions(MATMUL))
     assert [(s.residual, s.residuals) for s in books.statements] == [(0, ())]

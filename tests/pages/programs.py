@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reconcile.core.conventions import Conventions
+
 
 def main(request: Path, result: Path) -> None:
     wanted: dict[str, str] = json.loads(request.read_text())
@@ -43,7 +45,7 @@ def booked(left: dict[str, Any]) -> dict[str, Any]:
     load()
     framework = "tf" if "tf" in left else "torch"
     collected = collect_live({framework: left["net"]}, left["x"], (), "cpu", lambda _event: None)
-    statements = [s for c in BUILT_IN.values() for s in settle(collected, c, BUILT_IN).statements]
+    statements = [s for c in BUILT_IN.values() for s in settle(collected, Conventions(c)).statements]
     return {
         "causes": sorted({a.cause.value for s in statements for a in s.adjustments}),
         "residuals": [s.residual for s in statements],

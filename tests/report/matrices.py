@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.results import Residual, RunResult, Statement
+from reconcile.core.results import Residual, Statement
+from reconcile.engine.answer import Answer
 from reconcile.launch.environments import Environment
 from reconcile.launch.matrix import EnvironmentResult, MatrixResult
 from tests.report import samples
@@ -20,7 +21,7 @@ WHY = "there is no Python 3.5 under /opt/secret/pyenv; install it (`pyenv instal
 LENT = "borrows the current environment's trace: ImportError: no tracer in /opt/secret/torch.py"
 
 
-def cell(environment: Environment, result: RunResult, **more: object) -> EnvironmentResult:
+def cell(environment: Environment, result: Answer, **more: object) -> EnvironmentResult:
     made = EnvironmentResult(environment, State.EXPLAINED, "", result)
     return replace(made, **more)  # type: ignore[arg-type]
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.results import LayerRow, Mismatch, Residual, RunResult, Statement, TraceResult, Unknown
+from reconcile.core.results import LayerRow, Mismatch, Residual, Statement, TraceResult, Unknown
+from reconcile.engine.answer import Answer
 from tests.report.parts import (
     BIAS,
     DENSE,
@@ -37,7 +38,7 @@ from tests.report.parts import (
 from tests.report.trained import trained, with_a_hole
 
 
-def full(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
+def full(convention: Convention = BUILT_IN["matmul"]) -> Answer:
     """Under `matmul`, in every state but unexplained: frozen counts the loop once and the bias, thop doubles gates."""
     frozen = {"dense": MM_DENSE + BIAS, "loop": MM_STEP}
     thop = {"dense": DENSE.mac, "loop": T * (STEP.mac + GATES)}
@@ -48,7 +49,7 @@ def full(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
     frozen_total, thop_total = sum(frozen.values()), 2 * sum(thop.values())
     to_thop = replace(gates, amount=-gates.amount)
     down = {"state": State.FAILED, "reason": "the worker was killed after 600 s", "residual": None}
-    return RunResult(
+    return Answer(
         model="toy",
         pass_="forward",
         convention=convention,
@@ -100,7 +101,7 @@ def full(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
     )
 
 
-def clean() -> RunResult:
+def clean() -> Answer:
     """Only the counters that have totals: exit code 0."""
     result = full()
     keep = [x for x in result.ledgers if x.total is not None]
@@ -112,7 +113,7 @@ def clean() -> RunResult:
 WRONG = 5
 
 
-def unexplained() -> RunResult:
+def unexplained() -> Answer:
     """thop reports WRONG MACs more at `loop` than its rule allows."""
     result = clean()
     rest = Residual("loop", -2 * WRONG, "the rule thop.gru does not hold here")
@@ -158,7 +159,7 @@ def _broken(s: Statement, rest: Residual) -> Statement:
     return s
 
 
-def incomplete() -> RunResult:
+def incomplete() -> Answer:
     """torch runs an op without a formula: its trace has no total, its counters nothing to be held against."""
     result = clean()
     reason = "the trace is incomplete: aten.linalg_solve has no formula"
@@ -184,7 +185,7 @@ def incomplete() -> RunResult:
     )
 
 
-def without_tf() -> RunResult:
+def without_tf() -> Answer:
     """TensorFlow is not installed: its trace and counters are skipped, PyTorch's side stands."""
     result = clean()
     reason = "TensorFlow is not installed"
@@ -213,7 +214,7 @@ def without_tf() -> RunResult:
     )
 
 
-def everything() -> RunResult:
+def everything() -> Answer:
     """Under `all`, the two models differ really: TensorFlow multiplies once more per step."""
     result = clean()
     convention = BUILT_IN["all"]
@@ -233,7 +234,7 @@ def everything() -> RunResult:
     )
 
 
-def empty() -> RunResult:
+def empty() -> Answer:
     """A run that found nothing at all."""
     none: dict[str, tuple[()]] = dict.fromkeys(("traces", "ledgers", "layers", "statements", "notes"), ())
     return replace(full(), description="", exit_code=3, **none)  # type: ignore[arg-type]
@@ -245,7 +246,7 @@ SAMPLES = (*PAIRED, everything, empty, trained, with_a_hole)
 NASTY = "<script>alert(1)</script>|a\n`b` *c* __d__ [e](f) \u202eevil\x1b[31m $x$"
 
 
-def renamed(result: RunResult, old: str, new: str) -> RunResult:
+def renamed(result: Answer, old: str, new: str) -> Answer:
     """The same result with another layer name."""
 
     def swap(record: object) -> object:
@@ -271,7 +272,7 @@ def letters(number: int) -> str:
     return "block_" + "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
-def grown(layers: int, name: Callable[[int], str] = "block{}".format) -> RunResult:
+def grown(layers: int, name: Callable[[int], str] = "block{}".format) -> Answer:
     """One counter that misses the bias in each of many layers."""
     result = clean()
     names = [name(i) for i in range(layers)]

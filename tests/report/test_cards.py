@@ -15,16 +15,16 @@ import yaml
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import UsageError
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, TRAINING, WEIGHT_GRADIENT
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
+from reconcile.engine.verdict import verdict
 from reconcile.report import cards, reports
-from reconcile.verdict.verdict import verdict
 from tests.report import samples, trained
 from tests.report.samples import NASTY, SAMPLES
 
 COMMAND = "reconcile run --model steps --pass training"
 
 
-def read(result: RunResult, command: str = COMMAND) -> dict[str, Any]:
+def read(result: Answer, command: str = COMMAND) -> dict[str, Any]:
     """The card as somebody's YAML reader has it."""
     front = next(iter(yaml.safe_load_all(f"---\nlicense: mit\n{cards.to_card(result, command)}---\n# A model\n")))
     assert list(front) == ["license", "flops"]

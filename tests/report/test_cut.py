@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, BUILT_IN
 from reconcile.core.records import FORWARD, WEIGHT_GRADIENT
-from reconcile.core.results import Residual, RunResult
+from reconcile.core.results import Residual
 from reconcile.core.work import Work
+from reconcile.engine.answer import Answer
 from reconcile.report import cut, markdown, reports
 from reconcile.report.csv import layers_csv
 from reconcile.report.markdown import SIZE, to_markdown
@@ -35,11 +36,11 @@ def letters(i: int) -> str:
     return "block" + "".join(chr(ord("a") + i // 26**k % 26) for k in (2, 1, 0))
 
 
-def large(layers: int = MANY) -> RunResult:
+def large(layers: int = MANY) -> Answer:
     return samples.grown(layers, letters)
 
 
-def cut_page(result: RunResult) -> Page:
+def cut_page(result: Answer) -> Page:
     return read(to_markdown(result, table="toy.layers.csv"))
 
 
@@ -137,7 +138,7 @@ def test_many_residuals_are_all_shown() -> None:
     assert [rest.reason for rest in rests if rest.reason not in text] == []
 
 
-def repeated(make: Callable[[], RunResult], times: int) -> RunResult:
+def repeated(make: Callable[[], Answer], times: int) -> Answer:
     """A training step with so many copies of the first layer, each with one multiply-add more than the one before."""
     result = make()
     (ran,) = result.traces

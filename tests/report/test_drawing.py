@@ -13,7 +13,8 @@ import matplotlib as mpl
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.results import RunResult, Statement
+from reconcile.core.results import Statement
+from reconcile.engine.answer import Answer
 from reconcile.report import drawing, gallery, pictures, view
 from reconcile.report.bars import Bar, Column, Layers
 from reconcile.report.pictures import waterfall
@@ -77,7 +78,7 @@ def test_steps_too_small_to_see_are_drawn_on_their_own_scale() -> None:
 
 @pytest.mark.parametrize("sample", samples.SAMPLES)
 def test_the_values_by_layer_in_the_file_add_up_to_the_totals(sample: object) -> None:
-    result: RunResult = sample()  # type: ignore[operator]
+    result: Answer = sample()  # type: ignore[operator]
     files = pictures.draw(result, None, ("svg",))
     totals = [x.normalised_total for x in result.ledgers if x.normalised_total is not None]
     if not result.layers or not totals:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.results import LayerRow, Residual, RunResult
+from reconcile.core.results import LayerRow, Residual
+from reconcile.engine.answer import Answer
 from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
@@ -161,7 +162,7 @@ def test_variants_of_a_counter_are_named_together() -> None:
     assert folds.short(["tf@a", "tf@b", "thop"]) == ["tf@a", "@b", "thop"]
 
 
-def grown(blocks: int, odd: int | None = None) -> RunResult:
+def grown(blocks: int, odd: int | None = None) -> Answer:
     """Blocks of two layers; the layers of the ``odd`` one are counted as 0."""
     result = samples.grown(2 * blocks, lambda i: f"layers.{i // 2}.{('attn', 'mlp')[i % 2]}")
     if odd is None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.results import LedgerResult, RunResult, Statement
+from reconcile.core.results import LedgerResult, Statement
+from reconcile.engine.answer import Answer
 from reconcile.report import foot, reports
 from tests.report import samples
 
@@ -17,16 +18,16 @@ from tests.report import samples
     "sample",
     samples.SAMPLES,
 )
-def test_the_samples_foot(sample: Callable[[], RunResult]) -> None:
+def test_the_samples_foot(sample: Callable[[], Answer]) -> None:
     foot.check(sample())
 
 
-def with_statement(change: Callable[[Statement], Statement]) -> RunResult:
+def with_statement(change: Callable[[Statement], Statement]) -> Answer:
     result = samples.clean()
     return replace(result, statements=tuple(change(s) if s.from_ == "thop" else s for s in result.statements))
 
 
-def with_ledger(change: Callable[[LedgerResult], LedgerResult]) -> RunResult:
+def with_ledger(change: Callable[[LedgerResult], LedgerResult]) -> Answer:
     result = samples.clean()
     return replace(result, ledgers=tuple(change(x) if x.counter == "thop" else x for x in result.ledgers))
 

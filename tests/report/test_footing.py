@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.report.csv import COLUMNS, to_csv
 from reconcile.report.json import to_json
 from reconcile.report.markdown import to_markdown
@@ -62,7 +62,7 @@ def add_layers(table: Table, homes: dict[str, str]) -> None:
 
 
 @each
-def test_markdown_foots(sample: Callable[[], RunResult]) -> None:
+def test_markdown_foots(sample: Callable[[], Answer]) -> None:
     result = sample()
     page = read(to_markdown(result))
     homes = {x.counter: x.framework for x in result.ledgers}
@@ -94,7 +94,7 @@ def test_the_layer_table_says_why_a_cell_is_off() -> None:
 
 
 @each
-def test_csv_foots(sample: Callable[[], RunResult]) -> None:
+def test_csv_foots(sample: Callable[[], Answer]) -> None:
     result = sample()
     rows = list(csv.DictReader(io.StringIO(to_csv(result))))
     by_ends: dict[tuple[str, str], list[dict[str, str]]] = {}
@@ -130,7 +130,7 @@ def test_csv_quotes_what_needs_quoting() -> None:
 
 
 @each
-def test_json_foots(sample: Callable[[], RunResult]) -> None:
+def test_json_foots(sample: Callable[[], Answer]) -> None:
     data = json.loads(to_json(sample()))
     for s in data["statements"]:
         if s["from_total"] is None or s["to_total"] is None:

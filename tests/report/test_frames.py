@@ -10,8 +10,8 @@ import pytest
 
 import reconcile
 from reconcile.core.errors import NotInResult, PackageMissing
-from reconcile.core.results import RunResult
-from reconcile.verdict.verdict import verdict
+from reconcile.engine.answer import Answer
+from reconcile.engine.verdict import verdict
 from tests.report import samples
 
 pytest.importorskip("pandas")
@@ -19,7 +19,7 @@ each = pytest.mark.parametrize("sample", samples.SAMPLES)
 
 
 @each
-def test_what_is_counted_and_what_is_to_be_added_make_the_work(sample: Callable[[], RunResult]) -> None:
+def test_what_is_counted_and_what_is_to_be_added_make_the_work(sample: Callable[[], Answer]) -> None:
     result = sample()
     frame = reconcile.Run(result).layers
     assert len(frame) == sum(len(row.counters) for row in result.layers)
@@ -32,7 +32,7 @@ def test_what_is_counted_and_what_is_to_be_added_make_the_work(sample: Callable[
 
 
 @each
-def test_causes_make_every_counter_the_work(sample: Callable[[], RunResult]) -> None:
+def test_causes_make_every_counter_the_work(sample: Callable[[], Answer]) -> None:
     result = sample()
     frame = reconcile.Run(result).causes
     compared = [c for c in verdict(result).counters if c.off is not None]

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.bare.growth import made
 from reconcile.core import atomic
-from reconcile.core.conventions import BUILT_IN
-from reconcile.core.results import RunResult
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.report import reports
 from reconcile.report.json import to_dict, to_json
@@ -21,9 +21,9 @@ from reconcile.report.json import to_dict, to_json
 META: dict[str, Any] = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": []}
 
 
-def settled(count: int) -> RunResult:
+def settled(count: int) -> Answer:
     trace, ledger = made(count)
-    return settle(Collected(META, (trace,), (ledger,)), BUILT_IN["all"], BUILT_IN)
+    return settle(Collected(META, (trace,), (ledger,)), Conventions(BUILT_IN["all"]))
 
 
 def calls(function: Callable[[], object]) -> int:

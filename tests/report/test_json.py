@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.core.results import Adjustment, Evidence, LedgerResult, RunResult, TraceResult
+from reconcile.core.results import Adjustment, Evidence, LedgerResult, TraceResult
+from reconcile.engine.answer import Answer
 from reconcile.report.json import to_dict, to_json
 from reconcile.report.json_text import plain
 from reconcile.report.schema import schema
@@ -46,7 +47,7 @@ def test_the_schema_of_the_built_in_frameworks_is_the_file() -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_every_report_meets_its_schema(sample: Callable[[], RunResult], validator: Any) -> None:
+def test_every_report_meets_its_schema(sample: Callable[[], Answer], validator: Any) -> None:
     validator.validate(json.loads(to_json(sample())))
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.core.conventions import MATMUL, NAMED
+from reconcile.core.conventions import MATMUL, NAMED, Conventions
 from reconcile.engine.settle import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
@@ -32,7 +32,7 @@ def page() -> Any:
     ids = torch.zeros(B, T, dtype=torch.int64)
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
     assert llm.size_of(collected) == (B, T)
-    return llm.page(settle(collected, MATMUL, NAMED), (B, T), "tiny")
+    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), (B, T), "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def forward() -> Any:
     ids = torch.zeros(B, T, dtype=torch.int64)
     request = run_request(counters=("formula:all",))
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "", None)
-    return llm.page(settle(collected, MATMUL, NAMED), (B, T), "tiny")
+    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), (B, T), "tiny")
 
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:

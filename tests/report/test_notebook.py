@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reconcile.core.results import RunResult
 from reconcile.core.text import clean
+from reconcile.engine.answer import Answer
+from reconcile.engine.verdict import verdict
 from reconcile.report.found import Run
 from reconcile.report.notebook import LAYERS, to_html, to_markdown
-from reconcile.verdict.verdict import verdict
 from tests.report import samples
 from tests.report.tables import amount, read
 
@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 
 @each
-def test_it_says_the_verdict_and_the_summary(sample: Callable[[], RunResult]) -> None:
+def test_it_says_the_verdict_and_the_summary(sample: Callable[[], Answer]) -> None:
     result = sample()
     said = verdict(result)
     text = Page(to_html(result)).text
@@ -71,7 +71,7 @@ def test_it_says_the_verdict_and_the_summary(sample: Callable[[], RunResult]) ->
 
 
 @each
-def test_every_counter_has_a_row_with_its_ratio_or_its_reason(sample: Callable[[], RunResult]) -> None:
+def test_every_counter_has_a_row_with_its_ratio_or_its_reason(sample: Callable[[], Answer]) -> None:
     result = sample()
     if not result.ledgers:
         return
@@ -88,7 +88,7 @@ def test_every_counter_has_a_row_with_its_ratio_or_its_reason(sample: Callable[[
 
 
 @each
-def test_the_statement_of_the_furthest_counter_adds_up(sample: Callable[[], RunResult]) -> None:
+def test_the_statement_of_the_furthest_counter_adds_up(sample: Callable[[], Answer]) -> None:
     result = sample()
     off = {c.ledger.counter: abs(c.off) for c in verdict(result).counters if c.off}
     tables = Page(to_html(result)).tables
@@ -121,7 +121,7 @@ def test_hostile_names_are_text() -> None:
 
 
 @each
-def test_it_loads_and_runs_nothing(sample: Callable[[], RunResult]) -> None:
+def test_it_loads_and_runs_nothing(sample: Callable[[], Answer]) -> None:
     html = to_html(sample())
     page = Page(html)
     assert page.tags <= TAGS
@@ -149,7 +149,7 @@ def test_dark_and_light_are_both_there() -> None:
 
 
 @each
-def test_markdown_for_what_shows_no_html(sample: Callable[[], RunResult]) -> None:
+def test_markdown_for_what_shows_no_html(sample: Callable[[], Answer]) -> None:
     result = sample()
     page = read("# x\n\n" + to_markdown(result))
     assert str(Run(result)) in page.text

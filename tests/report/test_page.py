@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.results import RunResult
 from reconcile.core.text import clean
+from reconcile.engine.answer import Answer
+from reconcile.engine.verdict import verdict
 from reconcile.report.page import SCRIPTS, to_html
 from reconcile.report.page.data import SAFE, exact, page_data, script_json, tensors
-from reconcile.verdict.verdict import verdict
 from tests.browser.results import COMMAND, REPORTS, gru_demo, large
 from tests.report import samples
 from tests.report.tables import amount
@@ -60,7 +60,7 @@ def books(html: str) -> dict[str, Any]:
 
 
 @each
-def test_nothing_in_it_points_anywhere(sample: Callable[[], RunResult]) -> None:
+def test_nothing_in_it_points_anywhere(sample: Callable[[], Answer]) -> None:
     html = to_html(sample(), command="reconcile run --model toy")
     for _, attrs, _ in Document(html).elements:
         assert not {"src", "srcset", "action", "data", "background", "style"} & set(attrs)
@@ -149,7 +149,7 @@ def integers(values: list[Any]) -> list[int]:
     return [int(value) for value in values]
 
 
-def add_up(result: RunResult, view: dict[str, Any], data: dict[str, Any]) -> int:
+def add_up(result: Answer, view: dict[str, Any], data: dict[str, Any]) -> int:
     """Each bridge leads from the counter's entries to the work that ran, layer by layer; how many do."""
     done = 0
     for ledger, counter, bridge in zip(result.ledgers, data["counters"], view["bridges"], strict=True):
@@ -177,7 +177,7 @@ def add_up(result: RunResult, view: dict[str, Any], data: dict[str, Any]) -> int
 
 
 @pytest.mark.parametrize("make", [samples.clean, samples.unexplained, samples.full, gru_demo, lambda: large(400)])
-def test_the_data_foots(make: Callable[[], RunResult]) -> None:
+def test_the_data_foots(make: Callable[[], Answer]) -> None:
     result = make()
     data = books(to_html(result))
     assert [v["convention"] for v in data["views"]] == [v.convention.name for v in (result, *result.others)]
@@ -186,7 +186,7 @@ def test_the_data_foots(make: Callable[[], RunResult]) -> None:
 
 
 @each
-def test_the_counters_table_foots(sample: Callable[[], RunResult]) -> None:
+def test_the_counters_table_foots(sample: Callable[[], Answer]) -> None:
     for body in re.findall(r"<tbody>(.*?)</tbody>", to_html(sample()), re.S):
         for row in re.findall(r"<tr>(.*?)</tr>", body, re.S):
             cells = dict(re.findall(r'data-label="([^"]*)">(?:<span>)?([^<]*)', row))
@@ -198,7 +198,7 @@ def test_the_counters_table_foots(sample: Callable[[], RunResult]) -> None:
 
 
 @each
-def test_what_the_others_say_is_said_here(sample: Callable[[], RunResult]) -> None:
+def test_what_the_others_say_is_said_here(sample: Callable[[], Answer]) -> None:
     from reconcile.report import view
 
     result = sample()

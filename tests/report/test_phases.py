@@ -73,7 +73,7 @@ def test_what_is_unknown_is_no_number():
     shown = {row[0]: row[1:] for row in under(to_markdown(with_a_hole())).rows}
     assert shown["second"][0] == f"≥ {2 * SECOND}"
     assert shown["second"][-1] == shown["total"][-1] == "unknown"
-    assert view.phases(with_a_hole().traces[0], MATMUL) == {}
+    assert with_a_hole().by_phase(with_a_hole().traces[0], MATMUL) == {}
 
 
 def under(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.report import pictures, reports, view
 from reconcile.report.markdown import to_markdown
 from reconcile.report.pictures import by_layer, embedded, waterfall
@@ -17,7 +17,7 @@ SAMPLES = [sample() for sample in samples.SAMPLES]
 
 
 @pytest.mark.parametrize("result", SAMPLES)
-def test_the_bars_of_a_statement_lead_from_total_to_total(result: RunResult) -> None:
+def test_the_bars_of_a_statement_lead_from_total_to_total(result: Answer) -> None:
     for statement in result.statements:
         bars = waterfall(statement)
         if statement.from_total is None or statement.to_total is None:
@@ -33,7 +33,7 @@ def test_the_bars_of_a_statement_lead_from_total_to_total(result: RunResult) -> 
 
 @pytest.mark.parametrize("result", SAMPLES)
 @pytest.mark.parametrize("limit", [1, 2, 24])
-def test_the_columns_by_layer_add_up_to_the_totals(result: RunResult, limit: int) -> None:
+def test_the_columns_by_layer_add_up_to_the_totals(result: Answer, limit: int) -> None:
     chart = by_layer(result, limit)
     totals = {x.counter: x.normalised_total for x in result.ledgers if x.normalised_total is not None}
     if result.layers:

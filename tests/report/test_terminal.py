@@ -12,8 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from reconcile.core.causes import Cause
-from reconcile.core.results import RunResult, Unknown
+from reconcile.core.results import Unknown
 from reconcile.core.work import Work
+from reconcile.engine.answer import Answer
 from reconcile.report import terminal
 from reconcile.report.terminal import BRIEF, SCREEN
 from tests.report import samples
@@ -21,14 +22,14 @@ from tests.report import samples
 SAMPLES = samples.SAMPLES
 
 
-def shown(result: RunResult, width: int = 80, color: bool = False, **options: object) -> str:
+def shown(result: Answer, width: int = 80, color: bool = False, **options: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, color_system="standard" if color else None)
     terminal.show(result, console, **options)  # type: ignore[arg-type]
     return out.getvalue()
 
 
-def joined(result: RunResult, **options: object) -> str:
+def joined(result: Answer, **options: object) -> str:
     """The output with its line breaks folded into blanks."""
     return " ".join(shown(result, **options).split())
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.results import RunResult, Statement
+from reconcile.core.results import Statement
+from reconcile.engine.answer import Answer
 from reconcile.engine.breakdown import blocks
+from reconcile.engine.verdict import counters_of
 from reconcile.report import view
-from reconcile.verdict.verdict import counters_of
 from tests.report import samples
 
 
-def frozen_with(*amounts: tuple[str, str, Cause, int]) -> RunResult:
+def frozen_with(*amounts: tuple[str, str, Cause, int]) -> Answer:
     """A run whose frozen counter is off by these (layer, op, cause, amount) and nothing else."""
     result = samples.clean()
     lines = tuple(samples.line(cause, layer, samples.FROZEN, n, op) for layer, op, cause, n in amounts)

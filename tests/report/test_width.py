@@ -16,8 +16,9 @@ from rich.console import Console
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.results import LayerRow, Residual, RunResult, Statement
+from reconcile.core.results import LayerRow, Residual, Statement
 from reconcile.core.work import Work
+from reconcile.engine.answer import Answer
 from reconcile.launch.matrix import MatrixResult
 from reconcile.report import matrix_terminal, terminal
 from tests.report import matrices, samples, trained
@@ -41,7 +42,7 @@ def plus(amount: int) -> str:
     return whole(amount, "+")
 
 
-def printed(result: RunResult | MatrixResult, width: int, statement: Statement | None = None) -> str:
+def printed(result: Answer | MatrixResult, width: int, statement: Statement | None = None) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width)
     if isinstance(result, MatrixResult):
@@ -130,7 +131,7 @@ def test_the_layers_show_every_amount_whole_at_any_width(
     assert too_wide(text, width) == []
 
 
-def counted(result: RunResult, total: int, unit: str) -> RunResult:
+def counted(result: Answer, total: int, unit: str) -> Answer:
     """The run with another total of thop."""
     normalised = total * (2 if unit == MAC else 1)
     ledgers = [

@@ -7,8 +7,9 @@ from dataclasses import replace
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import FLOP, FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
-from reconcile.core.results import LayerRow, RunResult, TraceResult, TraceRow, Unknown
+from reconcile.core.results import LayerRow, TraceResult, TraceRow, Unknown
 from reconcile.core.work import Work
+from reconcile.engine.answer import Answer
 from tests.report.parts import B, K, N, blank, evidence, ledger, line, statement, tensor, trace
 
 FIRST, SECOND = B * K * N, B * N * N
@@ -42,14 +43,14 @@ def steps() -> TraceResult:
     )
 
 
-def trained(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
+def trained(convention: Convention = BUILT_IN["matmul"]) -> Answer:
     """PyTorch alone; flop_counter counts the first weight gradient twice, thop sees nothing."""
     ran = steps()
     total = 2 * (2 * FIRST + 3 * SECOND)
     proof = replace(evidence(Cause.FORMULA_DIFFERS, "first", "flop_counter"), ops=(f"{WEIGHT_GRADIENT}/first",))
     again = replace(line(Cause.FORMULA_DIFFERS, "first", "flop_counter", -2 * FIRST), evidence=(proof,))
     counted = {"first": 6 * FIRST, "second": 6 * SECOND}
-    return RunResult(
+    return Answer(
         model="steps",
         pass_="training",
         convention=convention,
@@ -76,7 +77,7 @@ def trained(convention: Convention = BUILT_IN["matmul"]) -> RunResult:
     )
 
 
-def with_a_hole() -> RunResult:
+def with_a_hole() -> Answer:
     """The same, with an op in the second layer whose work nobody knows."""
     result = trained()
     (ran,) = result.traces

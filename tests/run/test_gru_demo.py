@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import Ledger, Trace
 from reconcile.engine.settle import settle
 
@@ -72,7 +72,7 @@ def test_closed_forms_are_the_published_numbers():
 
 @pytest.mark.parametrize("counter", NORMALISED)
 def test_totals_and_statement_to_the_trace(collected, counter):
-    result = settle(collected, MATMUL, BUILT_IN)
+    result = settle(collected, Conventions(MATMUL))
     ledger = next(led for led in result.ledgers if led.counter == counter)
     assert ledger.normalised_total == NORMALISED[counter]
     assert (ledger.unchecked, ledger.mismatches) == (0, ())
@@ -85,7 +85,7 @@ def test_totals_and_statement_to_the_trace(collected, counter):
 
 @pytest.mark.parametrize("convention", BUILT_IN)
 def test_every_statement_has_residual_zero(collected, convention):
-    result = settle(collected, BUILT_IN[convention], BUILT_IN)
+    result = settle(collected, Conventions(BUILT_IN[convention]))
     assert len(result.statements) == 6 + 1 + 3 * 3
     for statement in result.statements:
         assert statement.residual == 0, (statement.from_, statement.to, statement.residuals)
@@ -94,13 +94,13 @@ def test_every_statement_has_residual_zero(collected, convention):
 
 
 def test_both_traces_do_the_same_multiply_adds(collected):
-    result = settle(collected, MATMUL, BUILT_IN)
+    result = settle(collected, Conventions(MATMUL))
     assert [t.totals["matmul"] for t in result.traces] == [TRUE, TRUE]
     assert [trace.name for trace in result.traces if not trace.complete] == []
 
 
 def test_tensorflow_runs_one_product_more_per_gate_step(collected):
-    result = settle(collected, BUILT_IN["all"], BUILT_IN)
+    result = settle(collected, Conventions(BUILT_IN["all"]))
     (line,) = result.statement("trace@tf", "trace@torch").adjustments
     assert (line.cause, line.layer, line.op) == (Cause.IMPLEMENTATION_DIFFERS, "gru", "mul")
     assert line.amount == -STEPS * UNITS
@@ -109,7 +109,7 @@ def test_tensorflow_runs_one_product_more_per_gate_step(collected):
 
 def test_no_two_lines_of_a_statement_share_cause_and_layer(collected):
     for convention in BUILT_IN.values():
-        for statement in settle(collected, convention, BUILT_IN).statements:
+        for statement in settle(collected, Conventions(convention)).statements:
             if "trace" not in statement.to:
                 keys = [(a.cause, a.layer) for a in statement.adjustments]
                 assert len(keys) == len(set(keys))
@@ -117,7 +117,7 @@ def test_no_two_lines_of_a_statement_share_cause_and_layer(collected):
 
 def test_ways_through_a_third_counter_add_up(collected):
     """A -> C equals A -> B plus B -> C per cause and layer: the way from B to C is read off two other statements."""
-    result = settle(collected, BUILT_IN["all"], BUILT_IN)
+    result = settle(collected, Conventions(BUILT_IN["all"]))
 
     def lines(from_, to, sign=1):
         return {(a.cause, a.layer): sign * a.amount for a in result.statement(from_, to).adjustments}

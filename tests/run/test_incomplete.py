@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import ALL, BUILT_IN
+from reconcile.core.conventions import ALL, Conventions
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
+from reconcile.workflow import run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks
@@ -24,7 +24,7 @@ NAMED = {
 @pytest.mark.parametrize("which", [pytest.param("eigenvalues", marks=pytest.mark.zoo), "fft", "custom"])
 def test_unknown_op_is_named_and_fails_the_run(collecting, which):
     collected = collecting(PAIR, which=which, n=3)
-    result = settle(collected, ALL, BUILT_IN)
+    result = settle(collected, Conventions(ALL))
     assert result.exit_code == 1
     for trace, op in zip(result.traces, NAMED[which], strict=True):
         assert not trace.complete

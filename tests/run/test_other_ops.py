@@ -9,13 +9,13 @@ import pytest
 
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import DEAD, Ledger, Op, Tensor
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
 from reconcile.work import work_of
+from reconcile.workflow import run
 from tests.conftest import PAIRS
 
 pytestmark = pytest.mark.frameworks
@@ -63,7 +63,7 @@ def test_a_cache_of_functools_is_emptied_before_every_model():
 
 @pytest.mark.parametrize("convention", ["matmul", "all"])
 def test_another_branch_than_traced_is_unexplained_everywhere(collecting, convention):
-    result = settle(collecting(PAIR, how="branch"), BUILT_IN[convention], BUILT_IN)
+    result = settle(collecting(PAIR, how="branch"), Conventions(BUILT_IN[convention]))
     assert result.exit_code == 1
     for counter, statement in {s.from_: s for s in result.statements}.items():
         assert statement.state is State.UNEXPLAINED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.settle import settle
 from tests.conftest import PAIRS
@@ -25,7 +25,7 @@ def test_reconciles_under_every_convention(collecting, model, overrides):
     collected = collecting(model, **overrides)
     assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert result.exit_code == 0
         assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
@@ -39,7 +39,7 @@ def test_bilstm_work_is_its_closed_form(collecting):
     rows = batch * steps
     lstm = rows * 2 * (4 * units * (features + units) + 4 * units * (2 * units + units))
     head = rows * 2 * units * classes
-    result = settle(collected, BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collected, Conventions(BUILT_IN["matmul"]))
     assert [t.totals["matmul"] for t in result.traces] == [2 * (lstm + head)] * 2
     flop_counter = next(led for led in result.ledgers if led.counter == "flop_counter")
     assert flop_counter.total == 2 * head  # an fp32 LSTM is one oneDNN kernel on the CPU: counted as nothing
@@ -48,7 +48,7 @@ def test_bilstm_work_is_its_closed_form(collecting):
 def test_where_meta_calls_others_the_counters_run_on_the_cpu_too(collecting):
     """The LSTM is one kernel on the CPU and many products on meta, and what follows it reads its output otherwise."""
     collected = collecting(str(PAIRS / "bilstm.py"), device="meta")
-    result = settle(collected, BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collected, Conventions(BUILT_IN["matmul"]))
     ledgers = {led.counter: led for led in result.ledgers}
     assert collected.traces[1].notes[0].startswith("calls other operators on meta than on the CPU")
     assert {ledgers[name].device for name in ("flop_counter", "fvcore")} == {"cpu"}

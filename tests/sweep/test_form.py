@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.sweep import form
 from reconcile.sweep.engine import Finished
 from reconcile.sweep.outcome import outcome_of, refused
@@ -32,7 +32,7 @@ def kept(found: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "made", [samples.full, samples.clean, samples.unexplained, samples.everything, samples.incomplete]
 )
-def test_what_a_run_gives_is_of_this_form(made: Callable[[], RunResult]) -> None:
+def test_what_a_run_gives_is_of_this_form(made: Callable[[], Answer]) -> None:
     found = kept(json.loads(json.dumps(outcome_of("x", made(), {"tf": "no"}))))
     form.check_kept(found, "x")
     form.check_answer({**{k: found[k] for k in ("outcome", "cost")}, "texts": {"md": ""}, "interrupted": ""}, "x")

@@ -11,7 +11,7 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.errors import Refused, UsageError
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.launch.request import RunRequest
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
@@ -20,11 +20,11 @@ from tests.report import samples
 
 BOTH = {"tf": "net:make", "torch": "net:make"}
 PLAIN = Manner()
-Run = Callable[[RunRequest], RunResult]
+Run = Callable[[RunRequest], Answer]
 
 
 @pytest.mark.parametrize("made", [samples.full, samples.clean, samples.unexplained, samples.everything])
-def test_every_counter_adds_up_to_the_work_that_ran(made: Callable[[], RunResult]) -> None:
+def test_every_counter_adds_up_to_the_work_that_ran(made: Callable[[], Answer]) -> None:
     """From the numbers that are kept alone: total, causes and residual are the work of the trace."""
     found = outcome_of("x", made(), {})
     work = {trace["framework"]: trace["work"] for trace in found["traces"]}
@@ -54,7 +54,7 @@ def said(monkeypatch: pytest.MonkeyPatch, folder: Path, run: Run, manner: Manner
 def test_a_framework_in_which_the_model_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[RunRequest] = []
 
-    def run(request: RunRequest) -> RunResult:
+    def run(request: RunRequest) -> Answer:
         asked.append(request)
         if "torch" in request.factories:
             raise Refused("it raised ValueError.", "torch", "printed", "/tmp/some.log")
@@ -73,7 +73,7 @@ def test_a_framework_in_which_the_model_refuses_is_left_out(monkeypatch: pytest.
 def test_a_cell_is_run_as_its_manner_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[RunRequest] = []
 
-    def run(request: RunRequest) -> RunResult:
+    def run(request: RunRequest) -> Answer:
         asked.append(request)
         return samples.clean()
 
@@ -101,7 +101,7 @@ def test_the_command_of_a_cell() -> None:
 
 
 def test_refused_everywhere_and_refused_by_us(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def declined(request: RunRequest) -> RunResult:
+    def declined(request: RunRequest) -> Answer:
         first = next(iter(request.factories))
         raise Refused(f"no {first}.", first)
 
@@ -109,14 +109,14 @@ def test_refused_everywhere_and_refused_by_us(monkeypatch: pytest.MonkeyPatch, t
     assert found["outcome"]["refused"] == {"tf": "no tf.", "torch": "no torch."}
     assert (found["outcome"]["exit_code"], found["texts"], found["interrupted"]) == (2, {}, "")
 
-    def broken(_request: RunRequest) -> RunResult:
+    def broken(_request: RunRequest) -> Answer:
         raise UsageError("there is no module net.")
 
     found = said(monkeypatch, tmp_path, broken)
     assert found["outcome"]["refused"] == {"": "there is no module net."}
     assert found["outcome"]["exit_code"] == 2
 
-    def killed(_request: RunRequest) -> RunResult:
+    def killed(_request: RunRequest) -> Answer:
         raise Refused("the factory net:make: its process was killed (signal 9: out of memory?).")
 
     found = said(monkeypatch, tmp_path, killed)

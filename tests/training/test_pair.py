@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.errors import EXIT_OK
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
@@ -24,7 +24,7 @@ def found():
 
 
 def test_phases_of_both_frameworks(found):
-    result = settle(found, BUILT_IN["matmul"], BUILT_IN)
+    result = settle(found, Conventions(BUILT_IN["matmul"]))
     b, f, h, c = (SIZES[name] for name in ("batch", "filters", "units", "classes"))
     steps, columns = SIZES["frames"] - 3, (SIZES["bins"] - 4) // 2 + 1
     conv = 2 * b * steps * columns * f * 16
@@ -49,7 +49,7 @@ def test_phases_of_both_frameworks(found):
 
 @pytest.mark.parametrize("convention", list(BUILT_IN))
 def test_every_statement_ends_at_0(found, convention):
-    result = settle(found, BUILT_IN[convention], BUILT_IN)
+    result = settle(found, Conventions(BUILT_IN[convention]))
     assert result.exit_code == EXIT_OK
     assert {x.counter for x in result.ledgers if x.total is None} == {"tf.profiler@frozen", "thop", "fvcore"}
     joined = [s for s in result.statements if s.state is not State.NOT_COMPARABLE]
@@ -60,7 +60,7 @@ def test_every_statement_ends_at_0(found, convention):
 
 
 def test_the_loss_is_one_layer_for_both(found):
-    result = settle(found, BUILT_IN["all"], BUILT_IN)
+    result = settle(found, Conventions(BUILT_IN["all"]))
     (row,) = (row for row in result.layers if row.layer == "(loss)")
     n = SIZES["batch"] * (SIZES["frames"] - 3) * SIZES["classes"]
     assert row.work == {"tf": 3 * n + (n - 1) + (n + 1), "torch": 3 * n + (n - 1) + (n + 1)}

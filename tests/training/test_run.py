@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from reconcile import workflow
+
 pytest.importorskip("torch")
 
 from reconcile.core.causes import State
 from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from reconcile.core.protocol import ModelFile
+from reconcile.engine.verdict import verdict
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
 from reconcile.report import reports
 from reconcile.report.view import phases
-from reconcile.verdict.verdict import verdict
 
 NET = """
 import torch
@@ -43,7 +45,7 @@ def ask(tmp_path_factory):
         request = RunRequest(
             convention=convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
         )
-        return runner.run(request)
+        return workflow.run(request)
 
     return asked
 
@@ -85,9 +87,9 @@ def test_what_is_not_covered_says_so(ask):
     assert result.exit_code == EXIT_UNEXPLAINED
     assert "fft" in result.traces[0].reason
     with pytest.raises(UsageError, match="builds the model in another way"):
-        runner.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
+        workflow.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
     file = ModelFile("/net.pt2", "exported_program", 1)
     with pytest.raises(UsageError, match="a model that code makes"):
-        runner.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": file}, training="sgd"))
+        workflow.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": file}, training="sgd"))
     alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
     assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was held against anything

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconcile.adapters.counters.rulebook import apply
 from reconcile.adapters.counters.tf_profiler.rules import BOOK
-from reconcile.core.conventions import BUILT_IN, load_conventions
+from reconcile.core.conventions import BUILT_IN, Conventions, load_conventions
 from tests.work.counting import Tally
 from tests.work.oracle import conv
 from tests.work.records_by_hand import make
@@ -81,7 +81,7 @@ def test_a_run_reconciles_under_each(collecting, name):
     """The demo's convolution: 97 x 127 x 32 outputs of 16 products, with a bias; its relu weighs nothing here."""
     from reconcile.engine.settle import settle
 
-    result = settle(collecting("conv_only"), CONVENTIONS[name], {**BUILT_IN, **CONVENTIONS})
+    result = settle(collecting("conv_only"), Conventions(CONVENTIONS[name], {**BUILT_IN, **CONVENTIONS}))
     outputs, k = 97 * 127 * 32, 16
     assert [t.totals[name] for t in result.traces] == [outputs * FORMULAS[name][1](k)] * 2
     assert [s.residual for s in result.statements] == [0] * len(result.statements)

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Ledger
 from reconcile.core.registry import known_counters
-from reconcile.core.results import LedgerResult, RunResult
+from reconcile.core.results import LedgerResult
 from reconcile.core.text import markdown
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import environments, in_environment
 from reconcile.launch.request import every_counter, run_request
@@ -73,12 +74,12 @@ def rows_of(pair: str, place: str, counters: Sequence[str]) -> Iterator[Row]:
     except UsageError as error:
         yield from (Row(name, pair, "", place, "failed", "", "", "", "", str(error)) for name in counters)
         return
-    results = [settle(collected, convention, BUILT_IN) for convention in BUILT_IN.values()]
+    results = [settle(collected, Conventions(convention)) for convention in BUILT_IN.values()]
     for ledger in results[list(BUILT_IN).index(MATMUL.name)].ledgers:
         yield _row(pair, place, collected, ledger, results)
 
 
-def _row(pair: str, place: str, collected: Collected, ledger: LedgerResult, results: Sequence[RunResult]) -> Row:
+def _row(pair: str, place: str, collected: Collected, ledger: LedgerResult, results: Sequence[Answer]) -> Row:
     counter = known_counters()[ledger.counter]
     taken = (x for x in collected.ledgers if isinstance(x, Ledger) and x.counter == ledger.counter)
     version = next((x.versions.get(counter.versions_key, "") for x in taken), "")

@@ -17,8 +17,8 @@ from reconcile.core.atomic import write_file
 from reconcile.core.errors import UsageError
 from reconcile.core.text import markdown
 from reconcile.formula.formula import Formula, formula
+from reconcile.formula.takes import run_at
 from reconcile.formula.variables import Template, read_variables
-from reconcile.launch import runner
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report.formula import plain
@@ -84,7 +84,7 @@ def formula_of(pair: str) -> Formula:
     request = run_request(model=pair, timeout=1800)
     overrides = {parameter: text.partition("=")[0] for parameter, text in sizes.items()}
     template = Template(read_variables(tuple(sizes.values())), (), overrides)
-    return formula(template, lambda points, counting: runner.run_at(request, points, counting=counting))
+    return formula(template, lambda points, counting: run_at(request, points, counting=counting))
 
 
 def rows_of(pair: str) -> Iterator[Row]:

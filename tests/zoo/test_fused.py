@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.settle import settle
 from reconcile.model_zoo import loading
 from tests.zoo.transformers import transformer
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.frameworks
 def test_an_encoder_layer_as_one_op_is_not_counted(collecting):
     """flop_counter has rules for the products that ran, but saw none of them: 2 x 24 x 24 of the pooler is all it has."""
     proof = loading.load_pair(loading.pair_path("bert_base")).proof
-    result = settle(collecting("bert_base", **proof), BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collecting("bert_base", **proof), Conventions(BUILT_IN["matmul"]))
     statement = result.statement("flop_counter", "trace@torch")
     each = 2 * transformer(9, 9, 24, 40, 1)
     assert (statement.from_total, statement.residual) == (2 * 24**2, 0)

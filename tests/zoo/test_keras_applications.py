@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import State
+from reconcile.engine.verdict import verdict
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
-from reconcile.verdict.verdict import verdict
+from reconcile.workflow import run
 from tests.zoo import convolutional as conv
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.decode.figure import figure
 from reconcile.decode.search import search
 from reconcile.engine.settle import settle
@@ -172,5 +172,5 @@ FULL_SIZE = {
 def test_closed_form_is_what_runs_at_full_size(name):
     """PyTorch's side on meta: flop_counter alone, and the trace."""
     found = collect(RunRequest(name, {}, counters=("flop_counter",)))
-    result = settle(found, BUILT_IN["matmul"], BUILT_IN)
+    result = settle(found, Conventions(BUILT_IN["matmul"]))
     assert [t.totals["matmul"] for t in result.traces] == [2 * FULL_SIZE[name]]

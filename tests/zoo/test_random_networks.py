@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
@@ -46,7 +46,7 @@ def test_random_networks_reconcile(seed):
         collected = collect(RunRequest(str(path), {}))
     assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert [t.unknown for t in result.traces] == [(), ()]
         assert {s.residuals for s in result.statements} == {()}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)

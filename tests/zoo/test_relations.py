@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from reconcile.align.alignment import Alignment
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Layer, Ledger
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
@@ -28,7 +28,7 @@ def reconciles(collected):
     """Every counter's way to its trace, under every convention, without a rest."""
     assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert [s.residuals for s in result.statements] == [()] * len(result.statements)
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
     return collected

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.counter import Counter
 from reconcile.core.errors import UsageError
 from reconcile.core.records import MAC
@@ -130,7 +130,7 @@ def expected(counter: Counter, layer: str) -> int:
 @pytest.mark.parametrize("name", runs_everywhere())
 def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, family: str, tmp_path: Path) -> None:
     counter = known_counters()[name]
-    result = settle(collect(run_request(model=family, counters=(name,))), MATMUL, BUILT_IN)
+    result = settle(collect(run_request(model=family, counters=(name,))), Conventions(MATMUL))
     layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}
     cases = [brick.name for brick in reproduce.one.bricks(family)]
     lines = reproduce.spelled([f"{family}:{layer}" for layer in cases], counter.framework)

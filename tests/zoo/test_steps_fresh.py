@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
@@ -77,7 +77,7 @@ def follows_from_evidence(collected: Collected) -> None:
     assert len(ops) == sum(len(t.ops) for t in collected.traces)  # no two of them share a name
     versions = {x.counter: x.versions for x in collected.ledgers if isinstance(x, Ledger)}
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         seen = [x for x in result.ledgers if x.total is not None]
         assert {x.counter for x in seen} == {"tf.profiler@function", "tf.profiler@runmeta", "flop_counter"}
         assert [x.counter for x in seen if (x.unchecked, x.mismatches) != (0, ())] == []
@@ -90,7 +90,7 @@ def follows_from_evidence(collected: Collected) -> None:
 
 def multiplies_the_same_matrices(model: str, collected: Collected) -> None:
     """Both frameworks multiply the same matrices in every phase, or the pair is one of ``OTHERWISE``."""
-    same = settle(collected, BUILT_IN["matmul"], BUILT_IN)
+    same = settle(collected, Conventions(BUILT_IN["matmul"]))
     tf, torch = (phases(trace, same.convention) for trace in same.traces)
     (bridge,) = (s for s in same.statements if (s.from_, s.to) == ("trace@tf", "trace@torch"))
     if model in OTHERWISE:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
@@ -24,7 +24,7 @@ def test_random_networks_train(seed, tmp_path):
     path.write_text(pair_file(network(Random(seed)), 2))
     found = collect(RunRequest(str(path), {}, training="sgd", device="meta"))
     for convention in BUILT_IN.values():
-        result = settle(found, convention, BUILT_IN)
+        result = settle(found, Conventions(convention))
         assert [trace.unknown for trace in result.traces] == [(), ()]
         assert {x.mismatches for x in result.ledgers} == {()}
         assert {s.residual for s in result.statements if s.state is not State.NOT_COMPARABLE} == {0}

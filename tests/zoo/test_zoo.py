@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from reconcile.core.causes import State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
@@ -49,7 +49,7 @@ def test_reconciles_under_every_convention(collecting, name):
     collected = collecting(name, **small(name))
     assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert result.exit_code == 0
         assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
@@ -77,7 +77,7 @@ def test_every_amount_follows_from_its_evidence(collecting, name):
     ops = {f"{t.framework}:{op.id}": op for t in collected.traces for op in t.ops}
     versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
     for convention in BUILT_IN.values():
-        for statement in settle(collected, convention, BUILT_IN).statements:
+        for statement in settle(collected, Conventions(convention)).statements:
             for line in statement.adjustments:
                 assert recompute(line, ops, versions, convention) == line.amount, (statement.from_, statement.to, line)
 
@@ -114,7 +114,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", chosen(MODELS))
 def test_matmul_work_is_its_closed_form(collecting, name):
-    result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collecting(name, **small(name)), Conventions(BUILT_IN["matmul"]))
     assert tuple(t.totals["matmul"] for t in result.traces) == tuple(2 * macs for macs in FORMS[name])
 
 
@@ -132,7 +132,7 @@ EQUAL_OUTPUTS = {"family_convolution"}
 def test_every_layer_does_equal_work_unless_the_pair_says_not(collecting, name):
     module = loading.load_pair(loading.pair_path(name))
     assert bool(module.not_equivalent) == (name in DIFFERING.keys() - EQUAL_OUTPUTS)
-    result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collecting(name, **small(name)), Conventions(BUILT_IN["matmul"]))
     ours, theirs = (macs_by_layer(trace) for trace in result.traces)
     assert {layer for layer in ours | theirs if ours[layer] != theirs[layer]} == DIFFERING.get(name, set())
     assert set(ours) == set(theirs)
@@ -143,7 +143,7 @@ def test_rows_follow_the_parameters(collecting, name):
     """No layer is left without a row, and no row without a layer that does something."""
     module = loading.load_pair(loading.pair_path(name))
     rows = module.layers_for(pairs.Params(loading.resolve(module, small(name))))
-    result = settle(collecting(name, **small(name)), BUILT_IN["matmul"], BUILT_IN)
+    result = settle(collecting(name, **small(name)), Conventions(BUILT_IN["matmul"]))
     idle = transformers.WITHOUT_ARITHMETIC.get(name, ())
     assert [row.layer for row in result.layers] == [row.name for row in rows if row.name not in idle]
 

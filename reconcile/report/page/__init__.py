@@ -18,10 +18,11 @@ import jinja2
 from markupsafe import Markup, escape
 
 from ...core.errors import EXIT_FAILED, EXIT_OK
-from ...core.results import RunResult, Statement
+from ...core.results import Statement
 from ...core.text import clean, number, ratio, signed
+from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
-from ...verdict.verdict import REMEDY, CounterVerdict, verdict
+from ...engine.verdict import REMEDY, CounterVerdict
 from .. import folds, view
 from ..alignment import sentences
 from ..rendering import environment
@@ -32,7 +33,7 @@ SCRIPTS = ("books", "show", "waterfall", "rows", "folds", "tree", "lines", "deta
 """In the order in which they run, as one script."""
 
 
-def to_html(result: RunResult, statement: Statement | None = None, command: str = "") -> str:
+def to_html(result: Answer, statement: Statement | None = None, command: str = "") -> str:
     """The page. ``statement`` is shown first (default: see view.default_statement); ``command`` reproduces the
     run. Conventions other than the run's own come from ``result.others``."""
     first = view.default_statement(result) if statement is None else statement
@@ -101,7 +102,7 @@ def _spans(text: str) -> Markup:
     )
 
 
-def _inputs(result: RunResult) -> Iterator[tuple[str, str]]:
+def _inputs(result: Answer) -> Iterator[tuple[str, str]]:
     """The inputs of the models, given once if they are the same."""
     if len(set(result.inputs.values())) == 1:
         yield "called with", next(iter(result.inputs.values()))
@@ -109,7 +110,7 @@ def _inputs(result: RunResult) -> Iterator[tuple[str, str]]:
         yield from ((f"{framework} called with", text) for framework, text in result.inputs.items())
 
 
-def _description(result: RunResult) -> tuple[list[str], list[str]]:
+def _description(result: Answer) -> tuple[list[str], list[str]]:
     """The paragraphs of the author's text on the pair: on the model, and on the differences of the frameworks."""
     about, _, rest = result.description.partition(DIFFER)
     return list(_paragraphs(about)), list(_paragraphs(rest.strip(": \n")))
@@ -121,9 +122,9 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield re.sub(r"^[*-] ", "", block)
 
 
-def _view(result: RunResult) -> dict[str, Any]:
+def _view(result: Answer) -> dict[str, Any]:
     """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
-    run_verdict = verdict(result)
+    run_verdict = result.verdict
     phased = [_phased(*pair) for pair in view.phase_tables(result, result.convention)]
     weights = ((name, result.convention.weight(name)) for name in result.convention.components)
     return {
@@ -143,7 +144,7 @@ def _view(result: RunResult) -> dict[str, Any]:
                 "total": number(total) if (total := trace.totals.get(result.convention.name)) is not None else "",
                 "label": view.trace_label(trace),
                 "level": "complete" if trace.complete else "incomplete",
-                "phases": view.by_phase(trace, result.convention),
+                "phases": view.by_phase(result, trace),
             }
             for trace in result.traces
         ],
@@ -173,7 +174,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
     }
 
 
-def _troubles(result: RunResult) -> Iterator[tuple[str, list[str]]]:
+def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
     yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.broken(result)]
     unknown = [view.unknown_sentence(*pair) for pair in view.unknown(result)]
     yield "Unknown work", [*unknown, REMEDY] if unknown else []
@@ -196,7 +197,7 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
     }
 
 
-def _left_out(result: RunResult) -> Iterator[str]:
+def _left_out(result: Answer) -> Iterator[str]:
     def several(counts: Iterable[tuple[str, int]]) -> str:
         return ", ".join(f"{op} × {number(n)}" for op, n in sorted(counts))
 
@@ -210,7 +211,7 @@ def _left_out(result: RunResult) -> Iterator[str]:
             yield f"{trace.name}, integer bookkeeping, not floating-point work: {several(trace.integer_ops.items())}"
 
 
-def _environment(result: RunResult) -> Iterator[tuple[str, str]]:
+def _environment(result: Answer) -> Iterator[tuple[str, str]]:
     """The versions of the run, then the device of each trace and counter and its versions that differ."""
     yield from sorted(result.environment.items())
     homes = [(t.name, t.device, t.versions) for t in result.traces]

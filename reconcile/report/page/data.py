@@ -14,9 +14,10 @@ from typing import Any
 
 from ...core.causes import Cause
 from ...core.records import Op, Tensor
-from ...core.results import Adjustment, Evidence, LedgerResult, RunResult, Statement, TraceResult
+from ...core.results import Adjustment, Evidence, LedgerResult, Statement, TraceResult
 from ...core.text import clean
 from ...core.work import COMPONENTS, MASKED
+from ...engine.answer import Answer
 from ...engine.statements import statement_between
 from ..json_text import plain
 
@@ -36,7 +37,7 @@ def script_json(data: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def page_data(views: Sequence[RunResult], ends: tuple[str, str] | None) -> dict[str, Any]:
+def page_data(views: Sequence[Answer], ends: tuple[str, str] | None) -> dict[str, Any]:
     """The books of one run under each convention of ``views``; ``ends`` are the ends of the statement that is shown first."""
     return _Books(views[0]).data(views, ends)
 
@@ -73,7 +74,7 @@ class _Table:
 class _Books:
     """Collects the tables of one page."""
 
-    def __init__(self, result: RunResult) -> None:
+    def __init__(self, result: Answer) -> None:
         self.result = result
         self._strings = _Table()
         self._shapes: dict[tuple[Tensor, ...], int] = {}
@@ -96,7 +97,7 @@ class _Books:
         self._homes = {x.counter: x.framework for x in result.ledgers}
         self._components: tuple[str, ...] = COMPONENTS
 
-    def data(self, views: Sequence[RunResult], ends: tuple[str, str] | None) -> dict[str, Any]:
+    def data(self, views: Sequence[Answer], ends: tuple[str, str] | None) -> dict[str, Any]:
         if any(view.convention.masked for view in views):
             self._components = (*COMPONENTS, MASKED)
         for view in sorted(views, key=lambda view: -len(view.layers)):  # the view with the most layers gives the order
@@ -164,7 +165,7 @@ class _Books:
             },
         }
 
-    def _view(self, view: RunResult) -> dict[str, Any]:
+    def _view(self, view: Answer) -> dict[str, Any]:
         names = {t.framework: t.name for t in view.traces}
         by_ends = {(s.from_, s.to): s for s in view.statements}
         pairs = combinations(range(len(view.traces)), 2)
@@ -184,7 +185,7 @@ class _Books:
             "work": [self._work(view, t) for t in view.traces],
         }
 
-    def _work(self, view: RunResult, trace: TraceResult) -> list[int | str | None]:
+    def _work(self, view: Answer, trace: TraceResult) -> list[int | str | None]:
         """FLOPs that ran per layer, in the order of the page's layers; None if that is unknown."""
         table = {row.layer: row.work.get(trace.framework) for row in view.layers}
         otherwise = 0 if trace.complete or trace.rows else None
@@ -236,7 +237,7 @@ class _Books:
         )
         return self._seen.index(row, list(row))
 
-    def _open(self, view: RunResult, closed: Set[str], between: Set[frozenset[str]]) -> list[list[Any]]:
+    def _open(self, view: Answer, closed: Set[str], between: Set[frozenset[str]]) -> list[list[Any]]:
         """The pairs of ends without a statement between them: state, reason, and the known totals."""
         traces = {t.name: t.framework for t in view.traces}
         homes: Mapping[str, str] = {**self._homes, **traces}

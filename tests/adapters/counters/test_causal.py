@@ -11,7 +11,7 @@ import pytest
 import reconcile
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN, CAUSAL, MATMUL, load_conventions
+from reconcile.core.conventions import BUILT_IN, CAUSAL, MATMUL, Conventions, load_conventions
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Trace
 from reconcile.engine.recompute import recompute
@@ -95,13 +95,13 @@ def test_every_amount_follows_from_its_evidence() -> None:
     collected = collect_live({"torch": Decoder()}, IDS, COUNTERS, "cpu", lambda _event: None)
     ops = {f"torch:{op.id}": op for op in collected.traces[0].ops}
     versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
-    result = settle(collected, CAUSAL, {**BUILT_IN, "causal": CAUSAL})
+    result = settle(collected, Conventions(CAUSAL, {**BUILT_IN, "causal": CAUSAL}))
     lines = [line for statement in result.statements for line in statement.adjustments]
     wrong = [line for line in lines if recompute(line, ops, versions, CAUSAL) != line.amount]
     assert wrong == []
     assert {s.from_: s.residual for s in result.statements} == dict.fromkeys(COUNTERS, 0)
     assert len(lines) > len(COUNTERS)
-    before = settle(collected, MATMUL, BUILT_IN)
+    before = settle(collected, Conventions(MATMUL))
     wrong = [
         line
         for s in before.statements

@@ -8,7 +8,7 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger, Trace
 from reconcile.engine.settle import settle
 from reconcile.launch.in_process import collect_live
@@ -179,5 +179,5 @@ def test_a_number_added_to_any_entry_changes_no_explanation(formula: str) -> Non
     assert isinstance(trace, Trace)
     assert conform._fitted(collected, ledger, trace) == ""
     for convention in BUILT_IN.values():
-        result = settle(collected, convention, BUILT_IN)
+        result = settle(collected, Conventions(convention))
         assert (conform._open(result), conform._unfounded(result, collected)) == ("", ""), convention.name

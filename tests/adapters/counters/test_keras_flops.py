@@ -10,11 +10,12 @@ import pytest
 
 from reconcile.adapters.counters.keras_flops.rules import BOOK
 from reconcile.adapters.shared.refusal import CannotCount
-from reconcile.core.results import RunResult, Statement
+from reconcile.core.results import Statement
+from reconcile.engine.answer import Answer
 from reconcile.launch.environments import load
 from reconcile.launch.provision import ensure
 from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import run
+from reconcile.workflow import run
 
 VERSIONS = {"keras-flops": "0.1.2", "tensorflow": "2.12.1"}
 REGISTERS = """
@@ -50,12 +51,12 @@ def test_an_import_that_fails_is_explained_and_leaves_no_formula(
     assert list(ops._stats_registry.list()) == before
 
 
-def in_its_environment(model: str, **overrides: str) -> RunResult:
+def in_its_environment(model: str, **overrides: str) -> Answer:
     python = str(ensure(load()["keras_flops"]))
     return run(RunRequest(model, overrides, counters=("keras_flops",), python=python))
 
 
-def closed(result: RunResult) -> Statement:
+def closed(result: Answer) -> Statement:
     (ledger,) = result.ledgers
     assert (ledger.mismatches, ledger.unchecked, result.exit_code) == ((), 0, 0), ledger.reason
     (statement,) = result.statements

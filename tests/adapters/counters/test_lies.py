@@ -13,7 +13,7 @@ import pytest
 
 from reconcile.adapters.counters.module_work import own_work
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention
+from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention, Conventions
 from reconcile.core.records import (
     DEAD,
     DUPLICATE,
@@ -29,9 +29,9 @@ from reconcile.core.records import (
     Tensor,
     Trace,
 )
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
-from reconcile.verdict.verdict import verdict
+from reconcile.engine.verdict import verdict
 from tests.adapters.counters import test_float32
 
 VERSIONS = {
@@ -67,9 +67,9 @@ class Case:
         made = Trace(self.ledger.framework, versions, "meta", ops, (), self.untaken, layers, ())
         return (made,) if self.other is None else (self.other, made)
 
-    def result(self, ops: tuple[Op, ...]) -> RunResult:
+    def result(self, ops: tuple[Op, ...]) -> Answer:
         conventions = {**BUILT_IN, self.convention.name: self.convention}
-        return settle(Collected(META, self.traces(ops), (self.ledger,)), self.convention, conventions)
+        return settle(Collected(META, self.traces(ops), (self.ledger,)), Conventions(self.convention, conventions))
 
 
 def lying(case: Case) -> Iterator[tuple[str, tuple[Op, ...]]]:
@@ -239,7 +239,7 @@ def test_every_cause_has_a_case():
     assert [cause.value for cause in Cause if cause not in {*CASES, *OF_FORMULAS, *OF_XLA}] == []
 
 
-def own(result: RunResult, counter: str):
+def own(result: Answer, counter: str):
     (statement,) = (s for s in result.statements if s.from_ == counter)
     return statement
 

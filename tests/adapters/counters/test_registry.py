@@ -14,8 +14,9 @@ from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, frameworks, known_counters
 from reconcile.launch import in_environment, user_models
+from reconcile.launch.choose import choose_counters
 from reconcile.launch.environments import load
-from reconcile.launch.runner import RunRequest, _counters_of
+from reconcile.launch.request import RunRequest
 from reconcile.pages import page
 from reconcile.zoo import gallery, training
 from tests.workers import model_file
@@ -40,7 +41,7 @@ def unasked() -> dict[str, tuple[str, ...]]:
     """The counters of a run that names none, by how its model is given."""
     environment = load()["current"]
     return {
-        "pair": _counters_of(RunRequest("gru_demo", {})),
+        "pair": choose_counters(RunRequest("gru_demo", {})),
         "factory": user_models.counters_of({"tf": "net:make", "torch": "net:make"}, ()),
         "environment": in_environment.counters_of(environment),
         "factory in an environment": in_environment.counters_of(environment, {"tf", "torch"}),
@@ -103,7 +104,7 @@ def test_a_new_counter_that_is_no_default_runs_only_when_asked(monkeypatch: pyte
     monkeypatch.setitem(known_counters(), "planted", planted(default=False))
     assert unasked() == before
     asked = ("thop", "planted")
-    assert _counters_of(RunRequest("gru_demo", {}, counters=asked)) == asked
+    assert choose_counters(RunRequest("gru_demo", {}, counters=asked)) == asked
     assert user_models.counters_of({"torch": "net:make"}, asked) == asked
 
 
@@ -112,7 +113,7 @@ def test_a_new_counter_that_is_a_default_runs_unasked(monkeypatch: pytest.Monkey
     monkeypatch.setitem(known_counters(), "planted", planted(default=True))
     assert unasked() == {how: (*names, "planted") for how, names in before.items()}
     named = (*UNASKED["tf"], *UNASKED["torch"])
-    assert _counters_of(RunRequest("gru_demo", {}, counters=named)) == named
+    assert choose_counters(RunRequest("gru_demo", {}, counters=named)) == named
 
 
 def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Entry, Ledger
 from reconcile.core.registry import known_counters
 from reconcile.engine.releases import beyond
 from reconcile.engine.settle import Collected, settle
+from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
 from reconcile.report.view import closing
-from reconcile.verdict.verdict import counters_of
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -55,7 +55,7 @@ def released(collected: Collected, version: str, change: Callable[[Ledger], tupl
     assert isinstance(ledger, Ledger)
     entries = change(ledger)
     later = ledger._replace(versions={"torch": version}, entries=entries, total=sum(e.value for e in entries))
-    return settle(dataclasses.replace(collected, ledgers=(later,)), MATMUL, BUILT_IN)
+    return settle(dataclasses.replace(collected, ledgers=(later,)), Conventions(MATMUL))
 
 
 def doubled(ledger: Ledger) -> tuple[Entry, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN, MATMUL
+from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import MAC, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
 from reconcile.core.results import Statement
 from reconcile.engine.settle import Collected, settle
@@ -32,7 +32,7 @@ def statement(value: int, functions: tuple[Op, ...], ran: tuple[Op, ...], conven
     entries = (Entry("a|functional", "a", "functional", value, 1),)
     ledger = Ledger("ultralytics-thop", "torch", MAC, "cpu", VERSIONS, value, entries, sightings, {}, ())
     trace = Trace("torch", {"torch": "2.13.0"}, "meta", ran, (), (), ("a",), ())
-    result = settle(Collected(META, (trace,), (ledger,)), BUILT_IN[convention], BUILT_IN)
+    result = settle(Collected(META, (trace,), (ledger,)), Conventions(BUILT_IN[convention]))
     (found,) = result.statements
     return found
 

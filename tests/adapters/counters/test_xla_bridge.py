@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, Convention
+from reconcile.core.conventions import ALL, MATMUL, Convention, Conventions
 from reconcile.core.records import FLOP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
 from reconcile.core.results import Statement
 from reconcile.engine.settle import Collected, settle
@@ -77,7 +77,7 @@ def statement(
         counter, "jax", FLOP, "cpu", VERSIONS, value, (Entry(SUM, "", "cost_analysis", value, 1),), sightings, {}, ()
     )
     taken = Trace("jax", VERSIONS, "cpu", trace, (), (), tuple(dict.fromkeys(one.layer for one in trace)), ())
-    (found,) = settle(Collected(META, (taken,), (ledger,)), by, BUILT_IN).statements
+    (found,) = settle(Collected(META, (taken,), (ledger,)), Conventions(by)).statements
     return found
 
 

@@ -12,7 +12,7 @@ import reconcile
 from reconcile.adapters.pytorch.decoding import unshared
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
 from reconcile.report.reports import stem
 
 WIDTH, WORDS = 6, 5
@@ -81,11 +81,11 @@ def products(batch: int, tokens: int, seen: int) -> int:
     return batch * tokens * (2 * WEIGHTS + 2 * 2 * WIDTH * seen)
 
 
-def run(inputs: str, model: type[nn.Module] = Decoder, **options: Any) -> RunResult:
+def run(inputs: str, model: type[nn.Module] = Decoder, **options: Any) -> Answer:
     return reconcile.run(torch=model(), inputs=inputs, counters=COUNTERS, **options).result
 
 
-def total(result: RunResult) -> int:
+def total(result: Answer) -> int:
     (trace,) = result.traces
     assert trace.state is State.EXPLAINED or trace.complete, trace.reason
     return trace.totals["matmul"]
@@ -118,7 +118,7 @@ def test_a_mask_grows_with_the_cache() -> None:
     )
 
 
-def run_with_mask() -> RunResult:
+def run_with_mask() -> Answer:
     inputs: Any = ["input_ids=1,4:int64", "attention_mask=1,4:int64"]
     return reconcile.run(torch=Decoder(), inputs=inputs, counters=COUNTERS, pass_="decode", context=5).result
 
@@ -174,13 +174,13 @@ def test_options_that_do_not_fit_are_refused(options: Any, reason: str) -> None:
 
 
 def test_a_pair_and_tensorflow_are_refused() -> None:
-    from reconcile.launch import runner
+    from reconcile.launch import choose
     from reconcile.launch.request import run_request
 
     for options in ({"model": "gpt2"}, {"torch": "net:make", "tf": "net:make"}):
         request = run_request(pass_="decode", context="5", **options)
         with pytest.raises(UsageError, match="--torch MODULE:FUNCTION"):
-            runner.check_cached(request)
+            choose.check_cached(request)
 
 
 def test_the_files_of_a_pass_replace_no_others() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.launch.request import run_request
-from reconcile.launch.runner import run
+from reconcile.workflow import run
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]

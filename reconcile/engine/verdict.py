@@ -16,8 +16,8 @@ from ..core.records import CALLED_WITH
 from ..core.registry import known_counters, title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
-from ..engine.breakdown import RESIDUAL
 from . import citation
+from .breakdown import RESIDUAL
 
 REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
 

@@ -12,12 +12,12 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
-from reconcile.core.results import RunResult
+from reconcile.engine.answer import Answer
+from reconcile.engine.citation import quantity
+from reconcile.engine.verdict import REMEDY, Verdict, verdict
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
-from reconcile.verdict.citation import quantity
-from reconcile.verdict.verdict import REMEDY, Verdict, verdict
 from tests.report import samples
 from tests.report.tables import read
 from tests.report.test_terminal import joined
@@ -25,7 +25,7 @@ from tests.report.test_terminal import joined
 T = samples.T
 
 
-def own(result: RunResult, inputs: str = "float32 (1, 3)", **more: object) -> RunResult:
+def own(result: Answer, inputs: str = "float32 (1, 3)", **more: object) -> Answer:
     """The sample's PyTorch side as somebody's own model ``net:Net`` would be reported."""
     there = {samples.TORCH, "thop", "fvcore", "flop_counter"}
     made = replace(
@@ -240,7 +240,7 @@ def test_how_the_trace_was_taken_goes_along() -> None:
 
 
 @pytest.mark.parametrize("sample", samples.SAMPLES)
-def test_the_number_of_the_sentence_adds_up_again_from_the_csv(sample: Callable[[], RunResult]) -> None:
+def test_the_number_of_the_sentence_adds_up_again_from_the_csv(sample: Callable[[], Answer]) -> None:
     result = sample()
     rows = list(csv.DictReader(io.StringIO(to_csv(result))))
     for figure in verdict(result).figures:
@@ -253,7 +253,7 @@ def test_the_number_of_the_sentence_adds_up_again_from_the_csv(sample: Callable[
 
 
 @pytest.mark.parametrize("sample", samples.SAMPLES)
-def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], RunResult]) -> None:
+def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], Answer]) -> None:
     result = sample()
     said = verdict(result)
     sentences = [f.sentence for f in said.figures] + [w.sentence for w in said.withheld] + [*said.cautions]

@@ -122,7 +122,7 @@ def _stated(traces: Sequence[TraceResult]) -> str:
 
 
 def _cited(ledger: LedgerResult) -> str:
-    """``thop.profile (thop 0.1.1, torch 2.13.0; as 1,816,480 MACs)``: with the number as that counter prints it."""
+    """``title (package 0.1.1, framework 2.13.0; as 1,816,480 MACs)``: with the number as that counter prints it."""
     title = (known_counters()[ledger.counter].title if ledger.counter in known_counters() else "") or ledger.counter
     details = [_versions(ledger.versions)] if ledger.versions else []
     if ledger.unit == MAC and ledger.total is not None:
@@ -143,16 +143,16 @@ def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
     first, second = titles[between.from_], titles[between.to]
     more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
     lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
-    shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formulas(a)}" for a in lines[:3]]
+    shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
     if len(lines) > len(shown):
         rest = lines[len(shown) :]
         shown.append(f"{number(len(rest))} more, {signed(sum(a.amount for a in rest))} in all")
     return f"The two models differ: {second} does {more if apart else f'as many as {first}'}: {'; '.join(shown)}."
 
 
-def _formulas(line: Adjustment) -> str:
-    formulas = dict.fromkeys(e.formula for e in line.evidence if e.formula)
-    return f" ({', '.join(formulas)})" if formulas else ""
+def _formula(line: Adjustment) -> str:
+    sources = dict.fromkeys(e.formula for e in line.evidence if e.formula)
+    return f" ({', '.join(sources)})" if sources else ""
 
 
 def together(words: Sequence[str]) -> str:

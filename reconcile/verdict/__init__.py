@@ -1,1 +1,0 @@
-"""Which counters are right, and the number to publish."""

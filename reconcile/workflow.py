@@ -1,0 +1,93 @@
+"""What a run does, step by step. Read this first.
+
+=============  ==============================================================================================
+read           the options become a request: ``run_request`` (launch/request.py)
+``prepare``    the conventions and the formulas that the request names (launch/prepare.py)
+``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
+               (launch/runner.py): what comes out are traces and ledgers
+``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
+``look_up``    what was published of the model beside it (decode/gather.py)
+render         the answer becomes reports, and is written: ``render`` (report/reports.py)
+=============  ==============================================================================================
+
+``reconcile run`` (cli/run.py), ``reconcile.run`` (api.py) and every cell of a sweep come here between reading and rendering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from .core.conventions import Conventions
+from .decode.gather import claims, folders_of
+from .engine import settle as engine
+from .engine.answer import Answer
+from .engine.settle import Collected
+from .launch import runner
+from .launch.prepare import prepared
+from .launch.request import RunRequest
+from .launch.runner import Collect
+from .launch.supervisor import Event
+
+
+def silent(_event: Event) -> None:
+    """Progress that tells nothing."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One run: what was asked for, and what the steps have made of it so far. ``take`` replaces ``runner.collect``."""
+
+    request: RunRequest
+    progress: Callable[[Event], None] = silent
+    take: Collect | None = None
+    conventions: Conventions | None = None
+    collected: Collected | None = None
+    answer: Answer | None = None
+
+
+def prepare(job: Job, until_the_end: ExitStack) -> None:
+    """Read the conventions and the formulas that the request names."""
+    job.conventions = until_the_end.enter_context(prepared(job.request))
+
+
+def collect(job: Job, _until_the_end: ExitStack) -> None:
+    """Choose the counters, find the models, start a worker per framework, read the traces and ledgers that they write."""
+    job.collected = (job.take or runner.collect)(job.request, job.progress)
+
+
+def settle(job: Job, _until_the_end: ExitStack) -> None:
+    """Reconcile every ledger with its trace, and the traces with each other."""
+    assert job.collected is not None
+    assert job.conventions is not None
+    settled = engine.settle_each if job.request.every_convention else engine.settle
+    job.answer = settled(job.collected, job.conventions, job.request.mapping)
+
+
+def look_up(job: Job, _until_the_end: ExitStack) -> None:
+    """Look up the figures that were published of a pair, beside its training step."""
+    assert job.collected is not None
+    assert job.answer is not None
+    if job.request.training and job.request.model:
+        model = job.request.model
+        job.answer = replace(job.answer, published=claims(model, job.collected, folders_of(model)))
+
+
+STEPS = (prepare, collect, settle, look_up)
+
+
+def done(job: Job) -> Job:
+    """The job after all steps. Raises UsageError for an unknown model, counter, convention or parameter, and for files that
+    cannot be read."""
+    with ExitStack() as until_the_end:
+        for step in STEPS:
+            step(job, until_the_end)
+    return job
+
+
+def run(request: RunRequest, progress: Callable[[Event], None] = silent, take: Collect | None = None) -> Answer:
+    """Run the counters of a model and reconcile their results. Raises UsageError as ``done`` does."""
+    answer = done(Job(request, progress, take)).answer
+    assert answer is not None
+    return answer
