@@ -27,7 +27,7 @@ class Adapter(adapter.Adapter):
         if hasattr(package, "function"):
             return ""
         return (
-            "TensorFlow %s has no tf.function, which a model without a pair file needs: write a pair file (see `reconcile zoo new`) "
+            "TensorFlow %s has no tf.function, which a model without a pair file needs: write one (see `reconcile zoo new`) "
             "and run it with --counter tf.profiler@session." % package.__version__
         )
 

@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import click
+import pytest
 
 from reconcile.cli import cli
 from reconcile.model_zoo.loading import pair_path
