@@ -25,7 +25,7 @@ class Adapter(adapter.Adapter):
         if hasattr(package, "function"):
             return ""
         return (
-            f"TensorFlow {package.__version__} has no tf.function, which a model without a pair file needs: write a pair file "
+            f"TensorFlow {package.__version__} has no tf.function, which a model without a pair file needs: write one "
             "(see `reconcile zoo new`) and run it with --counter tf.profiler@session."
         )
 

@@ -66,7 +66,7 @@ def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
             raise UsageError(f"the environment {place} has no {title(framework)}, which {short(claim.model)} needs.")
     else:
         if inputs or arguments:
-            raise UsageError(f"{model} says itself what its inputs are: give it no input and no arguments.")
+            raise UsageError(f"{model} defines its own inputs: leave out its input and arguments.")
         cell = listing.pair(model, name=name)
     (placed,) = in_environments(cell, [known[place]])
     return placed

@@ -76,8 +76,8 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
     alone = sum(v.numbers == 1 for v in found)
     return (
         f"Of the {number(len(looked))} whose model ran, {percent(len(found), len(looked))} are explained. Of {number(draws)} "
-        f"random figures for the same models, printed to the same place, {percent(hits, draws)} are ({number(hits)}): so many of "
-        "the figures above would be if they meant nothing.",
+        f"random figures for the same models, printed to the same place, {percent(hits, draws)} are ({number(hits)}): the "
+        "share of the figures above that would be explained if they meant nothing.",
         f"A figure with few digits agrees with several readings: {number(alone)} of the {number(len(found))} explained ones "
         "agree with one number alone. Two decimals tell MACs from FLOPs, and they show that attention is missing; they seldom "
         "tell whether a bias or a norm was counted.",

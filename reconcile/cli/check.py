@@ -75,7 +75,9 @@ def check(
     if older and newer:
         compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
     if older:
-        raise UsageError(f"a second file is missing: reconcile check {older} B.json. A baseline for --model goes to --against.")
+        raise UsageError(
+            f"a second file is missing: reconcile check {older} B.json. A baseline for --model goes to --against."
+        )
     if not asked["model"]:
         raise UsageError("give --model NAME, or two saved files: A.json B.json.")
     if against and update:

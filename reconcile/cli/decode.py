@@ -142,7 +142,7 @@ def _hints(
     known: Mapping[str, Environment],
     folders: Sequence[Path],
 ) -> list[str]:
-    """The command that runs the counter whose saved total is the figure, or that looks in an environment that was not searched yet."""
+    """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ..decode.elsewhere import origin, reading, unseen
     from ..decode.gather import saved
     from ..decode.releases import bounds

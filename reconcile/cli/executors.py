@@ -30,7 +30,9 @@ def where_it_runs(command: F) -> F:
             metavar="ADDRESS",
             help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
         ),
-        click.option("--jobs", type=Jobs(min=1), help="Number of models that run at the same time.  [default: half the cores]"),
+        click.option(
+            "--jobs", type=Jobs(min=1), help="Number of models that run at the same time.  [default: half the cores]"
+        ),
     ):
         command = add(command)
     return command

@@ -23,7 +23,11 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     from ..pages import names, page
     from .names import KINDS
 
-    about = {**dict.fromkeys(KINDS, ""), **{name: page(name).meaning for name in names()}, **dict.fromkeys(zoo_names(), "")}
+    about = {
+        **dict.fromkeys(KINDS, ""),
+        **{name: page(name).meaning for name in names()},
+        **dict.fromkeys(zoo_names(), ""),
+    }
     return [CompletionItem(name, help=about[name] or None) for name in about if name.startswith(incomplete)]
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Run only this pair. Repeatable; default all.")
-@click.option("--jobs", type=Jobs(min=1), default=2, show_default=True, help="Number of pairs that run at the same time.")
+@click.option(
+    "--jobs", type=Jobs(min=1), default=2, show_default=True, help="Number of pairs that run at the same time."
+)
 @click.option(
     "--data",
     type=PATH,

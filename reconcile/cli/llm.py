@@ -28,7 +28,12 @@ SEQ = 2048
 @click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
 @click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
 @click.option(
-    "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True, help="Count a call or a training step."
+    "--pass",
+    "pass_",
+    type=click.Choice(PASSES),
+    default="training",
+    show_default=True,
+    help="Count a call or a training step.",
 )
 @click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @options("environments")
 @click.option(
-    "--with", "with_", multiple=True, metavar="REQUIREMENT", help="Add an environment with this package installed. Repeatable."
+    "--with",
+    "with_",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Add an environment with this package installed. Repeatable.",
 )
 @options("python", "convention", "convention-file", "out", "format", "timeout", "formulas", "quiet", "verbose")
 @click.pass_context

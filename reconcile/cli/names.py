@@ -28,7 +28,9 @@ def overview() -> str:
     for kind, rows in KINDS.items():
         names = " ".join(name for name, _ in rows())
         parts.append(f"{kind.capitalize()}, with a line on each: reconcile explain {kind}")
-        parts.append(textwrap.fill(names, _width(), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False) + "\n")
+        parts.append(
+            textwrap.fill(names, _width(), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False) + "\n"
+        )
     return "\n".join(parts)
 
 

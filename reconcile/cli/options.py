@@ -34,7 +34,9 @@ class _Path(click.Path):
         try:
             os.fsencode(value)
         except UnicodeEncodeError:
-            raise UsageError(f"{param.opts[0] if param else 'a path'}: {str(value)!r} is not a valid file name.") from None
+            raise UsageError(
+                f"{param.opts[0] if param else 'a path'}: {str(value)!r} is not a valid file name."
+            ) from None
         return super().convert(value, param, ctx)
 
 
@@ -199,7 +201,10 @@ FACE: dict[str, dict[str, Any]] = {
     },
     "device": {"help": "Device that the counters run the model on."},
     "timeout": {"metavar": "SECONDS", "help": "Time limit per counter."},
-    "formulas": {"metavar": "FILE.py", "help": "Python file with the work of ops that the tool does not know. Repeatable."},
+    "formulas": {
+        "metavar": "FILE.py",
+        "help": "Python file with the work of ops that the tool does not know. Repeatable.",
+    },
     "quiet": {"help": "Print only the verdict and what went wrong."},
     "verbose": {"help": "Print every layer, every counter's statement, and each step."},
 }

@@ -41,7 +41,7 @@ class Framework(NamedTuple):
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
     ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.  ``functions`` are packages
     whose models are functions, each with the module that has them and the one that lists them with their inputs (``names()``,
-    a list of (function, inputs)), '' if every public function of its module is a model that says itself what its inputs are.
+    a list of (function, inputs)), '' if every public function of its module is a model that defines its own inputs.
 
     ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
     ``order`` sorts the options in ``--help``, the smallest first; the default comes last.

@@ -15,7 +15,7 @@ from .search import search
 def reading(
     model: str, wanted: PrintedFigure, kept: Sequence[Source], looked_at: Sequence[Source]
 ) -> tuple[str, Candidate] | None:
-    """The environment whose saved data has a total with these digits, and that total, if nobody looked there."""
+    """The environment whose saved data has a total with these digits, and that total, if the search left it out."""
     seen = {source.name for source in looked_at}
     for source in kept:
         if source.name in seen:

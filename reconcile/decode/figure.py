@@ -11,7 +11,7 @@ from ..core.records import FLOP, MAC
 LONGEST = 100
 """Longest text that is read as a number, in characters; its power of ten has up to two digits."""
 FEW = 3
-"""Up to so many digits, a figure agrees with many readings by chance."""
+"""Up to this number of digits, a figure agrees with many readings by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ SHIPPED = Path(__file__).with_name("baselines")
 
 
 def folders_of(model: str) -> tuple[Path, ...]:
-    """Where the baselines of a model are if nobody names a folder. Those that are installed belong to the zoo's models."""
+    """Where the baselines of a model are by default. Those that are installed belong to the zoo's models."""
     return (baselines.FOLDER, SHIPPED) if model in zoo_names() else (baselines.FOLDER,)
 
 

@@ -72,7 +72,7 @@ class Decoded:
 
 NEAR = 10
 SHORT = 4
-"""Up to so many digits, what is no total of a counter or of the work may be a coincidence."""
+"""Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
 CUT = ", its digits cut off and not rounded"
 
 
@@ -113,7 +113,7 @@ def search(
 
 
 def compared(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
-    """The candidates that a figure of so many digits is compared with."""
+    """The candidates that a figure of this number of digits is compared with."""
     limit = LAYER + 1 if not wanted.few else DERIVED if wanted.length == FEW else PART
     return tuple(c for c in table if c.rank < limit)
 

@@ -1,6 +1,6 @@
 """The form of a baseline file: every field is there and has its type. A file of another form is refused, not read.
 
-A number that somebody edited, in an entry and in the total, still has this form: it is a drift at its layer, not damage.
+A number that was edited by hand, in an entry and in the total, still has this form: it is a drift at its layer, not damage.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ loads a user's file (``confine.py``). Orphans below the reaper become its childr
 every process that the worker has started, whatever session, folder or variables that process has set. It ends as the worker
 ended. It takes two signals: SIGTERM ends everything now, and SIGABRT is passed to the worker, which then reports where it is.
 
-Its standard input is a pipe from home that nobody writes to. It closes when home has ended, for instance because home was
+Its standard input is a pipe from home that has no writer. It closes when home has ended, for instance because home was
 killed; the reaper then also removes the run's folder.
 """
 

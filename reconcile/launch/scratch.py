@@ -1,5 +1,5 @@
 """The folders of runs, below the one for temporary files. One that a run left because all its processes were killed is removed
-by the next run: a lock in the folder, which ends with the process that holds it, says whether it is still somebody's.
+by the next run: a lock in the folder, which ends with the process that holds it, says whether it is in use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def scratch(prefix: str = PREFIX) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Meanwhile, nobody else removes the folder; if this process ends before it is removed, the next run removes it."""
+    """Meanwhile, no other process removes the folder; if this process ends before it is removed, the next run removes it."""
     with (folder / f"{HELD}.part").open("wb") as file:
         if sys.platform != "win32":
             with contextlib.suppress(OSError):  # a file system without locks
@@ -40,7 +40,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def clear(root: Path) -> None:
-    """Remove the folders of this user's runs that nobody holds."""
+    """Remove the folders of this user's runs that no process holds."""
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError), os.scandir(root) as entries:

@@ -255,7 +255,7 @@ RUNNING: set[Supervisor] = set()
 
 
 def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
-    """Start no more of these futures, and end the workers of those that have started, because nobody waits for their results."""
+    """Start no more of these futures, and end the workers of those that have started: their results are not needed."""
     pool.shutdown(wait=False, cancel_futures=True)
     while not all(future.done() for future in futures):
         for supervisor in tuple(RUNNING):

@@ -148,7 +148,9 @@ def counters_of(
                 f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
         if not is_usable(counter):
-            raise UsageError(f"{name} builds the model in another way, which needs a pair file: see `reconcile zoo new`.")
+            raise UsageError(
+                f"{name} builds the model in another way, which needs a pair file: see `reconcile zoo new`."
+            )
     return tuple(
         name
         for name, c in known_counters().items()

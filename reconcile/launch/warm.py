@@ -62,7 +62,7 @@ class Forked:
             return self.returncode
 
     def wait(self, timeout: float = math.inf) -> int:
-        """Wait until it has ended. Raises subprocess.TimeoutExpired after so many seconds."""
+        """Wait until it has ended. Raises subprocess.TimeoutExpired after the given number of seconds."""
         until = time.monotonic() + timeout
         while (status := self.poll()) is None:
             if time.monotonic() > until:
@@ -191,7 +191,7 @@ def opened() -> Nurseries | None:
 def accept(offers: Mapping[str, tuple[int, str]]) -> None:
     """Have the workers of these frameworks forked: each with the number of a socket of its nursery, and its interpreter."""
     for framework, (number, python) in offers.items():
-        os.set_inheritable(number, False)  # a nursery ends when nobody holds this any more
+        os.set_inheritable(number, False)  # a nursery ends when no process holds this any more
         _OFFERED[framework] = Offered(socket.socket(fileno=number), python)
 
 

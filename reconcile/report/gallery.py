@@ -66,8 +66,8 @@ def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> s
         "",
         f"![The ratios of the networks as colours]({PICTURE}.svg)",
         "",
-        "`reconcile zoo gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept here. "
-        "What a training step of each takes stands in [training.md](training.md).",
+        "`reconcile zoo gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept "
+        "here. What a training step of each takes stands in [training.md](training.md).",
     ]
     for title, group in grouped(rows):
         lines += ["", f"## {title}", "", *_table(group)]

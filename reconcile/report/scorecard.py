@@ -228,7 +228,12 @@ def _cell(cell: Cell | None, family: str, layer: str) -> str:
 
 def family_page(board: Board, family: str) -> str:
     """``family_dense.md``: every cell that is not exact, with its causes, its rules and its programs."""
-    lines = [f"# {family} on the scorecard", "", "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->", ""]
+    lines = [
+        f"# {family} on the scorecard",
+        "",
+        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
+        "",
+    ]
     lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
     for layer in board.layers[family]:
         cells = list(_layer(board, family, layer))

@@ -1,4 +1,4 @@
-"""One cell in a process of its own, which ends when whoever started it does, and with it the workers it has started.
+"""One cell in a process of its own, which ends with the process that started it, and so do its workers.
 
 ``run_cell`` is what an executor is handed: text in, text out, so that it runs in a thread here as on another machine.
 """
@@ -56,7 +56,7 @@ HERE = str(Path(__file__).resolve().parents[2])
 TAIL = 1 << 14
 """Bytes of what a process printed that are worth keeping."""
 KILLED = "its process was killed"
-"""What endings.death_of says of a worker that somebody else has ended."""
+"""What endings.death_of says of a worker that another process has ended."""
 More = Callable[[Collected], dict[str, Any]]
 RUNNING: set[subprocess.Popen[bytes]] = set()
 """Cells that this process has started."""
@@ -126,7 +126,7 @@ def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None =
 
 
 def _end_with_parent(folder: str) -> None:
-    """When whoever started this process is gone, become one that takes its folder away: no thread of this one goes on, and
+    """When the process that started this one is gone, become one that takes its folder away: no thread of this one goes on, and
     the workers end as their standard input does."""
     while os.read(0, 1024):
         pass
@@ -177,7 +177,7 @@ def _fault(error: Exception) -> tuple[str, int]:
 
 
 def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
-    """What somebody types to get this cell again; '' where a line of ``reconcile run`` cannot say it."""
+    """The command that runs this cell again; '' where a line of ``reconcile run`` cannot say it."""
     if cell.arguments or manner.texts or cell.model.endswith(".py"):
         return ""
     given = {

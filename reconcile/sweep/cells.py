@@ -124,7 +124,7 @@ def distinct(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, Any]:
-    """What travels to whoever runs the cell: a JSON object. ``paths`` are folders of the user's own modules.
+    """The JSON object that the process of the cell gets. ``paths`` are folders of the user's own modules.
 
     ``key`` is a hash of what determines the result: this tool, the cell, the manner, the packages that run it, the sources
     of the models where they are the user's own.

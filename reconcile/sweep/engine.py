@@ -47,7 +47,7 @@ class Finished:
 
 
 class Processes(ThreadPoolExecutor):
-    """An executor on this machine: a thread per slot, as every cell has a process of its own. Whoever shuts it down without
+    """An executor on this machine: a thread per slot, as every cell has a process of its own. A caller that shuts it down without
     waiting ends these."""
 
     def __init__(self, jobs: int) -> None:

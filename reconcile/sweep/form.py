@@ -1,6 +1,6 @@
 """The form of what is kept of a cell and of what an executor hands back: anything else is refused, and never becomes a page.
 
-A number that somebody edited may still be of this form; one that no longer adds up with those beside it is not.
+A number that was edited by hand may still be of this form; one that no longer adds up with those beside it is not.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def check_answer(data: Any, name: str) -> None:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 @cache

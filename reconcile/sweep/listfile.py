@@ -49,7 +49,7 @@ def read(
             raise UsageError(f"{path}: unknown key {short(key)}; a list has [[model]] tables and nothing else.")
     entries = data.get("model")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise UsageError(f"{path}: there is no [[model]] table in it; each begins with [[model]].")
+        raise UsageError(f"{path}: it has no [[model]] table; each model begins with [[model]].")
     found: list[Cell] = []
     for number, entry in enumerate(entries, 1):
         where = f"{path}, [[model]] number {number}"
@@ -75,7 +75,7 @@ def _check(where: str, entry: Mapping[str, Any]) -> None:
         raise UsageError(f"{where}: it names no model: give one of {', '.join(kinds)}.")
     for key, value in entry.items():
         if key != kind and key not in kinds[kind]:
-            raise UsageError(f"{where}: {short(key)} does not go with {kind}; what does is {', '.join(kinds[kind])}.")
+            raise UsageError(f"{where}: {short(key)} does not go with {kind}; expected {', '.join(kinds[kind])}.")
         shape = SHAPES.get(key, TEXT)
         texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not {TEXT: isinstance(value, str), LIST: texts, TABLE: isinstance(value, dict)}[shape]:

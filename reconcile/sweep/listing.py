@@ -1,4 +1,4 @@
-"""What somebody names, as cells: a model of the zoo, a pair file, a factory, or a package whose functions make models."""
+"""What a user names, as cells: a model of the zoo, a pair file, a factory, or a package whose functions make models."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def cells_of(
     if equals and framework not in makers():
         *others, last = makers()
         known = f"{', '.join(others)} or {last}"
-        raise UsageError(f"{text!r} cannot be read: before = comes {known}, for a model in that framework alone.")
+        raise UsageError(f"{text!r} cannot be read: expected {known} before =, for a model in that framework alone.")
     chosen, where = ((framework,), rest) if equals else (among or both(), text)
     if not where.strip():
         raise UsageError(
@@ -126,7 +126,7 @@ def cells_of(
         chosen = listed()[library][:1]
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
         if inputs:
-            raise UsageError(f"--input is for factories; {text} says itself what its inputs are.")
+            raise UsageError(f"--input is for factories; {text} defines its own inputs.")
         return [pair(name) for name in (zoo_names() if text == ZOO else [text])]
     if colon:
         return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
@@ -183,7 +183,7 @@ def package(
         if name not in names:
             raise unknown(f"model of {module}", name, list(names))
     if not names:
-        raise UsageError(f"{module} has no public function that could make a model without being given anything.")
+        raise UsageError(f"{module} has no public function that makes a model without arguments.")
     return [
         factory(dict.fromkeys(chosen, f"{holder}:{name}"), arguments, inputs or user_models.read_inputs(own))
         for name, own in names.items()

@@ -26,7 +26,7 @@ LOCK = ".lock"
 PAGES = {"README": "md", "sweep": "csv", "audit": "csv", "costs": "csv", "index": "html"}
 """The own files of a sweep and of an audit, by their stems."""
 MARK = "sweep"
-"""What the names of a sweep's temporary files hold: whoever holds the folder may take these away, and no others."""
+"""What the names of a sweep's temporary files hold: the process that holds the folder may take these away, and no others."""
 LARGEST = 1 << 24
 """Bytes of the largest file that is read as a cell."""
 

@@ -6,10 +6,10 @@ from ..core.records import Op, Shape, Tensor
 from ..core.work import find
 
 GIVEN = (
-    "a mask whose values are not known: the trace has its shape only, so nobody can say which products it discards. Call "
+    "a mask whose values are not known: the trace has its shape only, so the products that it discards are unknown. Call "
     "attention with is_causal=True instead of the mask, or choose the convention matmul"
 )
-BLOCKS = "a block mask whose positions are not known, so nobody can say which products it discards; choose the convention matmul"
+BLOCKS = "a block mask whose positions are not known, so the products that it discards are unknown; choose the convention matmul"
 
 _MASKS = {
     "aten.scaled_dot_product_attention": "attn_mask",
@@ -43,7 +43,7 @@ _PAIRS = (
 
 
 def unknown_mask(op: Op) -> str:
-    """Why nobody knows which of the op's products a mask discards; '' if it has no mask, or one that the trace shows."""
+    """Why the products that a mask discards are unknown; '' if it has no mask, or one that the trace shows."""
     if op.op in _BLOCKED:
         return BLOCKS if op.attrs.get("block_mask", True) else ""
     mask = _MASKS.get(op.op)

@@ -72,9 +72,9 @@ def test_arguments_that_are_none(text: str) -> None:
 def test_a_pair_of_the_zoo() -> None:
     cells, wrong = cells_of([Claim(1, "resnet50", figure="1"), Claim(2, "resnet50", PICTURE, "1")], KNOWN)
     assert cells[1].model == "resnet50"
-    assert "says itself what its inputs are" in wrong[2]
+    assert "defines its own inputs" in wrong[2]
     _, wrong = cells_of([Claim(1, "resnet50(depth=3)", figure="1")], KNOWN)
-    assert "give it no input and no arguments" in wrong[1]
+    assert "leave out its input and arguments" in wrong[1]
 
 
 def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:

@@ -48,9 +48,7 @@ def test_explain_gives_meaning_and_order(stub: Stub, cause: Cause) -> None:
 def test_explain_of_nothing_known_names_the_nearest(stub: Stub) -> None:
     result = stub.call("explain", "loop-count-once")
     assert result.exit_code == 2
-    assert result.stderr.startswith(
-        "Error: unknown name 'loop-count-once'. Did you mean loop-counted-once"
-    )
+    assert result.stderr.startswith("Error: unknown name 'loop-count-once'. Did you mean loop-counted-once")
 
 
 def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:
@@ -58,7 +56,9 @@ def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:
     assert (result.exit_code, result.stderr) == (2, "Error: unknown command 'runn'. Did you mean run?\n")
 
 
-@pytest.mark.parametrize("args", [("--help",), ("-h",), ("run", "-h"), ("zoo", "-h"), ("counter", "new", "-h"), ("explain", "--help")])
+@pytest.mark.parametrize(
+    "args", [("--help",), ("-h",), ("run", "-h"), ("zoo", "-h"), ("counter", "new", "-h"), ("explain", "--help")]
+)
 def test_help(stub: Stub, args: tuple[str, ...]) -> None:
     result = stub.call(*args)
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""`reconcile counter draft` reads three counters without rules right, also on layers that it did not see, and noise not at all."""
+"""`reconcile counter draft` reads three counters without rules right, also on other layers, and noise not at all."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_what_an_environment_is_not_for(models: Repository) -> None:
         "the environment tf-2.3.1 has no PyTorch, which the model needs."
     )
     assert models.refusal(*keras, "--environment", "tf-1.12") == (
-        "TensorFlow 1.12.0 has no tf.function, which a model without a pair file needs: write a pair file (see `reconcile zoo new`) "
+        "TensorFlow 1.12.0 has no tf.function, which a model without a pair file needs: write one (see `reconcile zoo new`) "
         "and run it with --counter tf.profiler@session."
     )
 

@@ -39,7 +39,7 @@ WORDS = ("matmul_init", "gru_demo", "trace", "ledger", "failed", "MAC", "\x1b[31
 
 
 def baselines(rng: Random) -> bytes:
-    """``diff`` of a committed baseline or ledger, mutated, and one that is as it was; or ``decode`` out of it."""
+    """``check`` of a committed baseline or ledger, mutated, and one that is as it was; or ``decode`` out of it."""
     base = rng.choice((_baseline(BASELINE), _baseline(SMALL), _baseline(BASELINE)["ledgers"][0]))
     text = mutate.tree(rng, base, WORDS)
     if rng.random() < 0.1:

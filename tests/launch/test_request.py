@@ -105,7 +105,6 @@ def test_every_command_spells_an_option_alike() -> None:
     spelled = {option.flag: {option.parameter} for option in by_parameter().values()}
     spelled["--environment"] |= {"names", "environments"}
     spelled["--model"] |= {"models"}
-    spelled["--counter"] |= {"counter"}  # what `new` writes
     spelled["--pass"] |= {"passes"}
     wrong = [
         (command, parameter.opts, name)

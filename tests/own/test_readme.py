@@ -52,7 +52,8 @@ def test_run_decode_and_llm_stand_in_the_first_third() -> None:
 
 def test_its_sections_lead_from_a_result_to_a_number_that_you_were_given() -> None:
     headings = re.findall(r"^## (.*)$", README, re.MULTILINE)
-    assert headings[:4] == ["A first result: `net.py`", "Your own model", "Your own training step", "A number that you were given"]
+    wanted = ["A first result: `net.py`", "Your own model", "Your own training step", "A number that you were given"]
+    assert headings[:4] == wanted
 
 
 def test_every_command_line_is_of_a_kind_that_a_test_runs() -> None:

@@ -1,4 +1,4 @@
-"""The programs of `reconcile counter reproduce`: each runs without this package, and prints the counter's number and the closed form."""
+"""The programs of `reconcile counter reproduce`: each runs alone and prints the counter's number and the closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs of `reconcile counter reproduce` for counters that need an environment of their own: each runs there and shows a bug."""
+"""The programs of `reconcile counter reproduce` for counters with their own environment: each runs there and shows a bug."""
 
 from __future__ import annotations
 
