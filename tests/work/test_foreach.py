@@ -13,8 +13,6 @@ from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
 load()
-PARTLY = ("aten._foreach_powsum",)
-"""Of which only the products are known."""
 SIZES = ((2, 3), (4,), ())
 UNARY = sorted(
     name[len("aten._foreach_") :]
