@@ -75,13 +75,12 @@ def _batch_norm_of(op: Op, channels: int, training: bool, running: bool) -> Work
     return normalization.batch_norm_inference(n_in(op), channels, op.given("weight"))
 
 
+_BATCH_NORMS = """batch_norm native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index
+_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_no_update"""
+
+
 @formula(
-    *(f"aten.{name}" for name in ("batch_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm")),
-    *(
-        f"aten.{name}"
-        for name in ("miopen_batch_norm", "_batch_norm_impl_index", "_native_batch_norm_legit_no_training")
-    ),
-    *(f"aten.{name}" for name in ("_batch_norm_with_update", "_batch_norm_no_update")),
+    *map("aten.{}".format, _BATCH_NORMS.split()),
     source="normalization.batch_norm_inference, _training: ATen native/Normalization.cpp, cpu/batch_norm_kernel.cpp",
 )
 def _batch_norm(op: Op) -> Work:
@@ -186,13 +185,13 @@ def _bicubic(op: Op) -> Work:
     return pooling.cubic_interpolation(n_out(op))
 
 
+_ATTENTION = """attention_math flash_attention flash_attention_for_cpu efficient_attention cudnn_attention
+fused_attention_overrideable"""
+
+
 @formula(
     "aten.scaled_dot_product_attention",
-    *(f"aten._scaled_dot_product_{name}" for name in ("attention_math", "flash_attention", "flash_attention_for_cpu")),
-    *(
-        f"aten._scaled_dot_product_{name}"
-        for name in ("efficient_attention", "cudnn_attention", "fused_attention_overrideable")
-    ),
+    *map("aten._scaled_dot_product_{}".format, _ATTENTION.split()),
     source="attention.sdpa, ATen's math decomposition for every backend: native/transformers/attention.cpp",
 )
 def _sdpa(op: Op) -> Work:

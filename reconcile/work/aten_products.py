@@ -138,30 +138,21 @@ def _letter(dimension: int) -> str:
 _CONV = "dense convolution, convolution.py: ATen native/Convolution.cpp"
 
 
-@formula(
-    *(
-        f"aten.{name}"
-        for name in ("conv1d", "conv2d", "conv3d", "_convolution_mode", "mkldnn_convolution", "cudnn_convolution")
-    ),
-    *(
-        f"aten.{name}"
-        for name in ("miopen_convolution", "miopen_depthwise_convolution", "_slow_conv2d_forward", "thnn_conv2d")
-    ),
-    *(f"aten.{name}" for name in ("_conv_depthwise2d", "conv_depthwise3d", "slow_conv3d", "slow_conv3d_forward")),
-    *(f"aten.{name}" for name in ("slow_conv_dilated2d", "slow_conv_dilated3d")),
-    source=_CONV,
-)
+_CONVOLUTIONS = """conv1d conv2d conv3d _convolution_mode mkldnn_convolution cudnn_convolution miopen_convolution
+miopen_depthwise_convolution _slow_conv2d_forward thnn_conv2d _conv_depthwise2d conv_depthwise3d slow_conv3d slow_conv3d_forward
+slow_conv_dilated2d slow_conv_dilated3d"""
+_TRANSPOSED = """conv_transpose1d conv_transpose2d conv_transpose3d cudnn_convolution_transpose miopen_convolution_transpose
+slow_conv_transpose2d slow_conv_transpose3d"""
+
+
+@formula(*map("aten.{}".format, _CONVOLUTIONS.split()), source=_CONV)
 def _conv(op: Op) -> Work:
     # x (B, Cin, *in), weight (Cout, Cin/g, *k), bias (Cout,) if given
     return convolution(n_out(op), taps_torch(shape(op, 1)), len(op.inputs) > 2)
 
 
 @formula(
-    *(
-        f"aten.{name}"
-        for name in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cudnn_convolution_transpose")
-    ),
-    *(f"aten.{name}" for name in ("miopen_convolution_transpose", "slow_conv_transpose2d", "slow_conv_transpose3d")),
+    *map("aten.{}".format, _TRANSPOSED.split()),
     source="transposed convolution, convolution.py: ATen native/NaiveConvolutionTranspose2d.cpp",
 )
 def _conv_transpose(op: Op) -> Work:
