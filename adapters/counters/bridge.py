@@ -141,7 +141,7 @@ def make_item(
         rule=rule.id if rule else "",
         source=rule.source if rule else "",
         formula=rule.formula if rule else reason,
-        sightings=(sighting._replace(calls=1),) if sighting else (),
+        sightings=(sighting if sighting.calls == 1 else sighting._replace(calls=1),) if sighting else (),
         ops=ops,
         gap=gap,
         only=only,

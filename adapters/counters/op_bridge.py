@@ -29,7 +29,7 @@ from ...core.records import (
     Sighting,
     Trace,
 )
-from ...work import COMPONENTS, MASKED, ZERO, Work, is_integer_op
+from ...work import COMPONENTS, MASKED, ZERO, Work
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
@@ -51,7 +51,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     whether the counter goes by a TorchScript graph, which has no tangents of forward-mode differentiation."""
     counter = OpCounter(view.counter, book, view.versions, why_not)
     tangents = _tangents(view, trace) if of_graph else []
-    view = _without(view, tangents)
+    view = _without(view, tangents) if tangents else view
     met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
     apart = {op.id for op in (*at_once, *tangents)}
@@ -191,13 +191,9 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: Op
 
 def _item(sighting: Sighting, counter: OpCounter) -> Item:
     op = sighting.op
-    rule = counter.rule(op)
-    work = known_work(op)
-    counted, missed = apply(rule, op, counter.why_not)
-    cause = missed.cause if missed else None
-    if counted and is_integer_op(op):
-        cause = Cause.INTEGER_OP
-    unknown = unknown_of([op])
+    judged = counter.judged(op)
+    rule, missed, work = judged.rule, judged.missed, judged.work
+    cause, unknown = judged.cause, judged.unknown
     if sighting.role == TRACED_ONLY:
         cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
     return make_item(
@@ -205,7 +201,7 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
         rule,
         layer=op.layer,
         op=op.op,
-        counted=counted,
+        counted=judged.counted,
         seen=0 if missed else op.calls,
         ran=work or ZERO,
         times=op.calls,

@@ -19,6 +19,7 @@ class Alignment:
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.names = tuple(layer.name for layer in layers)
         self._names: dict[str, dict[str, str]] = {}
+        self._found: dict[tuple[str, str], str] = {}
         for layer in layers:
             for framework, paths in layer.paths.items():
                 for path in _several(paths):
@@ -29,6 +30,12 @@ class Alignment:
 
     def layer(self, framework: str, path: str) -> str:
         """The pair's layer of this path; a path that no layer names gets its own row: ``tf:path``."""
+        layer = self._found.get((framework, path))
+        if layer is None:
+            layer = self._found[framework, path] = self._find(framework, path)
+        return layer
+
+    def _find(self, framework: str, path: str) -> str:
         names = self._names.get(framework, {})
         parts = path.split(".")
         for end in range(len(parts), 0, -1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .causes import Cause, State
+from .causes import ORDER, Cause, State
 from .conventions import Convention
 from .records import Op, Tensor
 from .work import COMPONENTS, Work
@@ -188,11 +188,9 @@ class Statement:
     def by_cause(self) -> dict[Cause, int]:
         """Sum of the adjustments per cause, in booking order."""
         sums: dict[Cause, int] = {}
-        for cause in Cause:
-            lines = [a.amount for a in self.adjustments if a.cause is cause]
-            if lines:
-                sums[cause] = sum(lines)
-        return sums
+        for line in self.adjustments:
+            sums[line.cause] = sums.get(line.cause, 0) + line.amount
+        return dict(sorted(sums.items(), key=lambda pair: ORDER[pair[0]]))
 
 
 @dataclass(frozen=True, slots=True)

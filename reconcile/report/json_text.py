@@ -83,19 +83,29 @@ def _pieces(value: Any, depth: int) -> Iterator[str]:
 
 def _text(value: Any, depth: int) -> str:
     """JSON text of a value without late rows; the report itself is always split into lines."""
+    return _rendered(value, depth)[0]
+
+
+def _rendered(value: Any, depth: int) -> tuple[str, bool]:
+    """JSON text of a value, and whether it is one line: from the inside out, so that nothing is written twice."""
     kind = type(value)
     if kind is str:
-        return _quoted(value)
+        return _quoted(value), True
     if kind is int:
-        return str(value)
-    line = _encoded(value)
-    if not value or kind not in (dict, list) or (depth and len(line) + depth <= WIDTH):
-        return line
-    pad = "\n" + " " * (depth + 1)
+        return str(value), True
+    if not value or (kind is not dict and kind is not list):
+        return _encoded(value), True
+    opening, closing = "{}" if kind is dict else "[]"
+    children = [_rendered(child, depth + 1) for child in (value.values() if kind is dict else value)]
+    parts = [text for text, _ in children]
     if kind is dict:
-        parts = [f"{_quoted(key)}: {_text(child, depth + 1)}" for key, child in value.items()]
-        return "{" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "}"
-    return "[" + pad + ("," + pad).join([_text(child, depth + 1) for child in value]) + "\n" + " " * depth + "]"
+        parts = [f"{_quoted(key)}: {text}" for key, text in zip(value, parts, strict=True)]
+    if depth and all(fits for _, fits in children):
+        line = f"{opening}{', '.join(parts)}{closing}"
+        if len(line) + depth <= WIDTH:
+            return line, True
+    pad = "\n" + " " * (depth + 1)
+    return f"{opening}{pad}{(',' + pad).join(parts)}\n{' ' * depth}{closing}", False
 
 
 def _has_rows(value: Any) -> bool:

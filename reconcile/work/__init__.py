@@ -8,6 +8,7 @@ its other components are unknown.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -42,6 +43,11 @@ from ..core.work import (
 )
 
 _loaded = False
+_ours: dict[str, Formula] = {}
+"""The formulas that come with the frameworks: pure functions of a record's signature."""
+_parts: dict[Hashable, Known] = {}
+"""The known part of the work of an op, by signature, if no formula of a user's gives it."""
+MOST_PARTS = 100_000
 
 
 def load() -> None:
@@ -59,6 +65,7 @@ def load() -> None:
             raise UsageError(
                 f"the formulas of {record.title} ({record.formulas}) cannot be used: {described(error)}."
             ) from error
+    _ours.update(registered())
 
 
 _FLOATING = ("float", "bfloat", "double", "half")
@@ -103,8 +110,31 @@ class Known(NamedTuple):
     reason: str = ""
 
 
+def signature(op: Op) -> Hashable:
+    """All of a record that says what one call of the op computes: ops of one signature have the same work."""
+    return op.op, op.inputs, op.outputs, repr(op.attrs)
+
+
+def is_ours(op: str) -> bool:
+    """Whether no formula of a user's gives the work of ops of this name: one may read the layer."""
+    load()
+    return find(op) is _ours.get(op)
+
+
 def known_part(op: Op) -> Known:
-    """As ``work_of``, but of an op whose work is unknown the components that are known."""
+    """As ``work_of``, but of an op whose work is unknown the components that are known. Computed once for equal ops."""
+    if not is_ours(op.op):
+        return _known_part(op)
+    key = signature(op)
+    part = _parts.get(key)
+    if part is None:
+        if len(_parts) >= MOST_PARTS:
+            _parts.clear()
+        part = _parts[key] = _known_part(op)
+    return part
+
+
+def _known_part(op: Op) -> Known:
     try:
         return Known(work_of(op))
     except UnknownWork as error:
@@ -217,6 +247,7 @@ __all__ = [
     "is_complex",
     "is_floating",
     "is_integer_op",
+    "is_ours",
     "is_whole",
     "known",
     "known_part",
@@ -227,6 +258,7 @@ __all__ = [
     "registered_variants",
     "scoped",
     "seconds",
+    "signature",
     "substitute",
     "work_of",
 ]
