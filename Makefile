@@ -52,7 +52,7 @@ gradients: $(VENV)/.installed
 # Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
 # `make zoo` runs those of two families.
 programs: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "programs or zoo" tests/zoo/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m "programs or zoo" tests/kit/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 
 # The polynomials of every pair in reports/formulas.md are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
 # the page: of all pairs that it lacks, or of those that you name.

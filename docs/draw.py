@@ -21,9 +21,10 @@ from rich.terminal_theme import TerminalTheme
 from reconcile import workflow
 from reconcile.core import atomic
 from reconcile.engine.answer import Answer
+from reconcile.gallery import markdown as gallery
+from reconcile.gallery.run import read
 from reconcile.launch.request import run_request
-from reconcile.report import gallery, terminal
-from reconcile.zoo.gallery import read
+from reconcile.report.terminal import screen as terminal
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 80

@@ -8,9 +8,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "run": "api",
-    "Run": "report.found",
+    "Run": "api.results",
     "polynomials": "api",
-    "Formula": "report.found",
+    "Formula": "api.results",
     "ReconcileError": "core.errors",
     "UsageError": "core.errors",
     "NotInResult": "core.errors",
@@ -18,7 +18,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name):  # Python 3.7 and later: api.py, and what it imports, only when it is asked for
+def __getattr__(name):  # Python 3.7 and later: api/__init__.py, and what it imports, only when it is asked for
     if name in _HOMES:
         from importlib import import_module
 

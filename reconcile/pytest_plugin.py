@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .drift.check import Checked
     from .engine.settle import Collected
     from .launch.request import RunRequest
-    from .launch.supervisor import Event
+    from .launch.workers.supervisor import Event
 
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
@@ -248,7 +248,7 @@ def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:
-    from .report.drift import details, verdict
+    from .drift.words import details, verdict
 
     if done.drift is not None:
         yield verdict(done.drift, done.path.name)
@@ -262,7 +262,7 @@ def _moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:
 
 
 def _taken(done: Checked) -> Iterator[str]:
-    from .report.drift import details, verdict
+    from .drift.words import details, verdict
 
     yield f"{done.path.parent.name}/{done.path.name}: " + (
         ", ".join(f"{name} {version}" for name, version in done.versions.items())

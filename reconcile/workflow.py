@@ -10,7 +10,8 @@ read           the options become a request: ``run_request`` (launch/request.py)
 render         the answer becomes reports, and is written: ``render`` (report/reports.py)
 =============  ==============================================================================================
 
-``reconcile run`` (cli/run.py), ``reconcile.run`` (api.py) and every cell of a sweep come here between reading and rendering.
+``reconcile run`` (cli/commands/run.py), ``reconcile.run`` (api/__init__.py) and every cell of a sweep come here between reading
+and rendering.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .launch import runner
 from .launch.prepare import prepared
 from .launch.request import RunRequest
 from .launch.runner import Collect
-from .launch.supervisor import Event
+from .launch.workers.supervisor import Event
 
 
 def silent(_event: Event) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 from reconcile.core.protocol import WorkerRequest
 from reconcile.engine.settle import Collected
-from reconcile.launch import scratch, warm
-from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
+from reconcile.launch.workers import scratch, warm
 
 PAIRS = Path(__file__).parent / "pairs"
 

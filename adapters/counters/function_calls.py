@@ -16,11 +16,11 @@ from typing import Any, Callable
 import torch
 
 from ...core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
-from ..pytorch.call_records import RECURRENT
 from ..pytorch.model import TorchModel, versions
-from ..pytorch.module_path import ModulePath
-from ..pytorch.records import plain, tensor_record, tensors_in
 from ..pytorch.trace import FusedCalls, Recorder
+from ..pytorch.tracing.call_records import RECURRENT
+from ..pytorch.tracing.module_path import ModulePath
+from ..pytorch.tracing.records import plain, tensor_record, tensors_in
 from . import ROOT
 from .limits import Limit, counting
 from .module_calls import class_name, settings

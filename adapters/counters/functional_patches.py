@@ -17,9 +17,9 @@ from typing import Any, Callable, NamedTuple
 import torch
 
 from ...core.records import Entry, Ledger, Sighting
-from ..pytorch import higher_order
 from ..pytorch.model import TorchModel
-from ..pytorch.module_path import ModulePath, module_paths
+from ..pytorch.tracing import higher_order
+from ..pytorch.tracing.module_path import ModulePath, module_paths
 from . import ROOT, SUM
 from .function_calls import CallRecorder, fused, innermost, ledger_of, public_name, replaced, spaces
 from .limits import Limit

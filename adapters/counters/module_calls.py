@@ -12,9 +12,9 @@ import torch
 
 from ...core.records import LIVE, WRAPPED, Entry, Ledger, Op, Sighting, Tensor
 from ..pytorch.model import TorchModel, versions
-from ..pytorch.module_path import module_paths
-from ..pytorch.records import plain, tensor_record, tensors_in
-from ..pytorch.wrappers import is_wrapper
+from ..pytorch.tracing.module_path import module_paths
+from ..pytorch.tracing.records import plain, tensor_record, tensors_in
+from ..pytorch.tracing.wrappers import is_wrapper
 from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
 from . import ROOT, SUM

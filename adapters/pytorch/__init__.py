@@ -25,8 +25,8 @@ FRAMEWORK = Framework(
     forks=True,
     placed=True,
     libraries=(
-        ("transformers", ".adapters.pytorch.smallest.transformers"),
-        ("diffusers", ".adapters.pytorch.smallest.diffusers"),
+        ("transformers", ".adapters.pytorch.libraries.transformers"),
+        ("diffusers", ".adapters.pytorch.libraries.diffusers"),
     ),
     functions=(
         ("timm", "timm.models", ".adapters.pytorch.lists.timm"),

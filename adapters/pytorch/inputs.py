@@ -9,7 +9,7 @@ from typing import Any, Dict, Tuple
 import torch
 
 from ..shared.refusal import FactoryError
-from .wrappers import FAKE, is_fake
+from .tracing.wrappers import FAKE, is_fake
 
 
 def dtype_of(leaf: Any) -> torch.dtype:

@@ -20,8 +20,8 @@ from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
-from .load_script import torchscript
-from .program import PICKLED, containers, looked_at
+from .files.load_script import torchscript
+from .files.program import PICKLED, containers, looked_at
 
 SAMPLES = ("data/sample_inputs/model.pt", b"")
 """The inputs that a program was exported with: PyTorch would unpickle them, and takes it that there are none."""

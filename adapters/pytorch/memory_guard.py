@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from ..shared.refusal import OutOfMemory
 from . import memory
-from .records import tensors_in
+from .tracing.records import tensors_in
 
 SMALL = 1 << 24
 """Bytes up to which tensors are made without a look at what is free."""

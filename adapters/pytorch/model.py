@@ -11,9 +11,9 @@ from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported, memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 from .inputs import Inputs, dtype_of
-from .module_path import HAS_META, module_paths
 from .offloaded import lacks_values
-from .wrappers import FAKE, is_fake
+from .tracing.module_path import HAS_META, module_paths
+from .tracing.wrappers import FAKE, is_fake
 
 
 def versions(module: Any = None) -> Dict[str, str]:
@@ -106,7 +106,7 @@ class TorchModel:
         if device == "meta":
             caches.went_to_meta()
         if device == "meta" and HAS_META and not self._is_theirs():
-            from . import meta_kernels
+            from .tracing import meta_kernels
 
             meta_kernels.register()
             try:

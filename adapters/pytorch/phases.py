@@ -20,11 +20,21 @@ from torch.autograd.function import BackwardCFunction
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from ..shared.refusal import CannotCount, FactoryError
-from .higher_order import is_higher_order
-from .nodes import INPUT, WEIGHT, Slot, TrainingPath, behind, is_leaf, newest, recomputing, storage_of
-from .records import tensor_record, tensors_in
 from .trace import Recorder, is_work
-from .wrappers import is_fake, is_wrapper
+from .tracing.higher_order import is_higher_order
+from .tracing.nodes import (
+    INPUT,
+    WEIGHT,
+    Slot,
+    TrainingPath,
+    behind,
+    is_leaf,
+    newest,
+    recomputing,
+    storage_of,
+)
+from .tracing.records import tensor_record, tensors_in
+from .tracing.wrappers import is_fake, is_wrapper
 
 ALL_AT_ONCE: dict[str, dict[Any, tuple[int, ...]]] = {
     "torchvision._deform_conv2d_backward": {0: (0,), 1: (1,), 2: (2,), 3: (3,), 4: (4,)},

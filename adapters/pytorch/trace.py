@@ -20,17 +20,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.message import text_of
 from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
 from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
-from . import higher_order, nested_paths, proof
-from .call_records import RECURRENT, dispatched, recurrent, stand_in
-from .elsewhere import THREAD, noticed
-from .followed_calls import Tangents, is_followed
 from .model import TorchModel, versions
-from .module_path import AfterForward, ModulePath
-from .outside import LEFT, Crossings
-from .records import plain, tensor_record, tensors_in
-from .threads import followed
-from .trace_notes import depends_on, of_ways
-from .wrappers import is_fake, is_jagged, is_wrapper
+from .tracing import higher_order, nested_paths, proof
+from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
+from .tracing.elsewhere import THREAD, noticed
+from .tracing.followed_calls import Tangents, is_followed
+from .tracing.module_path import AfterForward, ModulePath
+from .tracing.outside import LEFT, Crossings
+from .tracing.records import plain, tensor_record, tensors_in
+from .tracing.threads import followed
+from .tracing.trace_notes import depends_on, of_ways
+from .tracing.wrappers import is_fake, is_jagged, is_wrapper
 
 ELSEWHERE = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"

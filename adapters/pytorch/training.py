@@ -17,14 +17,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
 from .call_adapter import tensors_out
-from .elsewhere import noticed
-from .fused import TrainedFusedCalls
 from .model import TorchModel
-from .nodes import TrainingPath
 from .phases import TrainingRecorder
-from .records import tensors_in
-from .threads import followed as threads_followed
 from .trace import finished, is_work, recorded
+from .tracing.elsewhere import noticed
+from .tracing.fused import TrainedFusedCalls
+from .tracing.nodes import TrainingPath
+from .tracing.records import tensors_in
+from .tracing.threads import followed as threads_followed
 
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
 """By name, as PyTorch makes them when told nothing else; one parameter after the other."""

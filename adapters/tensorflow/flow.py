@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import graph as tf_graph
 from .gradients import Call
+from .graphs import graph as tf_graph
 
 GIVEN, TRAINED = 1, 2
 """A value depends on the model's inputs; on a trained variable."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from ..shared.refusal import BeyondCounter
-from . import graph as tf_graph
+from .graphs import graph as tf_graph
 
 LARGE = 4096
 """The values of variables with at least this many elements are left out; a shape or a bound has fewer."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.protocol import ModelFile
 from ..shared.nested import Arguments
-from . import load_graph, load_keras, load_saved
+from .files import load_graph, load_keras, load_saved
 
 
 def ready() -> None:

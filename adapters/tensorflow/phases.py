@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
-from . import graph as tf_graph
 from .flow import GIVEN, TRAINED, Flow, Key, Step, bodies, identity, key
 from .gradients import Call
+from .graphs import graph as tf_graph
 
 WEIGHT, INPUT, UNASKED = 1, 2, 4
 """The target of a gradient; an op may serve several. UNASKED: an activation that leads to no variable."""

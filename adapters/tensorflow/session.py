@@ -11,8 +11,8 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 from ...core.records import DUPLICATE, Trace
 from ..shared.keras_model import keras_of, layer_paths
 from ..shared.refusal import CannotCount
-from . import graph as tf_graph
-from .fetches import Fetch, present
+from .graphs import graph as tf_graph
+from .graphs.fetches import Fetch, present
 from .model import versions
 from .trace import Tracer, finished
 

@@ -9,12 +9,19 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount
-from . import dilated
-from . import graph as tf_graph
-from .fetches import Fetch, fetch_of
-from .frames import executions
-from .loops import Constants, Frame, counter_of, learn, strip, trip_count
-from .shapes import Bodies
+from .graphs import dilated
+from .graphs import graph as tf_graph
+from .graphs.fetches import Fetch, fetch_of
+from .graphs.frames import executions
+from .graphs.loops import (
+    Constants,
+    Frame,
+    counter_of,
+    learn,
+    strip,
+    trip_count,
+)
+from .graphs.shapes import Bodies
 
 LONGEST_RUN = 10000000
 """If an op would run more often than this, the model does not run to learn the shapes that its graph leaves open."""

@@ -16,10 +16,10 @@ from ...core.records import Trace
 from ..shared import nested
 from ..shared.keras_model import keras_of, layer_paths
 from ..shared.refusal import BeyondCounter
-from . import graph as tf_graph
 from .flow import Step
 from .gradients import noted_gradients, parts, size
-from .layer_scopes import recorded_scopes
+from .graphs import graph as tf_graph
+from .graphs.layer_scopes import recorded_scopes
 from .model import TfModel, _dtype_name, is_leaf
 from .phases import Places
 from .trace import Tracer, finished

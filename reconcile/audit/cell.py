@@ -16,11 +16,11 @@ from ..decode.gather import SHIPPED, saved
 from ..decode.grammar import Candidate, Source, candidates
 from ..decode.readings import LAYER
 from ..engine.settle import Collected
-from ..launch.environments import CURRENT
-from ..launch.in_environment import collect_at_in
+from ..launch.environments.in_environment import collect_at_in
+from ..launch.environments.named import CURRENT
 from ..launch.request import Point, RunRequest, run_request
 from ..launch.runner import collect_at
-from ..launch.supervisor import Event
+from ..launch.workers.supervisor import Event
 from ..model_zoo.loading import zoo_names
 from ..sweep import cell, cells
 from ..sweep.cells import Manner

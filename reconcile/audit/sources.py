@@ -10,10 +10,10 @@ from ..core.errors import UsageError
 from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..core.table import written
-from ..launch.environments import Environment
-from ..launch.interpreters import EnvironmentError_, clean_environ
-from ..launch.provision import ensure
-from ..launch.scratch import scratch
+from ..launch.environments.interpreters import EnvironmentError_, clean_environ
+from ..launch.environments.named import Environment
+from ..launch.environments.provision import ensure
+from ..launch.workers.scratch import scratch
 from ..model_zoo.loading import load_pair, pair_path, zoo_names
 from .claims import COLUMNS
 from .models import BETWEEN

@@ -7,7 +7,13 @@ import re
 from pathlib import Path
 
 from ..core.errors import UsageError, unknown
-from ..launch.environments import CURRENT, Environment, adhoc, at, load
+from ..launch.environments.named import (
+    CURRENT,
+    Environment,
+    adhoc,
+    at,
+    load,
+)
 
 
 def one(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Environment:

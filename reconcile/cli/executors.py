@@ -86,7 +86,7 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
     Raises UsageError for a cluster that is not there.
     """
     from ..core.errors import UsageError
-    from ..launch.warm import warm
+    from ..launch.workers.warm import warm
     from ..sweep.cluster import connected
     from ..sweep.engine import Processes
 

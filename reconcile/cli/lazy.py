@@ -16,7 +16,7 @@ from .streams import reader_may_go
 class LazyGroup(click.Group):
     """Takes ``groups``: heading -> command name -> one line of help.
 
-    A command is the function of its name in the file of its name beside this one. ``functions`` names the others:
+    A command is the function of its name in the file of its name in ``commands/``. ``functions`` names the others:
     command name -> ``file.function``.
     """
 
@@ -45,7 +45,7 @@ class LazyGroup(click.Group):
         from importlib import import_module
 
         file, _, function = self.functions.get(cmd_name, f"{cmd_name}.{cmd_name}").partition(".")
-        command = getattr(import_module(f"{__package__}.{file}"), function)
+        command = getattr(import_module(f"{__package__}.commands.{file}"), function)
         assert isinstance(command, click.Command)
         return _helpful(command)
 

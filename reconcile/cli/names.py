@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..zoo.gallery import GalleryRow
+    from ..gallery.run import GalleryRow
 
 
 def table(kind: str) -> str:
@@ -44,8 +44,8 @@ def _width() -> int:
 
 
 def _models() -> Iterable[tuple[str, str]]:
+    from ..gallery.run import read
     from ..model_zoo.loading import pair_path, zoo_names
-    from ..zoo.gallery import read
 
     rows = read()
     for name in zoo_names():
@@ -56,8 +56,8 @@ def _models() -> Iterable[tuple[str, str]]:
 
 def _measured(row: GalleryRow) -> str:
     """Weights, work and how far the two outputs are apart, as the gallery has them."""
-    from ..report.gallery import parity
-    from ..zoo.rows import source_of
+    from ..gallery.markdown import parity
+    from ..gallery.rows import source_of
 
     weights = "" if row.weights is None else f"{row.weights:,} weights"
     work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"

@@ -80,7 +80,7 @@ def chosen_formats(
 def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
     chosen = chosen_formats(ctx, param, value, (*FORMATS, *PICTURES, *CARDS))
     if set(PICTURES) & set(chosen):
-        from ..report.pictures import require
+        from ..report.pictures.charts import require
 
         require()
     return chosen
@@ -133,7 +133,7 @@ def _conventions() -> Iterable[str]:
 
 
 def _environments() -> Iterable[str]:
-    from ..launch.environments import load
+    from ..launch.environments.named import load
 
     return load(None)
 

@@ -14,7 +14,7 @@ from ..core.registry import title
 from .streams import say
 
 if TYPE_CHECKING:
-    from ..launch.supervisor import Event
+    from ..launch.workers.supervisor import Event
 
 CLEAN = "reconciled"
 """What is said of a model with which all is well."""

@@ -10,7 +10,8 @@ from ..core.errors import UsageError
 from ..core.results import Statement
 from ..core.text import clean
 from ..engine.answer import Answer
-from ..report import terminal, view
+from ..report import view
+from ..report.terminal import screen as terminal
 from .console import PlainConsole
 from .streams import forget, of_stdout, say
 

@@ -19,8 +19,8 @@ def compare(ctx: click.Context, older: Path, newer: Path, asked: dict[str, Any],
     """Compare the files, print what moved, and exit. Raises UsageError for files that do not compare."""
     from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
     from ..drift.check import between
+    from ..drift.words import details, verdict
     from ..launch.request import run_request
-    from ..report.drift import details, verdict
 
     _only(ctx, {*OPTIONS, "older", "newer"})
     drift = between(older, newer, run_request(**{name: value for name, value in asked.items() if name in OPTIONS}))

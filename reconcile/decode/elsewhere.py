@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.registry import known_counters
-from ..launch.environments import CURRENT, Environment
-from ..launch.in_environment import counters_of
+from ..launch.environments.in_environment import counters_of
+from ..launch.environments.named import CURRENT, Environment
 from .figure import PrintedFigure
 from .grammar import Candidate, Source
 from .search import search

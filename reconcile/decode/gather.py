@@ -16,15 +16,15 @@ from ..drift import baselines
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.choose import pair_file
-from ..launch.environments import CURRENT, Environment
-from ..launch.environments import load as load_environments
-from ..launch.in_environment import counters_of, within
-from ..launch.interpreters import EnvironmentError_
-from ..launch.provision import ensure
+from ..launch.environments.in_environment import counters_of, within
+from ..launch.environments.interpreters import EnvironmentError_
+from ..launch.environments.named import CURRENT, Environment
+from ..launch.environments.named import load as load_environments
+from ..launch.environments.provision import ensure
 from ..launch.request import RunRequest, run_request
 from ..launch.runner import Collect, collect
-from ..launch.supervisor import Event
 from ..launch.user_models import name_of
+from ..launch.workers.supervisor import Event
 from ..model_zoo.loading import zoo_names
 from .figure import figure
 from .grammar import Source

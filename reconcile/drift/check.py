@@ -17,7 +17,7 @@ from ..launch.choose import pair_file
 from ..launch.prepare import conventions_of, prepared
 from ..launch.request import RunRequest
 from ..launch.runner import collect
-from ..launch.supervisor import Event
+from ..launch.workers.supervisor import Event
 from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
 from .changes import Drift
 from .compare import compare

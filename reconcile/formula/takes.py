@@ -14,8 +14,8 @@ from ..launch.in_process import collect_live
 from ..launch.prepare import prepared
 from ..launch.request import Point, RunRequest
 from ..launch.runner import CollectAt
-from ..launch.supervisor import Event
 from ..launch.user_models import text_of
+from ..launch.workers.supervisor import Event
 from .fit import Take
 
 

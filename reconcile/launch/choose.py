@@ -13,7 +13,7 @@ from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
 from . import user_models
-from .interpreters import python_path
+from .environments.interpreters import python_path
 from .request import RunRequest
 
 

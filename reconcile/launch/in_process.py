@@ -23,7 +23,7 @@ from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
 from .runner import counters_of_request, unseeing
-from .supervisor import Event
+from .workers.supervisor import Event
 
 
 class Live(FactoryPair):

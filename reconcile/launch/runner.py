@@ -17,15 +17,15 @@ from ..core.registry import brought, frameworks, known_counters, title
 from ..core.signals import passed_on
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from . import written, zipapp
 from .choose import choose_counters, find_models
-from .interpreters import Interpreter
-from .lend import lend
+from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .scratch import scratch
-from .supervisor import Event, Supervisor
-from .warm import nursery_of
-from .written import Outcome
+from .workers import written, zipapp
+from .workers.lend import lend
+from .workers.scratch import scratch
+from .workers.supervisor import Event, Supervisor
+from .workers.warm import nursery_of
+from .workers.written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool], Sequence[Collected]]

@@ -81,7 +81,7 @@ def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[st
 
     If nothing can draw them, they stay, and the Markdown does not show them.
     """
-    from .pictures import can_draw
+    from .pictures.charts import can_draw
 
     outdated = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
     return (*formats, *outdated) if outdated and can_draw() else formats
@@ -91,7 +91,8 @@ def _drawn(result: Answer, statement: Statement | None, formats: tuple[str, ...]
     wanted = [name for name in PICTURES if name in formats]
     if not wanted:
         return {}
-    from . import pictures, view
+    from . import view
+    from .pictures import charts as pictures
 
     pictures.require()
     return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
@@ -109,7 +110,7 @@ def _markdown(
     result: Answer, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
 ) -> str:
     from .markdown import to_markdown
-    from .pictures import embedded
+    from .pictures.charts import embedded
 
     name = safe(stem(result.model, pass_=result.pass_))
     return to_markdown(result, statement, command, embedded(name, drawn), f"{name}.{TABLE}" if tables else "")

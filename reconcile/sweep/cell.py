@@ -25,13 +25,14 @@ from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageE
 from ..core.text import typed
 from ..engine.answer import Answer
 from ..engine.settle import Collected
-from ..launch import scratch, user_models, warm
-from ..launch.cache import source_digest
-from ..launch.exits import death_of
-from ..launch.in_environment import collect_in
-from ..launch.interpreters import clean_environ
+from ..launch import user_models
+from ..launch.environments.cache import source_digest
+from ..launch.environments.in_environment import collect_in
+from ..launch.environments.interpreters import clean_environ
 from ..launch.request import RunRequest, by_parameter, run_request, words
 from ..launch.runner import Collect
+from ..launch.workers import scratch, warm
+from ..launch.workers.exits import death_of
 from ..report import reports
 from ..workflow import Job, done
 from . import cells

@@ -20,9 +20,9 @@ from ..core import user_files
 from ..core.atomic import safe
 from ..core.errors import UsageError, reason
 from ..core.registry import frameworks, known_counters
-from ..launch.cache import source_digest
-from ..launch.environments import CURRENT, Environment
-from ..launch.provision import folder_of
+from ..launch.environments.cache import source_digest
+from ..launch.environments.named import CURRENT, Environment
+from ..launch.environments.provision import folder_of
 from ..launch.request import Kind, by_parameter
 from ..model_zoo.loading import pair_path, zoo_names
 from ..model_zoo.pair import Input

@@ -15,9 +15,9 @@ from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..launch import user_models
 from ..launch.choose import pair_file
-from ..launch.environments import load as environments
-from ..launch.interpreters import clean_environ
-from ..launch.scratch import scratch
+from ..launch.environments.interpreters import clean_environ
+from ..launch.environments.named import load as environments
+from ..launch.workers.scratch import scratch
 from ..model_zoo.loading import load_pair, resolve, zoo_names
 from ..model_zoo.pair import Input, PairError
 from .cells import Cell, is_there

@@ -1,4 +1,4 @@
-"""The nurseries (launch/warm.py) that a sweep offers to the process of a cell.
+"""The nurseries (launch/workers/warm.py) that a sweep offers to the process of a cell.
 
 A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``, both are
 imported once, and the cells' workers are forked from there. A cell keeps its own process, and its workers theirs.
@@ -12,11 +12,11 @@ from typing import Any
 from ..core.framework import Framework
 from ..core.protocol import WorkerRequest
 from ..core.registry import frameworks, known_counters
-from ..launch import warm
-from ..launch.environments import CURRENT, Environment
-from ..launch.interpreters import EnvironmentError_, Interpreter
-from ..launch.provision import ensure
+from ..launch.environments.interpreters import EnvironmentError_, Interpreter
+from ..launch.environments.named import CURRENT, Environment
+from ..launch.environments.provision import ensure
 from ..launch.runner import counters_of_request
+from ..launch.workers import warm
 from . import cells
 
 

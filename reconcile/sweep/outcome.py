@@ -10,8 +10,8 @@ from ..core.causes import State
 from ..core.errors import EXIT_USAGE
 from ..core.results import LedgerResult, Statement, TraceResult
 from ..engine.answer import Answer
+from ..gallery.rows import open_
 from ..report.json_text import plain
-from ..zoo.rows import open_
 
 
 def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
-With a number behind the request, the process forks workers (launch/nursery.py).
+With a number behind the request, the process forks workers (launch/workers/nursery.py).
 
 The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -27,7 +27,7 @@ def main() -> int:
     control = sys.argv[2:]
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    module = importlib.import_module(PRIVATE + (".launch.nursery" if control else ".worker.main"))
+    module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
     return int(module.main(request, *control))
 
 

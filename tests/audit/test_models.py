@@ -7,7 +7,7 @@ import pytest
 from reconcile.audit.claims import Claim
 from reconcile.audit.models import cells_of
 from reconcile.core.atomic import safe
-from reconcile.launch.environments import load
+from reconcile.launch.environments.named import load
 
 KNOWN = load()
 PICTURE = "1,3,224,224"

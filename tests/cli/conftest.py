@@ -19,7 +19,7 @@ from reconcile.core.errors import EXIT_USAGE
 from reconcile.engine.answer import Answer
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import Collect
-from reconcile.launch.supervisor import Event
+from reconcile.launch.workers.supervisor import Event
 from tests.report import samples
 
 

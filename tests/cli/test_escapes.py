@@ -20,7 +20,7 @@ from reconcile.cli.console import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.errors import UsageError
 from reconcile.core.escapes import clean, plain
-from reconcile.launch.supervisor import Event
+from reconcile.launch.workers.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, of_system
-from reconcile.launch import exits
+from reconcile.launch.workers import exits
 from tests.cli.conftest import Stub, sentence, shell
 
 

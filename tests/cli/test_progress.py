@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.launch.supervisor import Event
+from reconcile.launch.workers.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples
 

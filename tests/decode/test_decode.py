@@ -22,7 +22,7 @@ from reconcile.decode.search import Decoded, search
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch import environments
+from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
 from tests.decode import data
 

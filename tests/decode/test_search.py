@@ -11,7 +11,7 @@ from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Candidate
 from reconcile.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.decode.search import Decoded, search
-from reconcile.launch.environments import load
+from reconcile.launch.environments.named import load
 from tests.decode import data
 from tests.zoo import convolutional as conv
 

@@ -20,8 +20,8 @@ from reconcile.decode.gather import gather
 from reconcile.decode.search import search
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
+from reconcile.drift.words import details, verdict
 from reconcile.launch.request import RunRequest
-from reconcile.report.drift import details, verdict
 from tests.drift import takes
 from tests.drift.takes import take
 

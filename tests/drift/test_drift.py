@@ -14,9 +14,9 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL
 from reconcile.core.records import Entry, Layer, Ledger, Op, Trace
 from reconcile.drift.compare import compare
+from reconcile.drift.words import details, verdict
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.report.drift import details, verdict
 from reconcile.work import Work
 from tests.drift import takes
 from tests.drift.takes import CONV, DENSE, GRU, NEW, OLD, take, trace, with_ledger

@@ -15,7 +15,7 @@ from reconcile.engine.booking import scale
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle_each
 from reconcile.report import reports
-from reconcile.report.pictures import waterfall
+from reconcile.report.pictures.charts import waterfall
 from reconcile.report.view import default_statement
 from tests.drift.takes import COMMITTED
 from tests.report.test_terminal import shown

@@ -20,7 +20,7 @@ from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch import confine
+from reconcile.launch.workers import confine
 from tests.files.hostile import ZOO
 
 pytestmark = pytest.mark.frameworks

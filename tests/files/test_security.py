@@ -9,7 +9,7 @@ import click
 
 from reconcile import files
 from reconcile.cli import cli
-from reconcile.launch import supervisor
+from reconcile.launch.workers import supervisor
 from reconcile.worker import model_file
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch.interpreters import clean_environ, uv_command
+from reconcile.launch.environments.interpreters import clean_environ, uv_command
 from tests.home.test_packaging import ROOT, build, left_out
 
 from .conftest import packages, virtual

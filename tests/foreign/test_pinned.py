@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 from tests.foreign.conftest import Repository
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]

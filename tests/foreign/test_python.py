@@ -17,12 +17,12 @@ import pytest
 from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
-from reconcile.launch import lend as lending
-from reconcile.launch.environments import at
-from reconcile.launch.lend import lend
+from reconcile.launch.environments.named import at
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import _missing
-from reconcile.launch.written import Outcome
+from reconcile.launch.workers import lend as lending
+from reconcile.launch.workers.lend import lend
+from reconcile.launch.workers.written import Outcome
 from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 

@@ -14,10 +14,10 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.formula.fit import Take
 from reconcile.formula.formula import Formula, formula
+from reconcile.formula.report import text
 from reconcile.formula.scan import MOST, points, size
 from reconcile.formula.variables import Template, read_variables
 from reconcile.launch.request import Point
-from reconcile.report.formula import text
 from reconcile.work import load
 from tests.decode.data import META
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 
 from . import targets
 from .harness import FOUND

@@ -44,7 +44,7 @@ def ready() -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
 
-    from reconcile.adapters.tensorflow import load_graph, load_saved  # noqa: F401
+    from reconcile.adapters.tensorflow.files import load_graph, load_saved  # noqa: F401
 
     tf.saved_model.load  # noqa: B018  imported when it is asked for
     tf.get_logger().setLevel("ERROR")
@@ -198,7 +198,7 @@ def check_graph(data: bytes, folder: Path) -> None:
     """Raises Wrong for a graph that is let pass with an op that reaches out."""
     from tensorflow.core.framework import graph_pb2
 
-    from reconcile.adapters.tensorflow import load_graph
+    from reconcile.adapters.tensorflow.files import load_graph
     from reconcile.core.protocol import ModelFile
 
     path = folder / "net.pb"
@@ -214,7 +214,7 @@ def check_saved(data: bytes, folder: Path) -> None:
     """Raises Wrong for a SavedModel that is let pass and would reach out as it is loaded, or when it is called."""
     from tensorflow.core.protobuf import saved_model_pb2
 
-    from reconcile.adapters.tensorflow import load_saved
+    from reconcile.adapters.tensorflow.files import load_saved
     from reconcile.core.protocol import ModelFile
 
     (folder / "saved_model.pb").write_bytes(data)

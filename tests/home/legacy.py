@@ -26,7 +26,7 @@ def legacy_files(python: str) -> list[str]:
 
 
 def main() -> int:
-    # importlib.metadata: adapters/pytorch/records.py falls back to pkg_resources where it is missing.
+    # importlib.metadata: adapters/pytorch/tracing/records.py falls back to pkg_resources where it is missing.
     vermin = [str(Path(sys.executable).with_name("vermin")), "--quiet", "--violations", "--eval-annotations"]
     vermin += ["--exclude", "importlib.metadata"]
     runs = [subprocess.run([*vermin, f"--target={python}-", *legacy_files(python)], cwd=ROOT) for python in RUFF]

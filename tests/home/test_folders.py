@@ -11,13 +11,13 @@ WHOLE = {
     "fuzz",
     "home",
     "layers",
-    "matrix",
     "networks",
     "own",
     "pairs",
     "plugin",
     "run",
     "training",
+    "zoo",
 }
 
 

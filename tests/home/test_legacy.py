@@ -57,7 +57,7 @@ def test_a_file_for_an_old_python_imports_files_for_it_only(name: str, python: s
 
 
 @pytest.mark.parametrize("name", legacy_files("3.6"))
-def test_a_file_for_python_3_6_takes_its_package_from_its_own_name(name: str) -> None:
+def test_a_file_for_python_3_6_names_its_package_itself(name: str) -> None:
     """Up to Python 3.9, zipimport sets ``__package__`` when the module has run: before, it is None."""
     pending: list[ast.AST] = list(ast.parse((ROOT / name).read_text()).body)
     early = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch import provision
+from reconcile.launch.environments import provision
 
 UV = """#!/bin/sh
 echo "$@" >> {log}

@@ -12,8 +12,8 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Trace
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch import in_environment
-from reconcile.launch.environments import Environment
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments.named import Environment
 from reconcile.launch.request import Point, RunRequest
 from tests.drift import takes
 

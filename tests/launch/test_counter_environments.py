@@ -11,9 +11,11 @@ from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
-from reconcile.launch import environments, in_environment, request, runner
+from reconcile.launch import request, runner
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
-from reconcile.launch.supervisor import Outcome
+from reconcile.launch.workers.supervisor import Outcome
 
 OWN = Counter(
     name="own@flops",
@@ -55,7 +57,7 @@ def test_every_model_of_several_has_counters_there(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_matrix_does_not_run_it_unasked() -> None:
-    matrix = importlib.import_module("reconcile.cli.matrix")
+    matrix = importlib.import_module("reconcile.cli.commands.matrix")
     assert "own" not in [env.name for env in matrix.environments((), None, (), None)]
     assert [env.name for env in matrix.environments(("own",), None, (), None)] == ["own"]
 

@@ -20,7 +20,7 @@ from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, U
 from reconcile.engine.answer import Answer
 from reconcile.launch import in_workers
 from reconcile.launch.request import RunRequest
-from reconcile.launch.supervisor import Event
+from reconcile.launch.workers.supervisor import Event
 from reconcile.model_zoo.pair import Input
 from tests.outside import NUMPY
 from tests.report import samples

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
-from reconcile.launch import environments
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 from tests.matrix import llm_quoted
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcile.launch.interpreters import clean_environ, uv_command
+from reconcile.launch.environments.interpreters import clean_environ, uv_command
 from tests.home.test_packaging import ROOT, build, left_out
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments import Environment, load
-from reconcile.launch.interpreters import EnvironmentError_, clean_environ
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.interpreters import EnvironmentError_, clean_environ
+from reconcile.launch.environments.named import Environment, load
+from reconcile.launch.environments.provision import ensure
 from tests.home.legacy import legacy_files
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]

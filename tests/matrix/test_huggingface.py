@@ -21,7 +21,9 @@ from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch import environments, in_environment, user_models
+from reconcile.launch import user_models
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
 from tests.matrix import huggingface_models as models
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.records import Trace, from_json
-from reconcile.launch import environments
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 from reconcile.work import UnknownWork, Work, work_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch import environments
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 

@@ -19,13 +19,14 @@ from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from reconcile.engine.phases import phases
 from reconcile.engine.settle import settle
-from reconcile.launch import environments, in_environment
-from reconcile.launch.provision import ensure
+from reconcile.gallery.run import APART
+from reconcile.kit.conform import families
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import run_request
 from reconcile.model_zoo import loading
 from reconcile.work import load
-from reconcile.zoo.conform import families
-from reconcile.zoo.gallery import APART
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [n for n in loading.zoo_names() if loading.load_pair(loading.pair_path(n)).builder("jax") is not None]

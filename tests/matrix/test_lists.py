@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from reconcile.audit import sources
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 from reconcile.sweep import listing
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(900)]

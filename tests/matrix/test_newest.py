@@ -7,12 +7,12 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.settle import settle
-from reconcile.launch.environments import load
-from reconcile.launch.in_environment import collect_in
+from reconcile.launch.environments.in_environment import collect_in
+from reconcile.launch.environments.named import load
 from reconcile.launch.request import PASSES, run_request
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.scorecard.run import settings
 from reconcile.work import load as load_work
-from reconcile.zoo.scoring import settings
 
 pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 

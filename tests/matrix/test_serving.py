@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.launch import environments
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 
 FOLDER = Path(__file__).parent
 B, T, L, H, N, K, D, F, V, E, A, W = 2, 6, 2, 24, 4, 2, 10, 36, 40, 4, 3, 4

@@ -16,7 +16,9 @@ from reconcile.core.atomic import write_file
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch import environments, in_environment, user_models
+from reconcile.launch import user_models
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
 from tests.matrix.pairs_page import Row, finding, page, row_of, summary
 from tests.matrix.transformers_models import TWINS

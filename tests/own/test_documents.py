@@ -48,7 +48,7 @@ def test_a_document_that_says_otherwise_fails(block: str, tmp_path: Path) -> Non
 def test_every_name_of_the_interface_is_in_the_document() -> None:
     """Every name that the interface has is spoken of."""
     from reconcile.api import run
-    from reconcile.report.found import Run
+    from reconcile.api.results import Run
 
     text = DOCUMENT.read_text()
     names = [n for n in vars(Run) if not n.startswith("_")] + list(run.__kwdefaults__ or ())

@@ -50,7 +50,7 @@ def test_run_decode_and_llm_stand_in_the_first_third() -> None:
     assert {command.split()[1] for command in first if command.startswith("reconcile ")} >= {"run", "decode", "llm"}
 
 
-def test_its_sections_lead_from_a_result_to_a_number_that_you_were_given() -> None:
+def test_its_sections_lead_from_a_result_to_a_given_number() -> None:
     headings = re.findall(r"^## (.*)$", README, re.MULTILINE)
     wanted = ["A first result: `net.py`", "Your own model", "Your own training step", "A number that you were given"]
     assert headings[:4] == wanted

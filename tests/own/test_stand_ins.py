@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 import reconcile
-from reconcile.adapters.pytorch import proof
 from reconcile.adapters.pytorch.trace import UNCHECKED
+from reconcile.adapters.pytorch.tracing import proof
 from reconcile.core.errors import UsageError
 
 from .stand_ins import CASES, ONE, ROWS, TRAINED, Case, column_parallel, linear, x

@@ -65,7 +65,7 @@ class Padded(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
-    from reconcile.adapters.pytorch.trace_notes import DROPPED
+    from reconcile.adapters.pytorch.tracing.trace_notes import DROPPED
 
     ledger = counted("thop", Padded, (2, 4, 8))
     linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}
@@ -99,7 +99,7 @@ def test_a_mask_that_meta_cannot_look_at_is_looked_at_on_the_cpu() -> None:
 
 
 def test_nested_tensors_without_common_rows_have_no_shape() -> None:
-    from reconcile.adapters.pytorch.records import tensor_record
+    from reconcile.adapters.pytorch.tracing.records import tensor_record
 
     columns = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(2, 5)])
     assert tensor_record(columns).shape is None
@@ -121,7 +121,7 @@ def test_lazy_modules_get_their_weights_before_they_are_counted() -> None:
 
 def test_a_weight_without_a_size_has_no_shape_and_no_room() -> None:
     from reconcile.adapters.pytorch.memory import weight_of
-    from reconcile.adapters.pytorch.records import tensor_record
+    from reconcile.adapters.pytorch.tracing.records import tensor_record
 
     module = nn.Sequential(nn.LazyLinear(4), nn.Linear(2, 3))
     assert tensor_record(module[0].weight) == (None, "float32")
@@ -278,7 +278,7 @@ class Flex(nn.Module):  # type: ignore[name-defined, misc]
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
-    from reconcile.adapters.pytorch.higher_order import BLOCKS
+    from reconcile.adapters.pytorch.tracing.higher_order import BLOCKS
 
     trace = traced(lambda: Flex(causal=causal), (1, 2, 128, 16))
     (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
@@ -290,7 +290,7 @@ def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
 def test_a_trace_leaves_the_switch_for_flex_attention_alone() -> None:
     from torch.nn.attention import flex_attention
 
-    from reconcile.adapters.pytorch.higher_order import DIRECT
+    from reconcile.adapters.pytorch.tracing.higher_order import DIRECT
 
     before = getattr(flex_attention, DIRECT)
     traced(Flex, (1, 2, 128, 16))
@@ -343,7 +343,7 @@ def test_products_of_groups_run_on_meta_in_any_precision() -> None:
     ("first", "second"), [((8, 4), (2, 4, 12)), ((2, 4, 4), (4, 8)), ((2, 4, 4), (2, 4, 12)), ((4, 8), (8, 12))]
 )
 def test_the_stand_in_has_the_shape_that_the_cpu_gives(first: Any, second: Any) -> None:
-    from reconcile.adapters.pytorch.meta_kernels import grouped_mm
+    from reconcile.adapters.pytorch.tracing.meta_kernels import grouped_mm
 
     a, b = torch.zeros(first), torch.zeros(second)
     ends = torch.tensor([4, 8], dtype=torch.int32) if len(first) + len(second) != 6 else None

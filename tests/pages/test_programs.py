@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
 from tests.pages.reading import SLOW, THERE, framework, numbers, programs
 
@@ -26,7 +26,7 @@ NO_MODEL = {
     "weight-differs": "a convention of one's own: tests/pages/test_pages.py books it",
     "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make zoo",
     "extrapolated": "no model is left: tests/adapters/counters/test_ultralytics.py books it",
-    "float32-rounding": "an old release of thop: tests/adapters/counters/test_float32.py books it",
+    "float32-rounding": "an old release of thop: tests/adapters/counters/test_rounding.py books it",
     "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
 
 pytestmark = pytest.mark.frameworks

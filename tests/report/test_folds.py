@@ -23,7 +23,7 @@ from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
 from reconcile.report.markdown import to_markdown
 from reconcile.report.markdown_tables import shares as shares_of
-from reconcile.report.terminal_tables import _shares, statement_table
+from reconcile.report.terminal.tables import _shares, statement_table
 from tests.report import samples
 from tests.report.tables import amount, read
 

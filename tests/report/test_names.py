@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.report.github import _cut
+from reconcile.drift.github import _cut
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are text elsewhere")
 NAME = os.fsdecode(b"m\xff")

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from reconcile.api.results import Run
 from reconcile.core.text import clean
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
-from reconcile.report.found import Run
 from reconcile.report.notebook import LAYERS, to_html, to_markdown
 from tests.report import samples
 from tests.report.tables import amount, read

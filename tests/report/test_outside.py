@@ -15,9 +15,10 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle_each
 from reconcile.engine.verdict import verdict
-from reconcile.report import reports, terminal
+from reconcile.report import reports
 from reconcile.report.page.data import page_data
 from reconcile.report.schema import schema
+from reconcile.report.terminal import screen as terminal
 from reconcile.work import load, scoped
 from tests.outside import NUMPY, matmul, three
 

@@ -16,11 +16,12 @@ from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
 from reconcile.core.results import Claim
 from reconcile.engine.phases import phase_table
-from reconcile.report import reports, terminal, view
+from reconcile.report import reports, view
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
 from reconcile.report.page import to_html
+from reconcile.report.terminal import screen as terminal
 from tests.report import samples
 from tests.report.parts import B, K, N
 from tests.report.tables import amount, read
@@ -145,8 +146,8 @@ def test_the_terminal_and_the_page_show_it():
 
 
 def test_its_files_do_not_take_the_place_of_a_forward_pass(monkeypatch):
-    monkeypatch.setattr("reconcile.report.pictures.can_draw", lambda: True)
-    monkeypatch.setattr("reconcile.report.pictures.draw", lambda *_: {"waterfall.svg": "<svg/>"})
+    monkeypatch.setattr("reconcile.report.pictures.charts.can_draw", lambda: True)
+    monkeypatch.setattr("reconcile.report.pictures.charts.draw", lambda *_: {"waterfall.svg": "<svg/>"})
     assert "(steps-training.waterfall.svg)" in reports.render(trained(), ("md", "svg"))["md"]
 
 

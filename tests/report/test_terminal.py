@@ -15,8 +15,8 @@ from reconcile.core.causes import Cause
 from reconcile.core.results import Unknown
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
-from reconcile.report import terminal
-from reconcile.report.terminal import BRIEF, SCREEN
+from reconcile.report.terminal import screen as terminal
+from reconcile.report.terminal.screen import BRIEF, SCREEN
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES

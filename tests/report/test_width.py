@@ -19,8 +19,9 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.core.results import LayerRow, Residual, Statement
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
-from reconcile.launch.matrix import MatrixResult
-from reconcile.report import matrix_terminal, terminal
+from reconcile.matrix import terminal as matrix_terminal
+from reconcile.matrix.run import MatrixResult
+from reconcile.report.terminal import screen as terminal
 from tests.report import matrices, samples, trained
 
 CAUSES = (Cause.OUTSIDE_CONVENTION, Cause.LOOP_COUNTED_ONCE, Cause.IMPLEMENTATION_DIFFERS)

@@ -116,7 +116,7 @@ def test_nothing_is_computed_twice() -> None:
     assert len(heard.tables) == 2 * 2  # of both traces: the run's convention, and the one that counts everything
 
 
-def test_a_page_has_a_verdict_per_convention_and_few_files_are_entered() -> None:
+def test_a_page_has_a_verdict_per_convention_and_few_files() -> None:
     heard = Heard()
     calls(lambda: run("--format", "md,csv,json,html"), heard)
     views = len(BUILT_IN)

@@ -26,8 +26,8 @@ from typing import Any
 
 from reconcile.core import atomic, table
 from reconcile.core.errors import UsageError
-from reconcile.launch import exits
 from reconcile.launch.in_process import collect_live
+from reconcile.launch.workers import exits
 from reconcile.sweep import cell, cells, engine, listing, page, store
 
 LONGEST = 300

@@ -9,7 +9,8 @@ import pytest
 
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.launch import environments, user_models
+from reconcile.launch import user_models
+from reconcile.launch.environments import named as environments
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.model_zoo.pair import Input
 from reconcile.sweep import listfile, listing

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from reconcile.core.registry import frameworks
-from reconcile.launch import warm, zipapp
-from reconcile.launch.environments import load
-from reconcile.launch.interpreters import Interpreter
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.environments.named import load
+from reconcile.launch.workers import warm, zipapp
 from reconcile.sweep import cell, nurseries
 from reconcile.sweep.cells import Cell, Manner, request_of
 from tests.workers import request as of_worker

@@ -22,8 +22,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from reconcile.launch import environments, zipapp
-from reconcile.launch.exits import MARK as WORKER
+from reconcile.launch.environments import named as environments
+from reconcile.launch.workers import zipapp
+from reconcile.launch.workers.exits import MARK as WORKER
 from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
@@ -142,7 +143,7 @@ def marked(**marks: str) -> dict[int, dict[str, str]]:
 
 
 def workers(mark: str) -> list[int]:
-    """The workers of a sweep with that mark: each is forked by its reaper, which a nursery has forked (launch/nursery.py)."""
+    """The workers of a sweep with that mark: its reaper forks each, and a nursery has forked the reaper."""
     family = {}
     for pid in marked(**{MARK: mark}):
         with suppress(psutil.Error):

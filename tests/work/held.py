@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcile.work import load, registered
 
-FUSED = ("reconcile.work.aten_layers", "reconcile.work.aten_recurrent")
+FUSED = ("reconcile.work.aten.layers", "reconcile.work.aten.recurrent")
 """Where formulas of more than one elementary operation per element live."""
 
 HELD = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.call_records import dispatched  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import dispatched  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 

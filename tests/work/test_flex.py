@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 kernels = pytest.importorskip("torch._higher_order_ops.flex_attention")
 
-from reconcile.adapters.pytorch import higher_order  # noqa: E402
+from reconcile.adapters.pytorch.tracing import higher_order  # noqa: E402
 from reconcile.core.records import Op  # noqa: E402
 from reconcile.work import (  # noqa: E402
     UnknownWork,

@@ -104,7 +104,7 @@ def test_a_pointwise_op_on_complex_numbers_has_no_multiply_adds():
 
 def test_the_list_of_pointwise_ops_is_pytorchs():
     torch = pytest.importorskip("torch")
-    from reconcile.adapters.pytorch.call_records import op_name
+    from reconcile.adapters.pytorch.tracing.call_records import op_name
 
     missed = set()
     for schema in torch._C._jit_get_all_schemas():

@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from reconcile.core.records import Tensor
 from reconcile.core.work import SINGLE
-from reconcile.work import UnknownWork, Work, elementwise, known_part, lax_elementwise, load, registered, work_of
+from reconcile.work import (
+    UnknownWork,
+    Work,
+    elementwise,
+    known_part,
+    load,
+    registered,
+    work_of,
+)
 from reconcile.work import lax as _formulas  # noqa: F401
+from reconcile.work.lax import elementwise as lax_elementwise
 from tests.work import counting, oracle
 from tests.work.counting import Accumulator, Tally, dot, largest, square, total
 from tests.work.records_by_hand import make

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_fl
 
 import reconcile  # noqa: E402
 from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
-from reconcile.adapters.pytorch.trace_notes import BY_VALUES, OF_LIBRARY, SPARSE, depends_on  # noqa: E402
+from reconcile.adapters.pytorch.tracing.trace_notes import BY_VALUES, OF_LIBRARY, SPARSE, depends_on  # noqa: E402
 from reconcile.core.records import REGISTERED, STORED  # noqa: E402
 from reconcile.core.work import COMPONENTS  # noqa: E402
 from reconcile.work import Work, known_part  # noqa: E402

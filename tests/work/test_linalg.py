@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.core.work import SINGLE  # noqa: E402
 from reconcile.work import UnknownWork, Work, known_part, linalg, work_of  # noqa: E402
-from reconcile.work.aten_linalg import DIRECT  # noqa: E402
+from reconcile.work.aten.linalg import DIRECT  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
 from tests.work.counting import Num, Tally, total, values  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402

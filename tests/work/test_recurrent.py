@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.call_records import recurrent  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import recurrent  # noqa: E402
 from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
 from tests.work import cells, counting  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, find, load, work_of  # noqa: E402
 from tests.work import cells, counting  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402

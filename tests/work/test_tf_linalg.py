@@ -6,8 +6,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
-from reconcile.adapters.tensorflow.op_names import COMPUTING  # noqa: E402
+from reconcile.adapters.tensorflow.files.op_names import COMPUTING  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.core.conventions import MATMUL  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.core.work import PRODUCTS  # noqa: E402

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from reconcile.adapters.pytorch.call_records import dispatched
+from reconcile.adapters.pytorch.tracing.call_records import dispatched
 from reconcile.core.records import Op
 from reconcile.work import ZERO, Work, work_of
 

@@ -13,8 +13,8 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.core.protocol import UserModel
-from reconcile.launch.interpreters import Interpreter
-from reconcile.launch.supervisor import Supervisor
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.workers.supervisor import Supervisor
 from tests.workers import model_file, request, user_model
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
 
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool, timeout: float) -> str:
     """What is said of a file whose worker is held, and all within the time of a test."""
-    monkeypatch.setattr("reconcile.launch.supervisor.PATIENCE", 0.5)
+    monkeypatch.setattr("reconcile.launch.workers.supervisor.PATIENCE", 0.5)
     (tmp_path / "tool").write_text(HELD)
     model = user_model("m.pt2", model_file("m.pt2", trusted=trusted))
     asked = request("torch", model=model, tasks=("trace",))

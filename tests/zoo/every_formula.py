@@ -17,11 +17,11 @@ from reconcile.core.atomic import write_file
 from reconcile.core.errors import UsageError
 from reconcile.core.text import markdown
 from reconcile.formula.formula import Formula, formula
+from reconcile.formula.report import plain
 from reconcile.formula.takes import run_at
 from reconcile.formula.variables import Template, read_variables
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
-from reconcile.report.formula import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "reports/formulas.csv"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.gallery.markdown import to_markdown
+from reconcile.gallery.rows import reconciled, source_of
+from reconcile.gallery.run import measure, read
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
-from reconcile.report.gallery import to_markdown
 from reconcile.work import load
-from reconcile.zoo.gallery import measure, read
-from reconcile.zoo.rows import reconciled, source_of
 from tests.zoo.choice import APART, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"

@@ -12,14 +12,14 @@ from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
+from reconcile.gallery import training
+from reconcile.gallery.rows import reconciled, source_of
+from reconcile.gallery.steps import PAGE, command, headline, to_markdown
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
-from reconcile.report.steps import PAGE, command, headline, to_markdown
 from reconcile.report.view import phases
 from reconcile.work import load
-from reconcile.zoo import training
-from reconcile.zoo.rows import reconciled, source_of
 from tests.zoo.choice import APART, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"

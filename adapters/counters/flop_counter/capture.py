@@ -18,9 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.module_path import ModulePath
-from ...pytorch.threads import followed
 from ...pytorch.trace import Recorder
+from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.threads import followed
 from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
 from ..limits import Limit, counting
@@ -104,8 +104,8 @@ def _fails_unfrozen(error: AssertionError) -> bool:
 
 
 def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
-    from ...pytorch.nodes import TrainingPath
     from ...pytorch.phases import TrainingRecorder
+    from ...pytorch.tracing.nodes import TrainingPath
     from ...pytorch.training import step
 
     module = model.build(model.device)

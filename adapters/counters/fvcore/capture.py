@@ -14,7 +14,7 @@ import torch
 
 from ....core.records import DEAD, MAC, TRACED_ONLY, UNTRACED, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.module_path import ModulePath
+from ...pytorch.tracing.module_path import ModulePath
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ..limits import counting
@@ -100,7 +100,7 @@ def _traceable(device: str) -> Iterator[None]:
     if device != "meta":
         yield
         return
-    from ...pytorch.meta_kernels import traceable
+    from ...pytorch.tracing.meta_kernels import traceable
 
     with traceable():
         yield

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 import torch
 
 from ....core.records import IN_PLACE, Op, Tensor
-from ...pytorch.records import is_in_place, plain
+from ...pytorch.tracing.records import is_in_place, plain
 
 RECURRENT = {"aten::gru": 1, "aten::lstm": 2, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
 

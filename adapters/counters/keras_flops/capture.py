@@ -10,7 +10,7 @@ from ....core.records import Ledger
 from ...shared import nested
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ...tensorflow import graph as tf_graph
+from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.model import TfModel, is_leaf
 from ..tf_profiler.capture import graph_ledger, node_values
 

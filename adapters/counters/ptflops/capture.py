@@ -18,11 +18,11 @@ from typing import Any
 import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
-from ...pytorch.call_records import op_name
 from ...pytorch.model import TorchModel
-from ...pytorch.module_path import ModulePath, module_paths
-from ...pytorch.records import tensor_record, tensors_in
 from ...pytorch.trace import Recorder
+from ...pytorch.tracing.call_records import op_name
+from ...pytorch.tracing.module_path import ModulePath, module_paths
+from ...pytorch.tracing.records import tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT

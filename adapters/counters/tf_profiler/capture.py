@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 from ....core.records import DEAD, FLOP, RUN_STATS_TRUNCATED, Entry, Ledger, Sighting
 from ...shared.refusal import CannotCount
-from ...tensorflow import graph as tf_graph
+from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.model import TfModel
 from ...tensorflow.session import TfSession
 

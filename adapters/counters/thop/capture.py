@@ -10,7 +10,7 @@ import torch
 
 from ....core.records import ALIAS, LIVE, MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.module_path import module_paths
+from ...pytorch.tracing.module_path import module_paths
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY

@@ -15,9 +15,9 @@ import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.module_path import ModulePath
 from ...pytorch.trace import Recorder
-from ...pytorch.trace_notes import takes_fast_path
+from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.trace_notes import takes_fast_path
 from ..limits import counting
 
 MARK = "reconcile:"

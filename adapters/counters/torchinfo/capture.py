@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 import torch
 
 from ....core.records import MAC
-from ...pytorch.module_path import module_paths
+from ...pytorch.tracing.module_path import module_paths
 from ..module_calls import captured
 
 

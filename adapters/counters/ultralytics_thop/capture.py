@@ -11,8 +11,8 @@ import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel
-from ...pytorch.module_path import ModulePath, module_paths
-from ...pytorch.records import plain, tensor_record, tensors_in
+from ...pytorch.tracing.module_path import ModulePath, module_paths
+from ...pytorch.tracing.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ..limits import counting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import torchvision as operators
+from ..files import torchvision as operators
 
 USUAL = (3, 224, 224)
 """A picture for a model without a configuration (timm/data/constants.py)."""

@@ -52,7 +52,7 @@ def test_a_convolution_on_meta_is_counted_as_on_the_cpu(name: str) -> None:
 
 
 def test_where_pytorch_cannot_trace_it_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reconcile.adapters.pytorch import meta_kernels
+    from reconcile.adapters.pytorch.tracing import meta_kernels
 
     monkeypatch.setattr(meta_kernels, "traceable", nullcontext)
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 5)).to("meta")

@@ -32,7 +32,7 @@ from reconcile.core.records import (
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import verdict
-from tests.adapters.counters import test_float32
+from tests.adapters.counters import test_rounding as test_float32
 
 VERSIONS = {
     "torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238", "tensorflow": "2.21.0",

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.onnx_tool_cases import CASES, NOW
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]

@@ -13,12 +13,14 @@ import pytest
 from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, frameworks, known_counters
-from reconcile.launch import in_environment, user_models
+from reconcile.gallery import run as gallery
+from reconcile.gallery import training
+from reconcile.launch import user_models
 from reconcile.launch.choose import choose_counters
-from reconcile.launch.environments import load
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments.named import load
 from reconcile.launch.request import RunRequest
 from reconcile.pages import page
-from reconcile.zoo import gallery, training
 from tests.workers import model_file
 
 ROOT = Path(__file__).resolve().parents[3]

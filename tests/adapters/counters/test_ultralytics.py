@@ -6,8 +6,8 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause, State
-from reconcile.launch.environments import load
-from reconcile.launch.provision import ensure
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 

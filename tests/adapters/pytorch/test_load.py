@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.pytorch.arithmetic import is_arithmetic
-from reconcile.adapters.pytorch.operators import OPERATORS
-from reconcile.adapters.pytorch.program import is_operator, looked_at
+from reconcile.adapters.pytorch.files.arithmetic import is_arithmetic
+from reconcile.adapters.pytorch.files.operators import OPERATORS
+from reconcile.adapters.pytorch.files.program import is_operator, looked_at
 from reconcile.adapters.shared.model_file import FileError
 
 ROOT = Path(__file__).parents[3]

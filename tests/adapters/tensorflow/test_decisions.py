@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from reconcile.adapters.tensorflow import loops
-from reconcile.adapters.tensorflow.graph import function_graph
+from reconcile.adapters.tensorflow.graphs import loops
+from reconcile.adapters.tensorflow.graphs.graph import function_graph
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.adapters.tensorflow.trace import trace_function
 from reconcile.model_zoo import pair as pairs

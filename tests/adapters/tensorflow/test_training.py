@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
-from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.adapters.tensorflow.training import trace  # noqa: E402
 from reconcile.align.alignment import Alignment  # noqa: E402
 from reconcile.core.causes import Cause  # noqa: E402

@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 from reconcile.adapters.counters.rulebook import apply  # noqa: E402
 from reconcile.adapters.counters.tf_profiler.capture import _profile  # noqa: E402
 from reconcile.adapters.counters.tf_profiler.rules import BOOK  # noqa: E402
-from reconcile.adapters.tensorflow import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.core.records import FLOP  # noqa: E402
 from reconcile.engine.booking import own_value  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402

@@ -1,0 +1,1 @@
+"""What a PyTorch trace records, and what it cannot see."""

@@ -1,0 +1,135 @@
+"""Calls as records: a dispatched operator, and a fused recurrent call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ....core.records import (
+    IN_PLACE,
+    MEETING,
+    PACKED,
+    POINTWISE,
+    REGISTERED,
+    STORED,
+    Op,
+    Tensor,
+)
+from .records import (
+    is_in_place,
+    meeting,
+    plain,
+    registered_flops,
+    stored,
+    tensor_record,
+    tensors_in,
+)
+
+RECURRENT = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
+"""Fused recurrent calls of torch._VF and how many hidden state tensors each takes."""
+OF_TWO_SPARSE = ("aten::_sparse_sparse_matmul", "aten::mm", "aten::addmm", "aten::_sparse_addmm")
+"""Products whose factors may both be sparse."""
+OF_SEQUENCES = ("aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd")
+"""Fused calls whose work on a nested tensor depends on how long each of its sequences is."""
+
+
+def op_name(func: Any) -> str:
+    """``aten.addmm`` of ``aten::addmm_.out``: namespace and name, no overload, no in-place underscore."""
+    space, name = func._schema.name.split("::")
+    return space + "." + (name[:-1] if name.endswith("_") and not name.endswith("__") else name)
+
+
+def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, id: str, layer: str) -> Op:
+    """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
+    inputs: list[Tensor] = []
+    attrs: dict[str, Any] = {}
+    kept: list[int | None] = []
+    packed: list[Tensor] = []
+    for position, argument in enumerate(func._schema.arguments):
+        given = position < len(args) or argument.name in kwargs
+        value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
+        found = tensors_in(value)
+        if found:
+            inputs.extend(tensor_record(t) for t in found)
+            kept.extend(stored(t) for t in found)
+        elif given or value is not None or "Tensor" in str(argument.type):
+            attrs[argument.name] = plain(value)
+        weight = unpacked(value)
+        if weight is not None:
+            packed.append(weight)
+    if func.namespace == "aten" and args and isinstance(args[0], (list, tuple)) and not func._schema.returns:
+        out = args[0]  # of _foreach_add_ and the like: the list that it changes
+    outputs = tuple(tensor_record(t) for t in tensors_in(out))
+    if any(count is not None for count in kept):
+        attrs[STORED] = kept
+        pairs = meeting(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
+        if pairs is not None:
+            attrs[MEETING] = pairs
+    if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
+        attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
+    if packed:
+        inputs.extend(packed)
+        attrs[PACKED] = True
+    flops = registered_flops(func, args, kwargs, out)
+    if flops is not None:
+        attrs[REGISTERED] = flops
+    if is_in_place(func._schema.name.split("::")[1]):
+        attrs[IN_PLACE] = True
+    if tagged_pointwise(func):
+        attrs[POINTWISE] = True
+    return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+
+
+def unpacked(value: Any) -> Tensor | None:
+    """The weight in what a quantised layer or convolution keeps packed; None of anything else."""
+    if not isinstance(value, torch.ScriptObject) or not value._has_method("unpack"):
+        return None
+    try:
+        weight = value.unpack()[0]
+    except Exception:  # a library's own class
+        return None
+    return tensor_record(weight) if isinstance(weight, torch.Tensor) else None
+
+
+def tagged_pointwise(func: Any) -> bool:
+    """Whether an operator of another library is tagged as pointwise; PyTorch's own are listed at home."""
+    tag = getattr(getattr(torch, "Tag", None), "pointwise", None)
+    return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
+
+
+def recurrent(name: str, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
+    """A call of torch._VF.gru / lstm / rnn_tanh / rnn_relu, padded or packed, as one record (see work/recurrent.py).
+
+    Padded: (input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+    packed: (data, batch_sizes, hx, weights, has_biases, num_layers, dropout, train, bidirectional).
+    """
+    packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
+    rest = args[4:] if packed else args[3:]
+    tensors = [args[0]] + ([args[1]] if packed else [])
+    tensors += tensors_in(args[2] if packed else args[1])
+    weights = tensors_in(args[3] if packed else args[2])
+    attrs: dict[str, Any] = {
+        "has_biases": bool(rest[0]),
+        "num_layers": int(rest[1]),
+        "bidirectional": bool(rest[4]),
+        "batch_first": False if packed else bool(rest[5]),
+        "packed": packed,
+        "weights_at": len(tensors),
+    }
+    if rest[2] and rest[3] and rest[1] > 1:  # between layers, in training
+        attrs["dropout"] = float(rest[2])
+    if packed and rest[4]:
+        attrs["last_batch"] = int(args[1][-1])  # how many sequences are as long as the longest: reversed, they begin
+    inputs = tuple(tensor_record(t) for t in tensors + weights)
+    return Op(id, "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
+
+
+def stand_in(name: str, args: tuple[Any, ...]) -> Any:
+    """An output of a recurrent call on meta: right shapes, no step run."""
+    packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
+    hidden = tensors_in(args[2] if packed else args[1])
+    bidirectional = args[8] if packed else args[7]
+    width = hidden[0].shape[-1] * (2 if bidirectional else 1)
+    out = args[0].new_empty(tuple(args[0].shape[:-1]) + (width,))
+    return (out,) + tuple(torch.empty_like(h) for h in hidden)

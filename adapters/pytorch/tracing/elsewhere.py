@@ -1,0 +1,199 @@
+"""Work of a call that PyTorch's modes do not reach: on threads that ran before the call, and in other processes.
+
+Threads are watched only if there are any.  PyTorch's profiler sees the ops of all threads; where it cannot, a thread that was
+busy during the call may have run some.  A process counts if it is started during the call, or if a tensor comes back from it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.process
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Callable
+
+import torch
+
+try:
+    from torch.multiprocessing import reductions
+except ImportError:  # a PyTorch that was built without it
+    reductions = None
+
+from ....core.records import Problem
+from .module_path import ModulePath
+
+THREAD, PROCESS = "(thread)", "(process)"
+RAN = (
+    "%s ran on threads that were there before the call, and nothing that runs there is recorded: start them in forward"
+)
+BUSY = (
+    "%s was busy during the call, it was there before, and this PyTorch does not tell its ops: they may be the model's, and are "
+    "not recorded: start it in forward, or use a PyTorch that profiles all threads (2.8)"
+)
+STARTED = "a process was started here, or sent tensors, and nothing that runs in another process is recorded"
+
+SHOWN = 3
+"""Ops that a reason names."""
+BUSY_SHARE = 0.05
+"""Of the time of a call: a thread that computes less only waits and looks."""
+
+LEVEL = "KINETO_LOG_LEVEL"
+"""The profiler's own setting, without which it writes to standard error."""
+
+PACKAGE = __name__.partition(".")[0]
+
+STARTING: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (os, ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")),
+    (sys.modules.get("_posixsubprocess"), ("fork_exec",)),
+    (subprocess, ("_fork_exec",)),
+    (getattr(subprocess, "_winapi", None), ("CreateProcess",)),
+    (multiprocessing.process.BaseProcess, ("start",)),
+)
+"""The functions by which Python starts processes."""
+RECEIVING = tuple(
+    name for name in getattr(reductions, "__dict__", {}) if name.startswith("rebuild_") and "tensor" in name
+)
+"""The functions of PyTorch that a tensor from another process comes back by."""
+
+
+@contextmanager
+def noticed(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+    """Meanwhile, note as problems of the trace what runs where no mode reaches."""
+    layers: list[str] = []
+    with _other_threads(path, problems), _processes(lambda: layers.append(path.current)):
+        yield
+    problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
+
+
+# Threads.
+
+
+@contextmanager
+def _other_threads(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+    others = [thread for thread in threading.enumerate() if not _is_own(thread)]
+    if not others:
+        yield
+        return
+    profiler = _started_profiler()
+    began, clocks = time.perf_counter(), {} if profiler else _clocks(others)
+    try:
+        yield
+    finally:
+        events = profiler().events() if profiler else ()
+    if path.unseen:  # modules ran there, and have their names
+        return
+    # others' by the system's number: the workers of PyTorch's own pool run parts of an op that the caller called
+    theirs = {thread.native_id for thread in [*others, *threading.enumerate()]} - path.threads
+    ops = dict.fromkeys(_op(event) for event in events if event.device_resource_id() in theirs)
+    names = [name for name in ops if name]
+    if names:
+        shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+        problems.append(Problem("", THREAD, "", RAN % shown))
+    elapsed = time.perf_counter() - began
+    for name, clock in clocks.items():
+        if clock() > BUSY_SHARE * elapsed:
+            problems.append(Problem("", THREAD, "", BUSY % name))
+
+
+def _is_own(thread: threading.Thread) -> bool:
+    """Whether this thread is the caller, or one of ours that guards a worker."""
+    function = getattr(thread, "_target", None) or getattr(thread, "function", None)
+    module = getattr(function, "__module__", None) or ""
+    return thread is threading.current_thread() or module.partition(".")[0] == PACKAGE
+
+
+def _op(event: Any) -> str:
+    """The op of a profiler's event, '' for one of its marks."""
+    space, _, name = event.name().partition("::")
+    return "" if not name or space == "profiler" else f"{space}.{name}"
+
+
+def _started_profiler() -> Callable[[], Any] | None:
+    """Profile the ops of all threads; what ends that and gives the result.  None if this PyTorch cannot, or profiles already."""
+    autograd = torch._C._autograd
+    told = LEVEL in os.environ
+    try:
+        from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
+
+        if not hasattr(autograd._KinetoEvent, "device_resource_id") or autograd._profiler_enabled():
+            return None
+        every = _ExperimentalConfig(profile_all_threads=True)
+        config = ProfilerConfig(ProfilerState.KINETO, False, False, False, False, False, every)
+        os.environ.setdefault(LEVEL, "99")
+        autograd._prepare_profiler(config, {ProfilerActivity.CPU})
+        autograd._enable_profiler(config, {ProfilerActivity.CPU})
+    except (ImportError, AttributeError, TypeError, RuntimeError):
+        return None
+    finally:
+        if not told:
+            os.environ.pop(LEVEL, None)
+    return autograd._disable_profiler
+
+
+def _clocks(threads: list[threading.Thread]) -> dict[str, Callable[[], float]]:
+    """By thread's name, what tells how many seconds it has computed since now; none where the system does not tell."""
+    of_thread = getattr(time, "pthread_getcpuclockid", None)
+    if of_thread is None:
+        return {}
+    return {thread.name: _since(of_thread(thread.ident)) for thread in threads if thread.is_alive()}
+
+
+def _since(clock: int) -> Callable[[], float]:
+    began = time.clock_gettime(clock)
+
+    def seconds() -> float:
+        try:
+            return time.clock_gettime(clock) - began
+        except OSError:  # it has ended
+            return float("inf")
+
+    return seconds
+
+
+# Processes.
+
+
+@contextmanager
+def _processes(note: Callable[[], Any]) -> Iterator[None]:
+    """Meanwhile ``note()`` is called where a process is started or a tensor comes back from one."""
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def watch(owner: Any, name: str, told: Callable[[], bool]) -> None:
+        function = getattr(owner, name, None)
+        if function is None:
+            return
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if told():
+                note()
+            return function(*args, **kwargs)
+
+        for attribute in ("__module__", "__name__", "__qualname__"):  # they are sent to other processes by name
+            setattr(watched, attribute, getattr(function, attribute, None) or name)
+        replaced.append((owner, name, function))
+        setattr(owner, name, watched)
+
+    try:
+        for owner, names in STARTING:
+            for name in names:
+                watch(owner, name, lambda: not _importing())
+        for name in RECEIVING:
+            watch(reductions, name, lambda: True)
+        yield
+    finally:
+        for owner, name, function in replaced:
+            setattr(owner, name, function)
+
+
+def _importing() -> bool:
+    """Whether a module is being imported: some ask the system by another program what they can use."""
+    frame: Any = sys._getframe()
+    files: set[str] = set()
+    while frame is not None:
+        files.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    return any(name.startswith("<frozen importlib") for name in files)

@@ -1,0 +1,194 @@
+"""Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
+
+On a device that computes this is so of attention alone, and only where PyTorch makes its products one by one: the trace then
+says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
+compute although nobody needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
+
+A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
+one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
+On meta no step is run: the time to trace a layer does not depend on how many there are.
+
+Attention on meta stands for what a CPU runs: PyTorch is asked which kernel that is.  One that is not plain products computes the
+gradients of query, key and value whenever one is needed; those that nothing needs are parts of their own, ``unneeded``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from ....core.records import (
+    FORWARD,
+    INPUT_GRADIENT,
+    RECOMPUTATION,
+    UNNEEDED,
+    WEIGHT_GRADIENT,
+    Op,
+)
+from ..phases import TrainingRecorder
+from ..trace import FusedCalls
+from .followed_calls import is_followed, is_transformed
+from .nodes import recomputing
+from .records import tensor_record, tensors_in
+
+ATTENTION = ("query", "key", "value", "mask")
+PLAIN = 0
+"""Of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
+
+
+class _Opaque(torch.autograd.Function):
+    """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        recorder: TrainingRecorder,
+        compute: Any,
+        op: Any,
+        at_once: bool,
+        followed: bool,
+        *tensors: torch.Tensor,
+    ) -> Any:
+        recorder.paused = True
+        try:
+            ctx.inner = _Inner(compute, tensors) if followed else None
+            out = compute(*tensors) if ctx.inner is None else ctx.inner.out.detach()
+            made = op(out)
+            ctx.like = [torch.empty_like(t, device="meta") for t in tensors]
+        finally:
+            recorder.paused = False
+        recorder.add(made)
+        ctx.recorder, ctx.made, ctx.at_once = recorder, made, at_once
+        ctx.of_weights = [recorder.of_weights([t]) for t in tensors]
+        ctx.device = tensors[0].device
+        ctx.save_for_backward(tensors[0])  # so that a checkpoint computes it again, as it would the call itself
+        ctx.set_materialize_grads(False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        recorder, needs = ctx.recorder, list(ctx.needs_input_grad[5:])
+        _ = ctx.saved_tensors
+        recorder.paused = True
+        try:
+            if ctx.inner is not None:
+                found = ctx.inner.gradients(gradients[0])
+            else:
+                found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
+        finally:
+            recorder.paused = False
+        arrived = [gradient is not None for gradient in gradients]
+        computed = [need or (ctx.at_once and i < len(ATTENTION) - 1) for i, need in enumerate(needs)]
+        for part, tensors in _parts(ctx.made, computed).items():
+            weights = part == "weights" or all(ctx.of_weights[i] for i in tensors)
+            needed = part in _parts(ctx.made, needs)
+            attrs = dict(ctx.made.attrs, needs=computed, arrived=arrived, part=part)
+            recorder.add(
+                ctx.made._replace(
+                    id=recorder.next_id(),
+                    op=ctx.made.op + "_backward",
+                    outputs=tuple(tensor_record(ctx.like[i]) for i in tensors if computed[i]),
+                    attrs=attrs if needed else dict(attrs, **{UNNEEDED: True}),
+                    phase=WEIGHT_GRADIENT if weights else INPUT_GRADIENT,
+                )
+            )
+        return (None,) * 5 + tuple(found)
+
+
+class _Inner:
+    """A call on copies of its tensors, followed by autograd on its own, for the values of its gradients."""
+
+    def __init__(self, compute: Callable[..., Any], tensors: tuple[torch.Tensor, ...]) -> None:
+        self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+        # a checkpoint counts what is saved in it: of the call that is what _Opaque saves, and none of this
+        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_kept, _kept):
+            self.out = compute(*self.tensors)
+
+    def gradients(self, arrived: torch.Tensor) -> list[Any]:
+        """One for each tensor, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
+        wanted = tuple(t for t in self.tensors if t.requires_grad)
+        run = torch.autograd.graph._engine_run_backward
+        made = iter(run((self.out,), (arrived,), True, False, wanted, True, accumulate_grad=False))
+        return [next(made) if t.requires_grad else None for t in self.tensors]
+
+
+def _kept(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def _parts(op: Op, needs: list[bool]) -> dict[str, list[int]]:
+    """Part of the gradient -> the inputs that it is for, where one of them needs it."""
+    wanted = [i for i, need in enumerate(needs) if need]
+    if "weights_at" in op.attrs:
+        at = op.attrs["weights_at"]
+        return {
+            "activations": list(range(at)),
+            **({"weights": list(range(at, len(needs)))} if wanted[-1] >= at else {}),
+        }
+    parts = {ATTENTION[i]: [i] for i in wanted}
+    scored = [i for i in wanted if ATTENTION[i] != "value"]
+    return {**({"scores": scored} if scored else {}), **parts}
+
+
+def _there(value: Any) -> Any:
+    """What has the properties of a tensor by which a kernel is chosen, on the CPU; it takes the memory of its last dimension."""
+    if not isinstance(value, torch.Tensor) or not value.dim():
+        return value
+    last, step = int(value.shape[-1]), 1 if value.stride(-1) == 1 else 2
+    row = torch.empty(last * step, dtype=value.dtype, device="cpu")[::step]
+    return row.expand(value.shape).requires_grad_(value.requires_grad)
+
+
+class TrainedFusedCalls(FusedCalls):
+    """Lets recurrent layers and attention through as ops of their own."""
+
+    at_once = False  # whether the kernel of the call computes all gradients where one is needed
+
+    @property
+    def wanted(self) -> bool:
+        return not self.recorder.paused and (self.recorder.phase == FORWARD or recomputing())
+
+    def stands(self, tensors: list[torch.Tensor]) -> bool:
+        """Whether one op may stand for a call on these tensors, and others for its gradients."""
+        return not is_transformed()
+
+    def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
+        if args[0].device.type != "meta":
+            return func(*args)
+        return super().recurrent_call(name, func, args)
+
+    def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
+        by_kernel = self._on_cpu(args, kwargs) != PLAIN
+        if by_kernel and any(t.device.type != "meta" for t in tensors_in([*args, *kwargs.values()])):
+            return func(*args, **kwargs)
+        self.at_once = by_kernel
+        try:
+            return super().attention(func, args, kwargs)
+        finally:
+            self.at_once = False
+
+    def _on_cpu(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """The kernel that PyTorch would choose for this call on the CPU (torch.nn.attention.SDPBackend)."""
+        self.recorder.paused = True
+        try:
+            there = [_there(value) for value in args]
+            return int(torch._fused_sdp_choice(*there, **{name: _there(value) for name, value in kwargs.items()}))
+        except (
+            RuntimeError,
+            TypeError,
+            AttributeError,
+        ):  # no such call, which PyTorch will say, or a tensor of another kind
+            return PLAIN
+        finally:
+            self.recorder.paused = False
+
+    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
+        phase = RECOMPUTATION if recomputing() else FORWARD
+        layer = self.recorder.where()
+
+        def made(out: Any) -> Op:
+            return record(out)._replace(layer=layer, phase=phase)
+
+        followed = tensors[0].device.type != "meta" and is_followed(tensors)
+        return _Opaque.apply(self.recorder, compute, made, self.at_once, followed, *tensors)

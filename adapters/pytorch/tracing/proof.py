@@ -1,0 +1,124 @@
+"""Holds a recording on meta against one on the CPU, where that costs little.
+
+On meta no dtype, index or factorisation is checked, and the model's code may ask for a value or a device and take another
+way.  Where the real run is cheap it is made as well; where it is not, products of tensors of different dtypes are still
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from math import isqrt, prod
+
+import torch
+
+from ....core.message import text_of
+from ....core.records import FORWARD, Op, Shape
+from ...shared.refusal import CannotCount
+from ..memory import weight_of
+from .call_records import RECURRENT
+
+PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
+"""The largest run that is made beside one on meta: multiply-adds (estimated), elements of all tensors, bytes of weights, steps
+of recurrent layers: about a second."""
+
+PROVEN = "traced on meta, where tensors have no values; one run on the CPU called the same operators"
+OTHERWISE = "calls other operators on meta than on the CPU (%s): traced on the CPU"
+
+FACTORS = {
+    "aten." + name: factors
+    for factors, names in {
+        (0, 1): "mm bmm mv dot vdot convolution linear _int_mm",
+        (1, 2): "addmm addmv baddbmm addbmm",
+    }.items()
+    for name in names.split()
+}
+"""Where the two factors of a product stand among its tensors."""
+
+
+def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
+    """Whether a run of this module that consists of these ops costs about a second at most."""
+    products = elements = steps = 0
+    for op in ops:
+        sizes = [prod(size or 0 for size in tensor.shape or ()) for tensor in op.inputs + op.outputs]
+        elements += sum(sizes) * op.calls
+        largest = sorted(sizes)[-3:]
+        products += isqrt(prod(largest)) * op.calls  # of (m, k) and (k, n) that is m k n
+        if op.op.rpartition(".")[2] in RECURRENT:
+            steps += max((size or 0 for size in op.inputs[0].shape or ()), default=0) * op.calls
+    within = products <= PRODUCTS and elements <= ELEMENTS and steps <= STEPS
+    return within and weight_of(module) <= BYTES
+
+
+def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
+    """What only one of two runs did, in a few words; '' if they did the same.
+
+    Left out: ops that only move values, and in a training step the layers of which a device has kernels of its own.
+    """
+    one, other = list(ops), list(others)
+    trains = any(op.phase != FORWARD for op in one + other)
+    kernels = {op.layer for op in one + other if trains and _is_kernel(op)}
+    of_one, of_other = _done(one, kernels), _done(other, kernels)
+    for where, more in (("the CPU", of_other - of_one), ("meta", of_one - of_other)):
+        for (name, layer, _, shapes), times in more.items():
+            at = f" at layer {layer}" if layer else ""
+            return f"only on {where}: {name} of {', '.join(map(str, shapes))}{at}, {times} times"
+    return ""
+
+
+def _done(ops: Iterable[Op], kernels: set[str]) -> Counter[tuple[str, str, str, tuple[Shape, ...]]]:
+    """Gradients follow from what ran forward; what hooks add to them is held by its products."""
+    found: Counter[tuple[str, str, str, tuple[Shape, ...]]] = Counter()
+    for op in ops:
+        compared = op.layer not in kernels and not _moves(op.op) and (op.phase == FORWARD or op.op in FACTORS)
+        if compared and any(_is_floating(tensor.dtype) for tensor in op.inputs):
+            found[(op.op, op.layer, op.phase, tuple(tensor.shape for tensor in op.inputs))] += op.calls
+    return found
+
+
+def _is_kernel(op: Op) -> bool:
+    return op.op.rpartition(".")[2] in RECURRENT or ATTENTION in op.op
+
+
+ATTENTION = "scaled_dot_product"
+MOVES = frozenset("aten." + name for name in ("_to_copy", "_unsafe_view", "clone", "copy", "lift_fresh"))
+
+
+@cache
+def _moves(name: str) -> bool:
+    """Whether an op moves values or looks at them otherwise. A device may take a view where another one copies."""
+    if name in MOVES:
+        return True
+    space, _, op = name.partition(".")
+    packet = getattr(getattr(torch.ops, space), op, None)
+    return packet is not None and any(getattr(packet, overload).is_view for overload in packet.overloads())
+
+
+def _is_floating(dtype: str) -> bool:
+    return "float" in dtype or "complex" in dtype
+
+
+def check_dtypes(ops: Iterable[Op]) -> None:
+    """Raise CannotCount if a product of these ops is one that PyTorch refuses where it computes: meta takes any two dtypes."""
+    for op in ops:
+        factors = FACTORS.get(op.op)
+        if factors is None or max(factors) >= len(op.inputs):
+            continue
+        first, second = (op.inputs[at].dtype for at in factors)
+        if first != second and refusal(first, second):
+            at = f" at layer {op.layer}" if op.layer else ""
+            raise CannotCount(
+                f"{op.op}{at} multiplies {first} by {second}, which meta does not check and the CPU refuses "
+                f"({refusal(first, second)})"
+            )
+
+
+def refusal(first: str, second: str) -> str:
+    """What PyTorch says of a product of these dtypes, computed; '' if it takes them."""
+    try:
+        torch.mm(*(torch.zeros((1, 1), dtype=getattr(torch, name)) for name in (first, second)))
+    except RuntimeError as error:
+        return text_of(error).strip().split("\n")[0]
+    return ""

@@ -1,0 +1,111 @@
+"""Tensors and arguments of PyTorch calls as records. Python 3.6, torch 1.x and later."""
+
+import sys
+from typing import Any, List, Optional
+
+import torch
+
+from ....core.records import Shape, Tensor
+from ..memory import is_lazy
+
+
+def tensor_record(tensor: torch.Tensor) -> Tensor:
+    """Shape and dtype of a tensor."""
+    return Tensor(_shape(tensor), str(tensor.dtype).replace("torch.", ""))
+
+
+def _shape(tensor: torch.Tensor) -> Shape:
+    """The sizes; of a nested tensor those of all its rows together, as it keeps them; None of a weight before its first
+    value, and of a tensor that is nested otherwise."""
+    if is_lazy(tensor):
+        return None
+    if not getattr(tensor, "is_nested", False):
+        return tuple(int(s) for s in tensor.shape)
+    if tensor.layout is not torch.strided:
+        return tuple(int(s) for s in tensor.values().shape)
+    parts = [tuple(part) for part in tensor._nested_tensor_size().tolist()]
+    if len({part[1:] for part in parts}) != 1:
+        return None
+    return (sum(part[0] for part in parts),) + parts[0][1:]
+
+
+ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
+"""Products that are added to a tensor, and that may be written into it: ``addmm_``."""
+
+
+def is_in_place(name: str) -> bool:
+    """Whether an operator of this name is such a product in place."""
+    return name.endswith("_") and name[:-1] in ADDED_TO
+
+
+SPARSE = frozenset(
+    getattr(torch, "sparse_" + name) for name in ("coo", "csr", "csc", "bsr", "bsc") if hasattr(torch, "sparse_" + name)
+)
+
+
+def stored(tensor: torch.Tensor) -> Optional[int]:
+    """How many values a sparse tensor keeps; None of a dense one."""
+    if tensor.layout not in SPARSE:
+        return None
+    values = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+    return int(values.numel())
+
+
+def meeting(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
+    """Of a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
+    the row of the second in common, and how many results their products add up to.  None of other tensors."""
+    factors = tensors[-2:]
+    if len(factors) < 2 or any(t.layout not in SPARSE or t.dim() != 2 or t.is_meta for t in factors):
+        return None
+    with _unseen():
+        pairs = int((_per_line(factors[0], 1) * _per_line(factors[1], 0)).sum())
+        results = stored(out)
+    return [pairs, pairs if results is None else min(pairs, results)]
+
+
+def _per_line(tensor: torch.Tensor, axis: int) -> torch.Tensor:
+    """How many values each column (axis 1) or row of a sparse matrix has; several at one place are added before a product."""
+    indices = tensor.detach().to_sparse_coo().coalesce().indices()
+    return torch.bincount(indices[axis], minlength=tensor.shape[axis])
+
+
+def _unseen() -> Any:
+    """A context in which no mode sees a call."""
+    modes: Any = sys.modules.get("torch.utils._python_dispatch")
+    return modes._disable_current_modes()
+
+
+def registered_flops(func: Any, args: Any, kwargs: Any, out: Any) -> Optional[int]:
+    """FLOPs of this call by the formula that its library registered (torch.utils.flop_counter.register_flop_formula), or None.
+
+    PyTorch's own operators have formulas at home. A formula that fails or returns another thing than a count is none.
+    """
+    module: Any = sys.modules.get("torch.utils.flop_counter")
+    if module is None or func.namespace in ("aten", "prims"):
+        return None
+    formula = getattr(module, "flop_registry", {}).get(getattr(func, "overloadpacket", None))
+    if formula is None:
+        return None
+    try:
+        flops = formula(*args, **dict(kwargs, out_val=out))
+    except Exception:  # a library's own code
+        return None
+    return flops if isinstance(flops, int) and not isinstance(flops, bool) and flops >= 0 else None
+
+
+def tensors_in(value: Any) -> List[torch.Tensor]:
+    """Tensors in a value, a tuple or a list, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [t for item in value for t in tensors_in(item)]
+    return []
+
+
+def plain(value: Any) -> Any:
+    """A non-tensor argument as a JSON value."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value if not isinstance(value, float) or (value == value and abs(value) != float("inf")) else str(value)
+    if isinstance(value, (tuple, list)):
+        return [plain(v) for v in value]
+    return str(value)

@@ -1,0 +1,62 @@
+"""Notes of a trace: what its work rests on besides shapes, and the ways that PyTorch may take instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ....core.records import REGISTERED, STORED, Op
+from . import higher_order
+
+SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
+BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
+OF_LIBRARY = (
+    "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
+    "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"
+)
+FAST_PATH = (
+    "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
+    "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
+    "being masked whole"
+)
+DROPPED = (
+    "nn.TransformerEncoder drops the positions that its padding mask leaves out (nested tensors), as PyTorch does in inference: "
+    "the mask decides how many these are"
+)
+
+
+def of_ways(modules: list[Any], ops: list[Op]) -> Iterator[str]:
+    """Notes of ways that PyTorch may take instead, or that a value decides."""
+    if any(takes_fast_path(module) for module in modules):
+        yield FAST_PATH
+    if any(op.op == "aten._nested_tensor_from_mask" for op in ops):
+        yield DROPPED
+    if any(op.attrs.get("block_mask") for op in ops if op.op == higher_order.FLEX):
+        yield higher_order.BLOCKS
+
+
+def depends_on(ops: tuple[Op, ...]) -> Iterator[str]:
+    """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
+    if any(STORED in op.attrs for op in ops):
+        yield SPARSE
+    masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []
+    sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
+    if sized:
+        yield BY_VALUES % ", ".join(sized)
+    for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
+        yield OF_LIBRARY % (name, name)
+
+
+def _is_masked(op: Op) -> bool:
+    """Whether it picks the elements at which a mask is true: as many as there are."""
+    return op.op == "aten.index" and any(tensor.dtype == "bool" for tensor in op.inputs[1:])
+
+
+def takes_fast_path(module: Any) -> bool:
+    """Whether PyTorch has another path for this attention in inference mode (nn/modules/activation.py, forward)."""
+    if not isinstance(module, torch.nn.MultiheadAttention):
+        return False
+    return module.batch_first and module.num_heads % 2 == 0 and module._qkv_same_embed_dim

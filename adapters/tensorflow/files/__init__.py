@@ -1,0 +1,1 @@
+"""TensorFlow models out of files."""

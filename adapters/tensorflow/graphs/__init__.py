@@ -1,0 +1,1 @@
+"""Reading TensorFlow graphs: nodes, loops, shapes."""

@@ -1,0 +1,194 @@
+"""What the Python interface gives back: a record of a run or of polynomials, and views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.escapes import clean
+from ..engine.answer import Answer
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import pandas
+
+    from ..engine.verdict import Verdict
+    from ..formula import formula as formulas
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """What a run found: ``result`` is the whole record, the rest are views of it.
+
+    Frames are pandas frames of Python integers, exact at any size; a cell is None where a number is not known. Whatever is
+    raised here is a ReconcileError: NotInResult for a name that did not run, PackageMissing where pandas is not installed.
+    """
+
+    result: Answer
+
+    @property
+    def exit_code(self) -> int:
+        """0 reconciled, 1 unexplained or incomplete, 3 a counter failed."""
+        return self.result.exit_code
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which counters are right, which are off, by how much and why; the numbers to publish, or why there are none."""
+        return self.result.verdict
+
+    def cite(self) -> str:
+        """The sentence to cite: number, model, input, pass, convention, counters and versions.
+
+        Two sentences, and what separates them, where the frameworks do other work. Raises NotInResult, with the reason and
+        what to do, where there is no number to publish.
+        """
+        from ..core.errors import NotInResult
+
+        said = self.verdict
+        if not said.figures:
+            raise NotInResult(" ".join(item.sentence for item in said.withheld))
+        return "\n".join(
+            [*(figure.sentence for figure in said.figures), *([said.difference] if said.difference else [])]
+        )
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """A row per layer: the work that ran per framework and each counter's value, normalised, in FLOPs."""
+        from ..report.frames import table
+
+        return table(self.result)
+
+    @property
+    def layers(self) -> pandas.DataFrame:
+        """A row per layer and counter: ``FLOP`` counted, ``work`` that ran, ``to the work`` (their difference), ``cause``.
+
+        ``cause`` spells what makes the difference, such as ``op-not-counted +3,502,080``.
+        """
+        from ..report.frames import layers
+
+        return layers(self.result)
+
+    @property
+    def causes(self) -> pandas.DataFrame:
+        """A row per cause, and the residual; a column per counter: FLOPs to add to it to arrive at the work that ran.
+
+        A counter that cannot be compared has no column.
+        """
+        from ..report.frames import causes
+
+        return causes(self.result)
+
+    @property
+    def phases(self) -> pandas.DataFrame:
+        """A row per framework and layer of a training step: FLOPs by phase, then ``backward`` and ``ratio``; the whole
+        step last, as layer ``""``.
+
+        ``backward`` are the gradients with respect to activations and weights; ``ratio`` is an exact Fraction. A cell is None
+        where nothing runs, a ratio where it is not known. No rows for a call of the model.
+        """
+        from ..report.frames import phases
+
+        return phases(self.result)
+
+    @property
+    def statement(self) -> pandas.DataFrame:
+        """The statement that the reports show first; ``between`` has the others. Raises NotInResult if there is none."""
+        from ..core.errors import NotInResult
+        from ..report.frames import lines
+        from ..report.view import default_statement
+
+        statement = default_statement(self.result)
+        if statement is None:
+            raise NotInResult("there is no statement: no counter ran.")
+        return lines(statement)
+
+    def between(self, from_: str, to: str) -> pandas.DataFrame:
+        """The statement from one counter, or ``trace@tf`` or ``trace@torch``, to another. Raises NotInResult."""
+        from ..core.errors import NotInResult
+        from ..engine.statements import statement_between
+        from ..report.frames import lines
+
+        statement = statement_between(self.result, from_, to)
+        if statement is None:
+            there = [*(x.counter for x in self.result.ledgers), *(t.name for t in self.result.traces)]
+            raise NotInResult(f"there is no statement from {from_} to {to}; there are {', '.join(there)}.")
+        return lines(statement)
+
+    def write(self, folder: str | Path, formats: Sequence[str] = ("md", "csv", "json"), name: str = "") -> list[Path]:
+        """Write the reports as ``<name>.<format>``, by default named like the model, and the pass where it is a
+        training step. Returns the files.
+
+        Every file is written whole or not at all. Raises UsageError for a format that is none, for a disclosure of a run
+        that is no training step, and for a folder that cannot be written to.
+        """
+        from ..core import atomic
+        from ..core.errors import unknown
+        from ..report import reports
+
+        for format_ in formats:
+            if format_ not in (*reports.FORMATS, *reports.CARDS):
+                raise unknown("format", format_, (*reports.FORMATS, *reports.CARDS))
+        atomic.prepare(Path(folder))
+        stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
+        return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))
+
+    def __str__(self) -> str:
+        from ..report.view import summary
+
+        return clean(summary(self.result))
+
+    def __repr__(self) -> str:
+        return f"<reconcile.Run of {clean(self.result.model)}: {self}>"
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import to_html
+
+        return to_html(self.result)
+
+    def _repr_markdown_(self) -> str:
+        from ..report.notebook import to_markdown
+
+        return to_markdown(self.result)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Formula:
+    """The counts of a model as polynomials of its sizes: ``result`` is the whole record."""
+
+    result: formulas.Formula
+
+    @property
+    def exit_code(self) -> int:
+        """0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 3 a counter failed."""
+        return self.result.exit_code
+
+    def at(self, **sizes: int) -> dict[str, int | Fraction]:
+        """What ran, each counter and each cause, at a size of each variable: ``counts.at(B=8, T=128)["thop"]``.
+
+        It is a fraction only at sizes that the model cannot have. A count without a polynomial is left out. Raises UsageError
+        unless every variable has a size.
+        """
+        return self.result.at(**sizes)
+
+    def write(self, folder: str | Path, formats: Sequence[str] = ("json", "txt", "tex", "py")) -> list[Path]:
+        """Write ``<name>-formula.<format>`` into that folder. Returns the files. Raises UsageError as ``Run.write`` does."""
+        from ..core import atomic
+        from ..core.errors import unknown
+        from ..formula import report
+
+        for format_ in formats:
+            if format_ not in report.FORMATS:
+                raise unknown("format", format_, report.FORMATS)
+        atomic.prepare(Path(folder))
+        return atomic.write(Path(folder), report.stem(self.result), report.render(self.result, formats))
+
+    def __str__(self) -> str:
+        from ..formula.report import text
+
+        return "\n".join(map(clean, text(self.result, layers=False).splitlines()))
+
+    def __repr__(self) -> str:
+        return f"<reconcile.Formula of {clean(self.result.model)}>"

@@ -1,0 +1,1 @@
+"""A file per command, loaded when the command is called."""

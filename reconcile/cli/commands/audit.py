@@ -1,0 +1,125 @@
+"""``reconcile audit``: what every published figure of a table counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..executors import before, run_all, where_it_runs
+from ..options import PATH, TEXT, options
+from ..streams import say
+
+if TYPE_CHECKING:
+    from ...launch.environments.named import Environment
+
+TORCHVISION, ZOO = "torchvision", "zoo"
+
+
+@click.command()
+@click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
+@click.option(
+    "--environment", "environment", default="current", show_default=True, metavar="NAME",
+    help="Environment of rows that name none.",
+)  # fmt: skip
+@options("environments")
+@click.option(
+    "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR",
+    help="Output directory; run again with the same one to resume.",
+)  # fmt: skip
+@where_it_runs
+@options("quiet")
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    /,
+    claims: str,
+    environment: str,
+    file: Path | None,
+    out: Path,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+) -> None:
+    """Explain what each published figure in a table counts.
+
+    \b
+    CLAIMS.csv has a header and a figure per row:
+      model        timm:NAME, torchvision:NAME, keras.applications:NAME,
+                   MODULE:FUNCTION (PyTorch; tf=MODULE:FUNCTION for another),
+                   or a pair of the zoo; with arguments if it needs any:
+                   timm:NAME(img_size=256)
+      input        as --input of `reconcile run`; separate several by ;
+      figure       as printed: 17.58, 4.1G
+      claim        its unit as printed: GMACs, GFLOPs; this and all that follow
+                   may be empty
+      source       where it is printed
+      counter      the counter that the source names
+      environment  where the model runs
+
+    In place of a file, `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list
+    as published.
+
+    The tool makes every model once, without weights, and compares its figures with the readings of its trace (docs/decode.md).
+    Finished models are saved in --out: run the command again to resume. The command runs the factory that a row names, so
+    audit only tables that you trust.
+
+    Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used,
+    4 a defect of reconcile itself.
+    """
+    from ...audit import cell, html, page
+    from ...audit.claims import Claim, read
+    from ...audit.models import cells_of
+    from ...audit.verdict import State, by_chance, verdict
+    from ...core import atomic
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
+    from ...core.text import typed
+    from ...launch.environments.interpreters import python_path
+    from ...launch.environments.named import load
+    from ...sweep import page as sweep_page
+    from ...sweep import store
+    from ...sweep.cells import request_of
+    from ...sweep.engine import Finished
+    from ...work import load as load_formulas
+    from ..again import again
+
+    known = load(file)
+    if environment not in known:
+        raise unknown("environment", environment, known)
+    atomic.prepare(out)
+    rows: list[Claim] = read(_table(claims, known, out))
+    cells, wrong = cells_of(rows, known, environment)
+    load_formulas()
+    paths = python_path()
+    requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
+    command = again(ctx).replace("reconcile audit", typed(["reconcile", "audit", Path(claims).name]), 1)
+    explained: list[bool] = []
+
+    def pages(finished: list[Finished]) -> None:
+        outcomes = {one.name: one.outcome for one in finished}
+        of_row = {row: outcomes[one.name] for row, one in cells.items()}
+        verdicts = [verdict(claim, of_row.get(claim.row), wrong.get(claim.row, "")) for claim in rows]
+        explained.extend(one.state is State.EXPLAINED for one in verdicts)
+        drawn = by_chance(verdicts, of_row)
+        text = page.to_markdown(verdicts, drawn, command)
+        pages_ = {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)}
+        store.write_pages(out, {**pages_, "index": html.to_html(verdicts, drawn, command)})
+
+    finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet, run=cell.run_cell)
+    models = f"{len(finished)} models{before(finished)}"
+    say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
+    ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
+
+
+def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
+    """The file; what a library publishes is written to one beside the results. Raises UsageError."""
+    from ...audit import sources
+    from ...core import atomic
+
+    if claims not in (TORCHVISION, ZOO):
+        return Path(claims)
+    text = sources.zoo() if claims == ZOO else sources.torchvision(known["timm"])
+    (path,) = atomic.write(out, "claims", {"csv": text})
+    return path

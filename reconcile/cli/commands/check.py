@@ -1,0 +1,127 @@
+"""``reconcile check``: compare a new run with a baseline, or accept it as the new one; or compare two saved files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...core.errors import EXIT_UNEXPLAINED
+from ..options import BASELINES, PATH, options, pass_of_a_pair
+from ..streams import say
+
+if TYPE_CHECKING:
+    from ...drift.check import Checked
+
+
+@click.command()
+@click.argument("older", type=PATH, metavar="[A.json]", required=False)
+@click.argument("newer", type=PATH, metavar="[B.json]", required=False)
+@options("model", "set", "counter", pass_of_a_pair, "optimizer")
+@click.option(
+    "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
+    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json; DIR/MODEL-training-OPTIMIZER for a training step.",
+)  # fmt: skip
+@options("environment", "environments", "with", "python")
+@click.option("--against", type=PATH, metavar="FILE", help="Compare with this baseline file.")
+@click.option("--update", is_flag=True, help="Save this run as the new baseline.")
+@click.option(
+    "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
+    help="github prints a comment for a pull request, and annotations of the workflow's log on standard error.",
+)  # fmt: skip
+@options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
+@click.pass_context
+def check(
+    ctx: click.Context,
+    /,
+    older: Path | None,
+    newer: Path | None,
+    baselines: Path,
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    against: Path | None,
+    update: bool,
+    formats: str,
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Compare a run with a baseline, or two saved files.
+
+    With --model, the command runs the model and compares every entry of every counter with the baseline: same layer, same kind
+    of op, same occurrence. If nothing moved, it prints one line. Otherwise it prints what moved, at which layer, from which
+    version to which, and why. New names alone are no change.
+
+    With A.json and B.json, it runs nothing and compares two saved baselines or ledgers. A.json is the older one. A ledger has
+    no trace, so it shows no causes.
+
+    Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage, baseline or files, 3 a counter failed,
+    4 a defect of reconcile itself.
+    """
+    from ...core.errors import UsageError
+    from ...drift.baselines import file_of
+    from ...drift.check import check as hold
+    from ...launch.environments.in_environment import collect_in
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import flags, run_request
+    from ..again import again
+    from ..environment import one
+    from ..progress import progress
+    from ..two_files import compare
+
+    if older and newer:
+        compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
+    if older:
+        raise UsageError(
+            f"a second file is missing: reconcile check {older} B.json. A baseline for --model goes to --against."
+        )
+    if not asked["model"]:
+        raise UsageError("give --model NAME, or two saved files: A.json B.json.")
+    if against and update:
+        raise UsageError("--update writes below --baselines; it does not go with --against.")
+    request = run_request(**asked)
+    chosen = one(environment, file, with_, python)
+    path = against or file_of(baselines, request.model, chosen.name, request.training)
+    accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
+    name = CURRENT if against else chosen.name  # a file that is named is the one that is meant
+    take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
+    with progress(quiet=quiet, verbose=verbose) as tell:
+        done = hold(request, path, remedy=accept, environment=name, update=update, progress=tell, take=take)
+    remedy = "" if against else accept
+    if formats == "github":
+        from ...drift import github
+
+        remarks = said(done, update=update, accept="", quiet=True, verbose=False)
+        say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
+        for line in github.annotated(done):
+            say(line, err=True, styled=True)  # a command, and what it holds is escaped
+        ctx.exit(done.exit_code)
+    for line in said(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
+        say(line)
+    ctx.exit(done.exit_code)
+
+
+def said(done: Checked, *, update: bool, accept: str, quiet: bool, verbose: bool) -> list[str]:
+    """What to print: the verdict, what moved unless ``quiet``, and what was accepted or how to."""
+    from ...drift.words import details, verdict
+
+    lines: list[str] = []
+    if done.drift is not None:
+        lines.append(verdict(done.drift, str(done.path)))
+        if not quiet:
+            lines += details(done.drift, verbose=verbose)
+    elsewhere = done.drift.failed if done.drift is not None else ()
+    lines += [f"{m.name} ({m.framework}) failed: {m.reason}" for m in done.failed if m not in elsewhere]
+    if done.written:
+        taken = ", ".join(f"{name} {version}" for name, version in done.versions.items())
+        lines.append(f"accepted: {done.path} ({taken})")
+    elif update and done.exit_code:
+        lines.append("nothing was accepted. Leave what fails out with --counter, or mend it.")
+    elif accept and done.exit_code == EXIT_UNEXPLAINED:
+        lines.append(f"accept it with: {accept}")
+    if done.kept:
+        lines.append(f"kept: {done.kept}")
+    return lines

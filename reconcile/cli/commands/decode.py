@@ -1,0 +1,186 @@
+"""``reconcile decode``: how was this published number counted?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..options import PATH, declared, models, options
+from ..streams import say
+
+if TYPE_CHECKING:
+    from ...decode.grammar import Source
+    from ...decode.search import Decoded
+    from ...launch.environments.named import Environment
+    from ...launch.request import RunRequest
+
+
+class _Decode(click.Command):
+    """A number with a sign is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, but read what starts like a negative number as the number."""
+        from ...decode.figure import figure
+
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            for signed in given:
+                if re.match(r"-[.\d]", signed, re.ASCII) and signed.startswith(error.option_name):
+                    figure(signed)
+            raise
+
+
+@click.command(cls=_Decode)
+@options(
+    "model", models, "input", "signature", "trust-file", "set",
+    declared(
+        "counter",
+        help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "
+        "`reconcile run`.  [default: the default counters, and recipes]",
+    ),
+    declared(
+        "environment", "names", multiple=True, default=(), show_default=False,
+        help="Search only this environment: its saved baseline, or else a run there. Repeatable.",
+    ),
+    "environments", "with", "python",
+)  # fmt: skip
+@click.option("--no-run", is_flag=True, help="Search only saved baselines.")
+@click.option(
+    "--baselines", type=PATH, metavar="DIR",
+    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
+)  # fmt: skip
+@options(
+    "convention-file", "device", "timeout", "formulas", "quiet",
+    declared("verbose", help="Print every reading, and the candidates nearest to the number."),
+)  # fmt: skip
+@click.argument("number", metavar="NUMBER")
+@click.pass_context
+def decode(
+    ctx: click.Context,
+    /,
+    number: str,
+    names: tuple[str, ...],
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    no_run: bool,
+    baselines: Path | None,
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Explain a published number of a model.
+
+    NUMBER is whole (25150826 or 25,150,826) and must match exactly, or it is rounded (3.86e9, 7.7G, 585M) and must match its
+    digits. A unit after it (4.1 GMACs) keeps the readings in that unit only, if any agrees. The tool compares NUMBER with a
+    closed list of readings: what the counters report, here and in every environment with a saved baseline, the work that ran,
+    and named parts of either. These are readings of a call of the model. For a training step, use
+    `reconcile run --pass training`.
+
+    The model is a pair (--model), or your own as `reconcile run` takes it (--torch, --tf, --onnx).
+
+    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
+    """
+    from ...core.errors import UsageError
+    from ...decode import gather as data
+    from ...decode.figure import figure
+    from ...decode.search import search
+    from ...launch import user_models
+    from ...launch.environments.named import load as load_environments
+    from ...launch.prepare import prepared
+    from ...launch.request import models_of, run_request
+    from ..decoded import said
+    from ..environment import other
+    from ..progress import progress
+
+    wanted = figure(number)
+    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
+    request = run_request(**asked)
+    name = request.model or user_models.name_of(request.factories)
+    if no_run and request.factories:
+        raise UsageError("--no-run looks at saved baselines, and there are none of a model of your own: leave it out.")
+    known = load_environments(file)
+    if with_ or python:
+        if names:
+            raise UsageError("--environment names environments and --with or --python another; give one of them.")
+        made = other(with_, python)
+        known, names = {**known, made.name: made}, (made.name,)
+    folders = (baselines,) if baselines else data.folders_of(request.model)
+    with prepared(request) as conventions:
+        with progress(quiet=quiet, verbose=verbose) as tell:
+            sources, notes = data.gather(
+                request,
+                folders,
+                names,
+                known=known,
+                fresh=not no_run,
+                close=lambda sources: search(name, wanted, sources, conventions.every).close,
+                progress=tell,
+                say=lambda m: say(m, err=True),
+            )
+        name = sources[0].collected.meta["name"]
+        decoded = search(name, wanted, sources, conventions.every, notes)
+        hints = (
+            [] if quiet else _hints(ctx, decoded, request, sources, known, (*folders, *data.folders_of(request.model)))
+        )
+    for line in [*said(decoded, quiet=quiet, verbose=verbose), *hints]:
+        say(line)
+    ctx.exit(decoded.exit_code)
+
+
+def _hints(
+    ctx: click.Context,
+    decoded: Decoded,
+    request: RunRequest,
+    sources: Sequence[Source],
+    known: Mapping[str, Environment],
+    folders: Sequence[Path],
+) -> list[str]:
+    """The command that runs the counter whose saved total is the figure, or that searches another environment."""
+    from ...decode.elsewhere import origin, reading, unseen
+    from ...decode.gather import saved
+    from ...decode.releases import bounds
+    from ...decode.releases import said as of_releases
+    from ...launch.request import flags
+    from ..again import again
+
+    if decoded.close:
+        first = decoded.matches[0]
+        name = origin(first, known)
+        which = of_releases(*bounds(first, sources))
+        lines = ["", which] if which else []
+        if not name or not request.model:
+            return lines
+        made = ctx.params["with_"] or ctx.params["python"]
+        named = () if made else ("--environment", name)
+        options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
+        settings = () if "saved with" in first.where[0] else ("--set",)
+        command = again(
+            ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
+        )
+        return [*lines, "", f"To run it: {command}"]
+    kept = saved(request, folders)
+    wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
+
+    def command_in(*names: str) -> str:
+        more = [word for name in names for word in ("--environment", name)]
+        return again(ctx, wanted, *more, decoded.figure.text, bare=False)
+
+    there = reading(decoded.model, decoded.figure, kept, sources)
+    if there is not None:
+        name, candidate = there
+        return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
+    names = unseen(known, kept, sources, tuple(request.factories), request.counters)
+    if not names:
+        return []
+    doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""
+    return [
+        "",
+        f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
+    ]

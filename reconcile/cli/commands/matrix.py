@@ -1,0 +1,115 @@
+"""``reconcile matrix``: one model in several environments, and why neighbours differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...core.registry import title
+from ..options import declared, options
+from ..streams import say
+
+if TYPE_CHECKING:
+    from ...launch.environments.named import Environment
+    from ...launch.workers.supervisor import Event
+
+
+@click.command()
+@options(declared("model", required=True), "set")
+@click.option(
+    "--environment", "names", multiple=True, metavar="NAME",
+    help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
+)  # fmt: skip
+@options("environments")
+@click.option(
+    "--with",
+    "with_",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Add an environment with this package installed. Repeatable.",
+)
+@options("python", "convention", "convention-file", "out", "format", "timeout", "formulas", "quiet", "verbose")
+@click.pass_context
+def matrix(
+    ctx: click.Context,
+    /,
+    names: tuple[str, ...],
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Run a model in several environments and compare them.
+
+    The tool makes each environment once and keeps it. If it cannot make one, the others still report. It compares every
+    counter with the work that ran, and with the same family's counter in the environment before. There is no --pass, because
+    the old counters see no training step: use `reconcile run --environment NAME --pass training`.
+
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
+    4 a defect of reconcile itself.
+    """
+    from ...core import atomic
+    from ...launch.choose import pair_file
+    from ...launch.prepare import conventions_of
+    from ...launch.request import run_request
+    from ...matrix import report
+    from ...matrix import terminal as matrix_terminal
+    from ...matrix.run import run_matrix
+    from ..again import again
+    from ..progress import progress
+    from ..screen import printing
+
+    chosen = environments(names, file, with_, python)
+    request = run_request(**asked)
+    pair_file(request.model)  # before minutes go into environments
+    conventions_of(request)
+    atomic.prepare(out)
+    with progress(quiet=quiet, verbose=verbose) as tell:
+        result = run_matrix(request, chosen, named(tell), _say(quiet))
+    texts = report.render(result, formats, again(ctx))
+    files = atomic.write(out, report.STEM.format(result.model), texts)
+    printing(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
+    ctx.exit(result.exit_code)
+
+
+def environments(
+    names: tuple[str, ...], file: Path | None, with_: tuple[str, ...], python: str | None
+) -> list[Environment]:
+    """Those asked for, or if none was named, those that run unasked; the one that --with makes comes last."""
+    from ...core.errors import UsageError, unknown
+    from ...launch.environments.named import load
+    from ..environment import other
+
+    there = load(file)
+    for name in names:
+        if name not in there:
+            raise unknown("environment", name, there)
+    found = [there[name] for name in dict.fromkeys(names)] if names else [env for env in there.values() if env.unasked]
+    if with_ or python:
+        extra = other(with_, python)
+        if any(env.name == extra.name for env in found):
+            raise UsageError(f"--with or --python: an environment of the file is named {extra.name} already.")
+        found.append(extra)
+    return found
+
+
+def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
+    """Progress that says which environment an event is of: ``tf-1.12, TensorFlow``."""
+
+    def heard(name: str, event: Event) -> None:
+        tell(replace(event, framework=f"{name}, {title(event.framework)}"))
+
+    return heard
+
+
+def _say(quiet: bool) -> Callable[[str], None]:
+    """Making an environment takes minutes, so it is told even without progress."""
+    return lambda message: None if quiet else say(message, err=True)

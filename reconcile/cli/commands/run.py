@@ -1,0 +1,98 @@
+"""``reconcile run``: run the counters, reconcile them, show the statement and write the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ..options import models, options, pictures
+from ..streams import say
+
+
+@click.command()
+@options(
+    "model", models, "input", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
+    "environment", "environments", "with", "python",
+    "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
+)  # fmt: skip
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    write_mapping: Path | None,
+    from_: str | None,
+    to: str | None,
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Run the counters on a model and reconcile them.
+
+    Give a pair (--model), or your own model in one or more frameworks (--torch, --tf, --jax, --onnx). Your model is a function
+    that returns a model or (model, example inputs), or a file: .pt2, TorchScript, frozen .pb, SavedModel folder, .keras, .h5
+    or .onnx. Nothing is unpickled. Each framework runs in its own process.
+
+    The tool compares every counter with the work that ran. The statement starts from one counter's total (--from), books each
+    cause of a difference, and arrives at the other counter's total (--to). It ends with a residual: 0, or what no cause
+    explains. trace@tf and trace@torch name the work that ran.
+
+    --pass training counts a training step: forward, loss (mean of squares of the outputs), gradients with respect to inputs
+    and weights, and the step of PyTorch's or Keras' optimizer. --pass prefill lets a PyTorch language model read the prompt
+    and fill its cache. --pass decode --context N lets it read one more token of each sequence, with N tokens in its cache.
+
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
+    4 a defect of reconcile itself.
+    """
+    from ... import workflow
+    from ...align.mapping import check, written
+    from ...core import atomic
+    from ...core.records import TRAINING
+    from ...launch import user_models
+    from ...launch.environments.in_environment import collect_in
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import models_of, run_request
+    from ...report import cards, reports
+    from ..again import again
+    from ..ends import choose, ends
+    from ..environment import one
+    from ..progress import progress
+    from ..screen import show
+
+    mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
+    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped)
+    check(asked["mapping"], write_mapping, list(models_of(asked)))
+    request = run_request(**asked, formats=formats)
+    if "disclosure" in formats:
+        cards.check(TRAINING if request.training else "")
+    given = request.factories
+    counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
+    wanted = ends(counters, from_, to, tuple(given))
+    place = one(environment, file, with_, python)
+    take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
+    atomic.prepare(out)
+    with progress(quiet=quiet, verbose=verbose) as tell:
+        result = workflow.run(request, tell, take)
+    statement = choose(result, wanted)
+    stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
+    if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
+        formats = reports.with_pictures(out, stem, formats)
+    texts = reports.render(result, formats, statement, again(ctx))
+    kept = atomic.write(out, stem, texts)
+    if said := reports.left_out(result, formats):
+        say(said, err=True)
+    if write_mapping is not None and result.alignment:
+        kept.append(atomic.write_file(write_mapping, written(result.alignment, result.model)))
+    elif write_mapping is not None:
+        say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
+    show(result, statement, kept, quiet=quiet, verbose=verbose)
+    ctx.exit(result.exit_code)

@@ -1,0 +1,1 @@
+"""Environments: finding a Python, making an environment, running a model in it."""

@@ -1,0 +1,102 @@
+"""A cache of the results of pinned environments: the same tool, pair, parameters and packages give the same result again.
+
+Only results of zoo pairs are cached, because the key contains their whole source. Results of the current environment, whose
+packages are not pinned, are never cached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from ...core.causes import State
+from ...core.records import Ledger, Trace, from_json, to_json
+from ...engine.reconcile import Missing
+from ...engine.settle import Collected
+from ...model_zoo.loading import zoo_names
+from ..request import RunRequest
+from .named import CURRENT, Environment
+from .provision import cache_root, folder_of
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 over every Python file of this package, adapters and zoo included."""
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for folder in (root, root / "adapters", root / "model_zoo"):
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def path_of(request: RunRequest, environment: Environment) -> Path | None:
+    """The file that caches this run's result, or None for a run that is not cached."""
+    if environment.name == CURRENT or not environment.requirements or request.model not in zoo_names():
+        return None
+    key: Mapping[str, object] = {
+        "source": source_digest(),
+        "environment": folder_of(environment).name,
+        "model": request.model,
+        "overrides": dict(sorted(request.overrides.items())),
+        "counters": list(request.counters),
+        "device": request.device,
+        "training": request.training,
+        "context": request.context,
+    }
+    name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+    return cache_root().parent / "ledgers" / f"{name}.json"
+
+
+def find(path: Path | None) -> Collected | None:
+    """The result in that file; None if the file is missing or cannot be read, or if $RECONCILE_FRESH asks for real runs."""
+    if path is None or os.environ.get("RECONCILE_FRESH") or not path.is_file():
+        return None
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        records = [_read(item) for item in (*data["traces"], *data["ledgers"])]
+        split = len(data["traces"])
+        meta = dict(data["meta"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    traces = tuple(r for r in records[:split] if not isinstance(r, Ledger))
+    ledgers = tuple(r for r in records[split:] if not isinstance(r, Trace))
+    return Collected(meta, traces, ledgers) if len(traces) + len(ledgers) == len(records) else None
+
+
+def keep(path: Path | None, collected: Collected) -> None:
+    """Cache a result that lacks no ledger. The file is written completely or not at all; a write error is ignored."""
+    if path is None or any(isinstance(ledger, Missing) for ledger in collected.ledgers):
+        return
+    data = {
+        "meta": dict(collected.meta),
+        "traces": [_written(t) for t in collected.traces],
+        "ledgers": [_written(x) for x in collected.ledgers],
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(data, file)
+        os.replace(name, path)
+    except OSError:
+        return
+
+
+def _written(record: Trace | Ledger | Missing) -> str:
+    return json.dumps({"missing": asdict(record)}) if isinstance(record, Missing) else to_json(record)
+
+
+def _read(text: str) -> Trace | Ledger | Missing:
+    data = json.loads(text)
+    if "missing" in data:
+        fields = data["missing"]
+        return Missing(**{**fields, "state": State(fields["state"])})
+    record: Trace | Ledger = from_json(text)
+    return record

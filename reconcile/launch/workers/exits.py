@@ -1,0 +1,87 @@
+"""How a worker's process ended: the sentence about it, the end of its log, and the processes that it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import Refused
+from ...worker.import_path import is_user_file
+
+MARK = "RECONCILE_WORKER"
+"""Variable whose value identifies the processes that a worker has started, wherever they moved."""
+
+END = 1 << 20
+"""Bytes at the end of a log in which to look for how a process ended."""
+
+PRINTED = 1 << 14
+"""Bytes from the end of a refused model's log that are shown with the refusal."""
+
+STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
+"""A line of the stacks that Python writes when it crashes."""
+
+LOGS: str | None = None
+"""Folder in which the log of a refused model is kept; None for the system's folder for temporary files."""
+
+
+def death_of(status: int) -> str:
+    """How a worker's process ended without a result."""
+    if status == -signal.SIGKILL:
+        return "was killed (signal 9: out of memory?)"
+    if status < 0:
+        names = [f" ({number.name})" for number in signal.Signals if number == -status]
+        return f"died of signal {-status}{''.join(names)}"
+    return f"ended with status {status} before it was done"
+
+
+def refused(sentence: str, folder: Path, declined: str = "") -> Refused:
+    """The error for a model that the user gave. What their code printed is kept for them. ``declined``: see Refused."""
+    if not (folder / "worker.log").stat().st_size:
+        return Refused(sentence, declined)
+    try:
+        handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
+        os.close(handle)
+        shutil.copyfile(folder / "worker.log", log)
+        printed = Path(log).read_bytes()[-PRINTED:].decode("utf-8", errors="replace")
+    except OSError:  # without room for the log, the sentence must do
+        return Refused(sentence, declined)
+    return Refused(sentence, declined, printed, log)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The end of a worker according to its log: `` (net.py, line 12)`` and ``; its last words: ...``, or ''."""
+
+    location: str
+    last_words: str
+
+    @classmethod
+    def read(cls, folder: Path, late: bool) -> Log:
+        """Read a log. The thread that crashed writes its stack first; in a hang the main thread matters, which is last."""
+        with (folder / "worker.log").open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - END))
+            text = file.read().decode("utf-8", errors="replace")
+        output, _, stacks = text.partition("Fatal Python error: ")
+        threads = stacks.split("\n\n")
+        frames = [f for t in (reversed(threads) if late else threads) for f in STACK.findall(t)]
+        folder_of_user = os.getcwd()
+        innermost = next(((f, n) for f, n in frames if is_user_file(f, folder_of_user)), None)
+        lines = output.strip().splitlines()
+        return cls(
+            f" ({os.path.relpath(innermost[0], folder_of_user)}, line {innermost[1]})" if innermost else "",
+            f"; its last words: {lines[-1][:200]}" if lines and not late else "",
+        )
+
+
+def sweep(mark: str) -> None:
+    """End processes of a worker that have left its process group, if the system lists processes."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)

@@ -1,0 +1,112 @@
+"""A process that has imported a framework, and forks workers that need not import it again.
+
+``python reconcile.pyz REQUEST CONTROL LIBRARY`` starts it: it imports what that request needs, and the module LIBRARY unless
+that is '', and then waits at the socket CONTROL. Each message there is the path of a job, with two files: the connection of one
+worker with home, and its log. The job's process is the worker's reaper (reaper.py), forked from here instead of started. Its
+standard input is the connection, to which it writes its id and, at the end, the worker's status and the most memory that it has
+held. Nothing of a user's runs in this process, so a worker starts in the state of a fresh one.
+
+Linux, and a Python of the version that runs home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import resource
+import shutil
+import socket
+import tempfile
+from typing import Any
+
+from ...adapters.shared import keras_model
+from ...core.framework import absolute, adapter_of
+from ...core.protocol import WorkerRequest, from_text
+from ...worker import import_path
+from ...worker import main as worker
+from . import reaper
+from .scratch import HELD
+
+LONGEST = 1 << 16
+"""The most bytes of a path."""
+FILES = 2
+
+
+def main(request: str, control: str, library: str = "") -> None:
+    """Entry point: import what the request in this file needs, and serve jobs until home closes the socket of this number."""
+    with open(request, encoding="utf-8") as file:
+        _load(from_text(file.read()), library)
+    gc.freeze()  # what is here already is not copied by collections of the workers
+    with socket.socket(fileno=int(control)) as jobs:
+        while True:
+            message, files, _, _ = socket.recv_fds(jobs, LONGEST, FILES)
+            _bury()
+            if not message:
+                _leave(os.path.dirname(request))
+            if not os.fork():
+                jobs.close()
+                _become(message.decode(), *files)
+            for file_ in files:
+                os.close(file_)
+
+
+def _bury() -> None:
+    """Forget the reapers that have ended: they have reported to home, and their processor time counts for this process."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _leave(folder: str) -> None:
+    """End, and remove the nursery's folder: home may have been killed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another framework's is beside it
+        run = os.path.dirname(folder)
+        if set(os.listdir(run)) <= {HELD}:
+            shutil.rmtree(run)
+    os._exit(0)
+
+
+def _load(request: WorkerRequest, library: str) -> None:
+    """Import the framework, the captures and the library. What cannot be imported is left to the worker, which says so."""
+    for package, folder in request.brought.items():
+        import_path.bring(package, folder)
+    with contextlib.suppress(Exception):
+        adapter_of(request.framework).before_import()
+    captures = (absolute(module) + ".capture" for module, _ in request.counters.values())
+    if library:
+        os.environ[keras_model.VARIABLE] = (
+            request.framework.backend
+        )  # which the worker would set before it imports the model's
+    for module in (request.framework.package, *captures, *([library] if library else [])):
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+
+
+def _become(path: str, connection: int, log: int) -> None:
+    """Become the reaper of a job, tell home the id, and at the end the worker's status as ``waitpid`` gives it."""
+    try:
+        os.setsid()
+        for number, standard in ((connection, 0), (log, 1), (log, 2)):
+            os.dup2(number, standard)
+        os.close(connection)
+        os.close(log)
+        _tell(os.getpid())
+        with open(path, encoding="utf-8") as file:
+            job: dict[str, Any] = json.load(file)
+        os.environ.update(job["variables"])
+        os.chdir(job["folder"])  # home's, as for a worker that is started: home may have moved since this process began
+        tempfile.tempdir = None  # it is the nursery's
+        status = reaper.supervised({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
+        _tell(status)
+        _tell(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    finally:
+        os._exit(0)
+
+
+def _tell(number: int) -> None:
+    with contextlib.suppress(OSError):  # home has ended
+        os.write(0, b"%d\n" % number)

@@ -1,0 +1,146 @@
+"""The files that a worker writes. A model's own code runs beside the worker and may have changed them: each is checked."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import UsageError
+from ...core.records import Ledger, Trace, from_json
+from ...core.user_files import regular
+
+META: Mapping[str, type] = {
+    "name": str, "params": dict, "layers": list, "notes": list, "published": list, "doc": str, "source": str,
+    "frameworks": list,
+}  # fmt: skip
+"""The fields of a pair's description of itself, with their types."""
+SPARE = 1 << 16
+"""Bytes for which a worker's folder has room unless the disk is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one task: a record, or the reason why there is none (and the missing package, if that is the reason, or
+    whether the model is ``beyond`` the counter)."""
+
+    record: Trace | Ledger | None
+    reason: str = ""
+    missing: str = ""
+    beyond: bool = False
+
+
+def meta(folder: Path) -> dict[str, Any] | None:
+    """The pair's description of itself, or ``{"error": why}``; None if it is not written yet. Raises UsageError."""
+    data = _table(folder, "meta.json")
+    if data is not None:
+        _check("meta.json", data, {"error": str} if "error" in data else META)
+        if not all(isinstance(name, str) for name in data.get("frameworks", ())):
+            raise _damaged("meta.json", "frameworks")
+    return data
+
+
+def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """The description of a model at each of ``count`` points. Raises UsageError."""
+    tables = meta.get("points")
+    if not isinstance(tables, list) or len(tables) != count or not all(isinstance(table, dict) for table in tables):
+        raise _damaged("meta.json", "points")
+    return [_check("meta.json", table, {"params": dict, "inputs": list, "layers": list}) for table in tables]
+
+
+def refusal(folder: Path) -> dict[str, Any] | None:
+    """Why the user's own code cannot be used: ``error`` and whether it ``declined``; None if it can. Raises UsageError."""
+    data = _table(folder, "refused.json")
+    return None if data is None else _check("refused.json", data, {"error": str, "declined": bool})
+
+
+def confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
+    """For each layer why it is not in force, '' if it is; None if that is not written yet. Raises UsageError."""
+    data = _table(folder, name)
+    return None if data is None else _check(name, data, dict.fromkeys(layers, str))
+
+
+def events(folder: Path, seen: int) -> list[dict[str, str]]:
+    """The events after the first ``seen`` ones. Raises UsageError."""
+    text = _text(folder, "events.jsonl")
+    lines = (text or "").split("\n")[seen:-1]
+    return [_check("events.jsonl", _parsed("events.jsonl", line, _plain_table), {}) for line in lines]
+
+
+def outcome(folder: Path, task: str) -> Outcome | None:
+    """The outcome of a task; None if there is none. A record that cannot be read is a task that failed."""
+    try:
+        text = _text(folder, f"{task}.json")
+        if text is not None:
+            return Outcome(_parsed(f"{task}.json", text, from_json))
+        data = _table(folder, f"{task}.error.json")
+        if data is None:
+            return None
+        _check(f"{task}.error.json", data, {"reason": str, "missing": str, "beyond": bool})
+        return Outcome(None, data["reason"], data["missing"], data["beyond"])
+    except UsageError as error:
+        return Outcome(None, str(error).rstrip("."))
+
+
+def check_room(folder: Path) -> None:
+    """Raise OSError if the disk under a worker's folder is full: the worker could then not say why it ended."""
+    spare = folder / "spare"
+    try:
+        spare.write_bytes(bytes(SPARE))
+    except FileNotFoundError:
+        return
+    finally:
+        spare.unlink(missing_ok=True)
+
+
+def _table(folder: Path, name: str) -> dict[str, Any] | None:
+    text = _text(folder, name)
+    return None if text is None else _parsed(name, text, _plain_table)
+
+
+def _plain_table(text: str) -> dict[str, Any]:
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise TypeError
+    return data
+
+
+def _text(folder: Path, name: str) -> str | None:
+    path = folder / name
+    try:
+        regular(path)
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise _damaged(name) from error
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        raise _damaged(name, os.strerror(error.errno) if error.errno else "") from error
+
+
+def _parsed(name: str, text: str, parse: Callable[[str], Any]) -> Any:
+    try:
+        return parse(text)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _damaged(name) from error
+
+
+def _check(name: str, data: dict[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
+    fields = fields or dict.fromkeys(data, str)
+    wrong = next((field for field, kind in fields.items() if not isinstance(data.get(field), kind)), None)
+    if wrong is not None:
+        raise _damaged(name, wrong)
+    return data
+
+
+def _damaged(name: str, where: str = "") -> UsageError:
+    return UsageError(
+        f"the worker's file {name} is damaged{f' ({where[:80]})' if where else ''}: the model's own code has changed it. "
+        "Let that code write to other folders only."
+    )

@@ -1,0 +1,1 @@
+"""Language models: the published formulas of a training step beside the measured count."""

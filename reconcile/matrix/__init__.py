@@ -1,0 +1,1 @@
+"""One model in several environments: the run, its reports, its terminal."""

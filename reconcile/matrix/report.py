@@ -1,0 +1,269 @@
+"""The reports of a matrix: one pair in several environments. Markdown, CSV and JSON, pure functions of a MatrixResult.
+
+A counter is named with its environment, ``tf-1.12: tf.profiler@session``. Per environment the statements are those to
+the work that ran; between neighbours they go from counter to counter. The files name no host, no path and no date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.causes import State
+from ..core.results import LedgerResult, Statement, TraceResult
+from ..core.text import number
+from ..engine.answer import Answer
+from ..engine.breakdown import blocks
+from ..engine.settle import blind
+from ..engine.verdict import CounterVerdict
+from ..report import foot, json, markdown, view
+from ..report.csv import to_csv as run_csv
+from ..report.json_text import layout, plain
+from .run import EnvironmentResult, MatrixResult
+
+SCHEMA = 1
+STEM = "{}_matrix"
+_ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CounterRow:
+    """One counter in one environment; ``verdict`` is None if nothing ran in the environment (see the cell)."""
+
+    cell: EnvironmentResult
+    verdict: CounterVerdict | None
+
+    @property
+    def state(self) -> State:
+        """The counter's own state, else the cell's."""
+        return self.cell.state if self.verdict is None else self.verdict.state
+
+    @property
+    def reason(self) -> str:
+        """Why there is no number; '' if there is one."""
+        if self.verdict is None:
+            return self.cell.reason or "no counter of this environment runs on this model"
+        return "" if self.verdict.off is not None else view.reason(self.verdict)
+
+
+def rows(result: MatrixResult) -> list[CounterRow]:
+    """One row per environment and counter, in the order of the environments; at least one for each environment."""
+    counter_rows = []
+    for cell in result.cells:
+        verdicts = cell.result.verdict.counters if cell.result is not None else ()
+        counter_rows += [CounterRow(cell, v) for v in verdicts] or [CounterRow(cell, None)]
+    return counter_rows
+
+
+def versions(cell: EnvironmentResult) -> dict[str, str]:
+    """The package versions of an environment, without this tool; empty if nothing ran there."""
+    if cell.result is None:
+        return {}
+    return {name: v for name, v in sorted(cell.result.environment.items()) if name != "reconcile"}
+
+
+def work(result: MatrixResult) -> list[str]:
+    """``trace@tf 249,809,920 FLOP in tf-1.12, current``: the work that ran, by trace and total."""
+    environments: dict[tuple[str, str], list[str]] = {}
+    for cell in result.cells:
+        for trace in cell.result.traces if cell.result is not None else ():
+            total = trace.totals.get(result.convention.name)
+            shown = view.trace_label(trace) if total is None else f"{number(total)} FLOP"
+            environments.setdefault((trace.name, shown), []).append(cell.environment.name)
+    return [f"{name} {shown} in {', '.join(names)}" for (name, shown), names in environments.items()]
+
+
+def borrowed(result: MatrixResult) -> list[str]:
+    """The environments that borrow a trace, and why; those with the same reason are together."""
+    environments: dict[str, list[str]] = {}
+    for cell in result.cells:
+        if cell.borrowed:
+            environments.setdefault(cell.borrowed, []).append(cell.environment.name)
+    return [f"{', '.join(names)}: {words}" for words, names in environments.items()]
+
+
+def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
+    """Each counter to the work that ran, then the two traces; the names carry the environment."""
+    if cell.result is None:
+        return ()
+    traces = {t.name for t in cell.result.traces}
+    return tuple(_placed(s, cell.environment.name) for s in cell.result.statements if s.to in traces)
+
+
+def _placed(s: Statement, environment: str) -> Statement:
+    lines = tuple(replace(a, counter=f"{environment}: {a.counter}" if a.counter else "") for a in s.adjustments)
+    return replace(s, from_=f"{environment}: {s.from_}", to=f"{environment}: {s.to}", adjustments=lines)
+
+
+def origin(result: MatrixResult, name: str, total: int | None) -> str:
+    """As view.origin, for a name that carries its environment."""
+    environment, _, counter = name.partition(": ")
+    run = next((c.result for c in result.cells if c.environment.name == environment), None)
+    return f"{environment}: {view.origin(run, counter, total)}" if run is not None else name
+
+
+def summary(result: MatrixResult) -> str:
+    """The whole matrix in one sentence."""
+    ran = [row for row in rows(result) if row.verdict is not None and row.verdict.off is not None]
+    statements = [*(s for c in result.cells for s in to_the_work(c)), *result.neighbours]
+    unseeing = _unseeing(result)
+    counted = [s for s in statements if not unseeing & {s.from_, s.to}]
+    open_ = sum(1 for s in counted if s.state in (State.UNEXPLAINED, State.NOT_COMPARABLE))
+    lost = sum(1 for row in rows(result) if row.state in (State.FAILED, State.SKIPPED))
+    parts = [_count(len(result.cells), "environment"), _count(len(ran), "total"), _neighbours(result)]
+    parts += [f"{lost} failed"] if lost else []
+    parts += [f"{len(unseeing)} not comparable"] if unseeing else []
+    parts.append(f"{_count(open_, 'statement')} open" if open_ else "every residual 0")
+    verb = "Not reconciled" if open_ else "Not everything could run" if result.exit_code else "Reconciled"
+    verb = verb if ran or open_ or lost else "Nothing was counted"
+    return f"{verb}: {', '.join(parts)}."
+
+
+def _unseeing(result: MatrixResult) -> set[str]:
+    """The counters that cannot see this pass or cannot count this model, with their environments: they leave nothing open."""
+    cells = [(cell.environment.name, cell.result.ledgers) for cell in result.cells if cell.result is not None]
+    return {f"{environment}: {counter}" for environment, ledgers in cells for counter in blind(ledgers)}
+
+
+def _neighbours(result: MatrixResult) -> str:
+    changed = sum(1 for s in result.neighbours if s.state is not State.EQUAL)
+    return f"{_count(len(result.neighbours), 'pair')} of neighbours, {changed} of them different"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def check(result: MatrixResult) -> None:
+    """Raise ValueError, which names every sum that is wrong in the books of the cells and in the statements between them."""
+    for cell in result.cells:
+        if cell.result is not None:
+            foot.check(cell.result)
+    foot.check(_books(result))
+
+
+def render(result: MatrixResult, formats: tuple[str, ...], command: str = "") -> dict[str, str]:
+    """The texts of the reports by format. Raises ValueError if the books do not add up."""
+    check(result)
+    result = _scrubbed(result)
+    makers: dict[str, Callable[[], str]] = {
+        "md": lambda: to_markdown(result, command),
+        "csv": lambda: to_csv(result),
+        "json": lambda: to_json(result),
+    }
+    return {name: make() for name, make in makers.items() if name in formats}
+
+
+def to_csv(result: MatrixResult) -> str:
+    """Tidy, the columns of a run's: neighbours first, then each environment's statements to the work that ran."""
+    return run_csv(_books(result))
+
+
+def _books(result: MatrixResult) -> Answer:
+    """All statements as if of one run."""
+    own = [s for cell in result.cells for s in to_the_work(cell)]
+    books = (*result.neighbours, *own)
+    return Answer(result.model, "forward", result.convention, {}, {}, "", (), (), (), books, result.exit_code)
+
+
+def to_markdown(result: MatrixResult, command: str = "") -> str:
+    """The report as Markdown; ``command`` reproduces it."""
+    text = (
+        markdown._template()
+        .environment.get_template("matrix.md.j2")
+        .render(
+            result=result,
+            summary=summary(result),
+            rows=rows(result),
+            versions=versions,
+            work=work(result),
+            borrowed=borrowed(result),
+            bridges=[s for cell in result.cells for s in to_the_work(cell)],
+            notes=list(_notes(result)),
+            blocks=lambda s: blocks(s, layers(result)),
+            origin=lambda name, total: origin(result, name, total),
+            command=command,
+        )
+    )
+    return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
+
+
+def layers(result: MatrixResult) -> list[str]:
+    """The pair's layers in their order, over all environments."""
+    return list(dict.fromkeys(r.layer for c in result.cells if c.result is not None for r in c.result.layers))
+
+
+def _notes(result: MatrixResult) -> Iterator[str]:
+    for cell in result.cells:
+        for x in cell.result.ledgers if cell.result is not None else ():
+            yield from (f"{cell.environment.name}: {x.counter}: {note}" for note in x.notes)
+
+
+def to_json(result: MatrixResult) -> str:
+    """The report as JSON text; ledgers and statements are those of a run's JSON."""
+    return layout(to_dict(result))
+
+
+def to_dict(result: MatrixResult) -> dict[str, Any]:
+    """The report as plain dicts, lists, strings and ints."""
+    convention = result.convention
+    params = next((c.result.params for c in result.cells if c.result is not None), {})
+    return {
+        "schema": SCHEMA,
+        "kind": "matrix",
+        "model": result.model,
+        "params": {k: plain(v) for k, v in params.items()},
+        "convention": convention.name,
+        "convention_weights": {name: convention.weight(name) for name in convention.components},
+        "exit_code": result.exit_code,
+        "environments": [_environment(cell) for cell in result.cells],
+        "neighbours": [json.statement_data(s) for s in result.neighbours],
+    }
+
+
+def _environment(cell: EnvironmentResult) -> dict[str, Any]:
+    env, run = cell.environment, cell.result
+    return {
+        "name": env.name,
+        "title": env.title,
+        "python": env.python,
+        "requirements": list(env.requirements),
+        "versions": versions(cell),
+        "state": cell.state.value,
+        "reason": cell.reason,
+        "borrowed": cell.borrowed,
+        "ledgers": [json.ledger_data(x) for x in run.ledgers] if run is not None else [],
+        "traces": [_trace(t, run) for t in run.traces] if run else [],
+        "statements": [json.statement_data(s) for s in to_the_work(cell)],
+    }
+
+
+def _trace(trace: TraceResult, run: Answer) -> dict[str, Any]:
+    return {k: v for k, v in json.trace_data(run, trace).items() if k not in ("phases", "rows")}
+
+
+def _scrubbed(result: MatrixResult) -> MatrixResult:
+    """The result without the absolute paths that messages of other programs may hold."""
+    cells = tuple(
+        replace(c, reason=_pathless(c.reason), borrowed=_pathless(c.borrowed), result=c.result and _run(c.result))
+        for c in result.cells
+    )
+    return replace(result, cells=cells, neighbours=tuple(_without_paths(s) for s in result.neighbours))
+
+
+def _run(run: Answer) -> Answer:
+    ledgers: tuple[LedgerResult, ...] = tuple(replace(x, reason=_pathless(x.reason)) for x in run.ledgers)
+    traces: tuple[TraceResult, ...] = tuple(
+        replace(t, reason=_pathless(t.reason), notes=tuple(map(_pathless, t.notes))) for t in run.traces
+    )
+    return replace(run, ledgers=ledgers, traces=traces, statements=tuple(_without_paths(s) for s in run.statements))
+
+
+def _without_paths(s: Statement) -> Statement:
+    return replace(s, reason=_pathless(s.reason))
+
+
+def _pathless(text: str) -> str:
+    return _ABSOLUTE.sub("(path)", text)

@@ -1,0 +1,1 @@
+"""The pictures of a run: their data, and how they are drawn."""

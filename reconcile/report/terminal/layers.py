@@ -1,0 +1,178 @@
+"""The terminal's table of layers. Layers that are alike are one line; what does not fit the screen is counted below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from ...core.causes import State
+from ...core.results import LayerRow
+from ...core.text import clean, number, signed
+from ...engine.answer import Answer
+from ...engine.breakdown import RESIDUAL, summed, to_the_work
+from .. import cut, folds, view
+from .columns import Column, Line, laid_out, stacked
+from .tables import STYLE, more, times
+
+
+@dataclass(frozen=True, slots=True)
+class LayerLine:
+    """A line of the table of layers: a value, an amount to add to it, and the cause or a note. With ``noted``, the value is
+    that of the note."""
+
+    label: Text
+    value: Text = field(default_factory=Text)
+    amount: Text = field(default_factory=Text)
+    note: Text = field(default_factory=Text)
+    indent: int = 0
+    noted: bool = False
+
+
+def layer_table(result: Answer, width: int = 80) -> RenderableType:
+    """Per layer the work that ran, and per counter its value and the causes that separate it from that work."""
+    homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
+    return _detailed([line for row in _known(result) for line in _layer(row, homes)], homes, width)
+
+
+def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
+    """The same for a large model in not more than ``limit`` rows, those where most is to be added, and one with the sums of the
+    others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with what is to
+    be added per counter; if the columns do not fit, it has one per counter; with a residual or unknown work, one per cause."""
+    homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
+    every = _known(result)
+    shown, rest = cut.largest(_folded(every), limit, lambda row: _to_add(row, homes))
+    left = [summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
+    whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
+    table = _amounts([*shown, *left, summed("total", every)], homes, width) if whole else None
+    if table is not None:
+        return table
+    lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
+    return Group(_detailed(lines, homes, width), *([more(rest)] if rest else []))
+
+
+def folded_rows(result: Answer) -> int:
+    """How many rows the folded table has."""
+    return len(_folded(result.layers))
+
+
+def _known(result: Answer) -> list[LayerRow]:
+    """The rows without the work of a layer in which that of an op is unknown."""
+    holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
+    return [
+        replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
+        for row in result.layers
+    ]
+
+
+def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> RenderableType | None:
+    """A line per row; None if it is too wide. The last row is the total."""
+
+    def to_add(row: LayerRow, counter: str) -> int:
+        return sum(to_the_work(row, counter).values())
+
+    frameworks = list(dict.fromkeys(f for row in rows for f in row.work))
+    works = folds.same(frameworks, lambda f: tuple(row.work.get(f, 0) for row in rows))
+    counters = folds.same(list(homes), lambda c: tuple(to_add(row, c) for row in rows))
+    off = [alike for alike in counters if any(to_add(row, alike[0]) for row in rows)]
+    columns = [
+        Column("layer", "left"),
+        *(Column("work that ran" if len(works) == 1 else f"work ({', '.join(alike)})") for alike in works),
+        *(Column("\n".join(folds.variants(alike, list(homes)))) for alike in off),
+    ]
+    cells: list[list[Text]] = []
+    for row in rows:
+        amounts = [number(row.work.get(alike[0], 0)) for alike in works]
+        amounts += [signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
+        bold = "bold" if row is rows[-1] else ""
+        cells.append([Text(text, style=bold) for text in (clean(row.layer) or "(no layer)", *amounts)])
+    table = laid_out(columns, cells, width)
+    exact = [counter for alike in counters if alike not in off for counter in alike]
+    return table and Group(table, *([Text("= everywhere: " + ", ".join(exact), style="green")] if exact else []))
+
+
+def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> RenderableType:
+    """A line per layer, and those of each counter below it."""
+    columns = (
+        Column("layer, counter", "left", max((len(counter) + 2 for counter in homes), default=0)),
+        Column("FLOP"),
+        Column("to the work"),
+        Column("cause", "left"),
+    )
+    cells = [(Padding.indent(x.label, x.indent), x.value, x.amount, x.note) for x in lines]
+    return laid_out(columns, cells, width) or stacked((y for x in lines for y in _layer_stacked(x)), width)
+
+
+def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
+    alike = folds.rows(every)
+    if len(alike) > folds.FEW:
+        return [summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
+    return [summed(times(each.name, each.count), each.lines) for each in alike]
+
+
+def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:
+    """What is to be added to the counters, without signs; a residual comes before everything."""
+    amounts = [pair for counter in homes for pair in to_the_work(row, counter).items()]
+    return any(cause == RESIDUAL for cause, _ in amounts), sum(abs(amount) for _, amount in amounts)
+
+
+def _layer_stacked(line: LayerLine) -> Iterator[Line]:
+    if line.label.plain:
+        yield Line(line.label, Text() if line.noted else line.value, line.indent)
+    if line.note.plain:
+        amount = line.value if line.noted else line.amount
+        yield Line(line.note, amount, line.indent + 2)
+
+
+def _layer(
+    row: LayerRow, homes: dict[str, str], *, together: bool = False, netted: bool = False
+) -> Iterator[LayerLine]:
+    """The lines of a layer, one per counter and cause; with ``together``, counters that show the same share theirs; with
+    ``netted``, several causes are one line."""
+
+    def amounts(counter: str) -> list[tuple[str, int]]:
+        found = to_the_work(row, counter).items()
+        return [(cause, amount) for cause, amount in found if homes[counter] in row.work or cause == RESIDUAL]
+
+    def shown(counter: str) -> tuple[object, ...]:
+        return (row.work.get(homes[counter]), row.counters.get(counter, 0), tuple(amounts(counter)))
+
+    exact: list[str] = []
+    counters: list[LayerLine] = []
+    for alike in folds.same(list(homes), shown, together):
+        value, causes = row.counters.get(alike[0], 0), amounts(alike[0])
+        if netted and len(causes) > 1:
+            causes = [(f"{len(causes)} causes", sum(amount for _, amount in causes))]
+        name = ", ".join(folds.variants(alike, list(homes)))
+        if not causes:
+            if row.work.get(homes[alike[0]]) == value:
+                exact += alike
+            else:
+                counters.append(LayerLine(Text(name), Text(number(value)), note=Text("not compared"), indent=2))
+        for index, (cause, amount) in enumerate(causes):
+            style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
+            label, counted = ("", "") if index else (name, number(value))
+            to_add, why = Text(signed(amount), style=style), Text(cause, style=style)
+            counters.append(LayerLine(Text(label), Text(counted), to_add, why, indent=2))
+    title = Text(clean(row.layer) or "(no layer)", style="bold")
+    note = Text(_equal(exact, len(homes), together), style="green")
+    if len(set(row.work.values())) > 1:
+        for framework, work in row.work.items():
+            yield LayerLine(title, Text(number(work), style="bold"), note=Text(f"work in {framework}"), noted=True)
+            title = Text()
+        if exact:
+            yield LayerLine(title, note=note)
+    else:
+        known = next((number(w) for w in row.work.values()), "unknown")
+        yield LayerLine(title, Text(known, style="bold"), note=note)
+    yield from counters
+
+
+def _equal(exact: Sequence[str], all_: int, together: bool) -> str:
+    """``= thop, fvcore``; ``= the other 2`` where there is one line for several."""
+    if not exact or not together:
+        return "= " + ", ".join(exact) if exact else ""
+    return f"= all {all_}" if len(exact) == all_ else f"= the other {len(exact)}"

@@ -1,0 +1,187 @@
+"""The terminal view: the answer first, then the statement, then each counter's differences layer by layer.
+
+A large model is folded to a screen (see ``folds``); with ``verbose`` every layer has its own lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from ...core.causes import State
+from ...core.records import CALLED_WITH
+from ...core.results import Statement
+from ...core.text import clean, number, si
+from ...engine.answer import Answer
+from ...engine.verdict import CounterVerdict, Verdict
+from .. import view
+from ..alignment import sentences
+from ..folds import FEW, same, short
+from .columns import widen
+from .layers import folded_rows, folded_table, layer_table
+from .tables import (
+    LAYERS,
+    STYLE,
+    phase_view,
+    statement_table,
+    totals,
+)
+
+BRIEF = 8  # lines of a cause of a large model
+SCREEN = 60  # lines that a large model may take
+ROOM = 14  # of them for its layers, before the notes get any
+LEAST = 3  # rows of its layers that are always shown
+
+
+def show(
+    result: Answer,
+    console: Console,
+    statement: Statement | None = None,
+    files: Sequence[Path] = (),
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Print a run. ``quiet`` keeps the summary and the problems; ``verbose`` opens every fold and
+    adds every counter's own statement."""
+    chosen = view.default_statement(result) if statement is None else statement
+    layers = [row.layer for row in result.layers]
+    widen(console)
+    width = console.width
+    brief = not verbose and len(result.layers) > FEW
+    limit = None if verbose else BRIEF if brief else LAYERS
+    above: list[RenderableType] = []
+    said: list[RenderableType] = []
+    notes: list[RenderableType] = []
+    below: list[RenderableType] = []
+    if not quiet:
+        above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
+        if chosen is not None:
+            above += _section(
+                f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width, brief)
+            )
+        for counter in result.verdict.counters if verbose else ():
+            own = counter.statement
+            if own is not None and own is not chosen:
+                above += _section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width))
+        for framework, phased in view.phase_tables(result, result.convention):
+            above += _section(f"Phase by phase ({framework})", phase_view(phased, limit, width))
+            if sentence := view.ratio_sentence(phased.total):
+                above += [Text(f"{framework}: {sentence}."), Text()]
+        run_verdict = result.verdict
+        said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)
+        below.append(Text())
+        if run_verdict.figures:
+            below += [*_verdict(run_verdict), Text()]
+    below += [*_problems(result), _summary(result)]
+    if files and not quiet:
+        below.append(Text("wrote " + ", ".join(map(clean, _names(files, brief))), style="dim"))
+    _print(console, *above)
+    if result.layers and not quiet:
+        title = "Layer by layer: what to add to arrive at the work that ran"
+        rest = [*above, *_section(title, Text()), *said, *below]
+        notes = _few_notes(notes, SCREEN - _height(console, rest) - ROOM, console) if brief else notes
+        room = SCREEN - _height(console, [*rest, *notes])
+        _print(console, *_section(title, _fitting(result, console, room) if brief else layer_table(result, width)))
+    _print(console, *said, *notes, *below)
+
+
+def _names(files: Sequence[Path], brief: bool) -> list[str]:
+    """The files; with ``brief``, only the ends of those that begin like the first."""
+    first = str(files[0])
+    begun = first.removesuffix(files[0].suffix)
+    return [first, *(str(f).removeprefix(begun) if brief else str(f) for f in files[1:])]
+
+
+def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list[RenderableType]:
+    """The notes; how many there are, if they take more lines than that."""
+    if not notes or _height(console, notes) <= max(room, 1):
+        return notes
+    count = f"{number(len(notes))} note{'s' * (len(notes) > 1)}"
+    return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
+
+
+def _fitting(result: Answer, console: Console, room: int) -> RenderableType:
+    """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
+    rows = folded_rows(result)
+    table = folded_table(result, rows, console.width)
+    while rows > LEAST and _height(console, [table]) > room:
+        rows -= 1
+        table = folded_table(result, rows, console.width)
+    return table
+
+
+def _height(console: Console, parts: Sequence[RenderableType]) -> int:
+    """The lines that these take."""
+    return len(console.render_lines(Group(*parts), pad=False))
+
+
+def _print(console: Console, *parts: RenderableType) -> None:
+    console.print(Group(*parts), highlight=False, soft_wrap=False)
+
+
+def _section(title: str, body: RenderableType) -> list[RenderableType]:
+    return [Text(clean(title), style="bold"), body, Text()]
+
+
+def _headline(result: Answer, statement: Statement | None) -> Text:
+    text = Text(f"{clean(result.model)}, {result.pass_}, convention {clean(result.convention.name)}: normalised totals")
+    text.stylize("bold")
+    if statement is not None:
+        for name, total in ((statement.from_, statement.from_total), (statement.to, statement.to_total)):
+            text.append("\n  " + view.origin(result, name, total), style="not bold")
+            if total is not None and abs(total) >= 1000:
+                text.append(f", {si(total)}", style="not bold dim")
+    return text
+
+
+def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
+    """A sentence per counter; with ``brief``, one for counters of which the same is to be said."""
+    lines: list[RenderableType] = []
+    for alike in same(counters, lambda c: (c.state, view.closing(c, brief)), brief):
+        text = Text(", ".join(short([c.ledger.counter for c in alike])) + ": ", style="bold")
+        text.append(clean(view.closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
+        lines.append(text)
+    return lines
+
+
+def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
+    """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, if no figure names
+    them; and the alignment of two models' layers."""
+    shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
+    lines = [
+        f"{trace.name}: {view.as_sentence(note)}"
+        for trace in result.traces
+        for note in trace.notes
+        if trace.framework not in shown or not note.startswith(CALLED_WITH)
+    ]
+    lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
+    lines += [f"Published: {sentence}" for sentence in view.published(result)]
+    return [Text(clean(text), style="dim") for text in [*lines, *sentences(result.alignment)]]
+
+
+def _verdict(run_verdict: Verdict) -> list[RenderableType]:
+    """The numbers to publish, each as a sentence to cite."""
+    lines: list[RenderableType] = [
+        Text.assemble(("To publish: ", "bold"), clean(f.sentence)) for f in run_verdict.figures
+    ]
+    lines += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
+    if run_verdict.difference:
+        lines.append(Text(clean(run_verdict.difference)))
+    return lines
+
+
+def _problems(result: Answer) -> list[RenderableType]:
+    red = STYLE[State.UNEXPLAINED]
+    lines: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
+    lines += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
+    lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
+    lines += [Text(clean(item.sentence)) for item in result.verdict.withheld]
+    return lines
+
+
+def _summary(result: Answer) -> Text:
+    return Text(view.summary(result), style="bold green" if result.exit_code == 0 else "bold red")

@@ -1,0 +1,250 @@
+"""The terminal's tables: the totals, a statement, a trace by phase and the layers. Each fits the width that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from ...core.causes import State
+from ...core.results import Statement
+from ...core.text import clean, number, si, signed
+from ...engine.answer import Answer
+from ...engine.breakdown import RESIDUAL, Part, blocks
+from ...engine.phases import PhaseRow, PhaseTable
+from ...engine.phases import summed as summed_phases
+from .. import cut, folds, view
+from .columns import (
+    GAP,
+    Cell,
+    Column,
+    Line,
+    counter_lines,
+    laid_out,
+    stacked,
+)
+
+LABEL = 44
+NARROW, WIDE = 72, 100
+LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
+OPS = 3  # named of lines that are folded
+STYLE = {
+    State.EQUAL: "green",
+    State.EXPLAINED: "cyan",
+    State.UNEXPLAINED: "bold red",
+    State.NOT_COMPARABLE: "yellow",
+    State.FAILED: "bold red",
+    State.SKIPPED: "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A layer's part of a cause, or that of ``count`` layers or blocks that are alike, and what it is about."""
+
+    name: str
+    count: int
+    amount: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLine:
+    """A line of a statement: an amount of its own, or with ``part`` a layer's share of the cause above it."""
+
+    label: Text
+    amount: Text
+    part: bool = False
+
+
+def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
+    """Every counter's total as reported and normalised, and its distance from the work that ran.
+
+    A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
+    numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
+    is narrower, and before it comes to that, the reported totals are left out.
+    """
+    titles = ("counter", "as reported", "normalised", "", "", "")
+    aligned = ("whole", "right", "right", "right", "right", "left")
+    rows = list(_totals(result, brief))
+    narrow = ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3})
+    for left_out in (*narrow, *([{1, 3}] if brief else [])):
+        kept = [index for index in range(len(titles)) if index not in left_out]
+        columns = [Column(titles[index], aligned[index]) for index in kept]
+        cells = [[row[index] for index in kept] for row in rows]
+        table = laid_out(columns, cells, width, 1 if width < WIDE else GAP)
+        if table is not None:
+            return table
+    lines = [
+        line
+        for name, reported, total, _, off, state in rows
+        for line in counter_lines(name, reported, total, off, state)
+    ]
+    return stacked(lines, width)
+
+
+def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
+    for trace in result.traces:
+        total = trace.totals.get(result.convention.name)
+        shown = ("unknown", "") if total is None else (number(total), si(total))
+        style = "dim" if trace.complete else STYLE[trace.state]
+        yield (
+            trace.name,
+            "",
+            *shown,
+            "",
+            Text("what ran" if brief and trace.complete else view.trace_label(trace), style=style),
+        )
+        for phase, flops in result.by_phase(trace).items():
+            yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
+    for counter in result.verdict.counters:
+        ledger, total = counter.ledger, counter.ledger.normalised_total
+        yield (
+            ledger.counter,
+            "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}",
+            *(("", "") if total is None else (number(total), si(total))),
+            view.distance(counter),
+            Text(counter.state.value.replace("_", " "), style=STYLE[counter.state]),
+        )
+
+
+def more(rest: Sequence[object]) -> Text:
+    """What stands for the lines that are not shown."""
+    return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
+
+
+def statement_table(
+    statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80, brief: bool = False
+) -> RenderableType:
+    """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
+
+    Layers that are alike share a line, as do the layers of a block if there are many; beyond ``limit`` lines the smallest amounts
+    of a cause are one line, so the sum stays right. With None every layer has its own. ``brief`` leaves out what would take a
+    second line: the ops, which the files have.
+    """
+    if statement.from_total is None or statement.to_total is None or statement.residual is None:
+        return Text(
+            f"{statement.state.value.replace('_', ' ')}: {clean(statement.reason)}", style=STYLE[statement.state]
+        )
+    opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
+    closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
+    lines = [opening, *_statement_lines(statement, layers, limit, brief)]
+    columns = (Column("", "left", LABEL), Column("of which"), Column("FLOP"))
+    cells: list[tuple[Cell, Cell, Cell]] = [_statement_cells(line) for line in lines]
+    cells += [("", "", Rule(style="dim")), _statement_cells(closing)]
+    table = laid_out(columns, cells, width)
+    if table is not None:
+        return table
+    longest = max(len(line.amount.plain) for line in (*lines, closing))
+    return Group(
+        stacked(map(_statement_stacked, lines), width, "FLOP"),
+        Padding(Rule(style="dim"), (0, 0, 0, max(width - longest, 0))),
+        stacked([_statement_stacked(closing)], width),
+    )
+
+
+def _statement_lines(
+    statement: Statement, layers: Sequence[str], limit: int | None, brief: bool
+) -> Iterator[StatementLine]:
+    for block in blocks(statement, layers):
+        style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
+        shares, rest = cut.largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
+        cause = Text(block.cause, style=style)
+        beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
+        if brief and beside and len(cause.plain + beside) <= LABEL:
+            yield StatementLine(cause.append(beside, style="dim"), Text(signed(block.amount), style=style))
+            continue
+        yield StatementLine(cause, Text(signed(block.amount), style=style))
+        for share in shares:
+            where = Text(clean(share.name) or "(no layer)")
+            if share.count > 1:
+                where.append(f" ({number(share.count)} × {signed(share.amount // share.count)})")
+            if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
+                where.append(share.why, style="dim")
+            yield StatementLine(where, Text(signed(share.amount), style="dim"), part=True)
+        if rest:
+            yield StatementLine(more(rest), Text(signed(sum(share.amount for share in rest)), style="dim"), part=True)
+    if not statement.residuals:
+        yield StatementLine(Text(RESIDUAL), Text(signed(statement.residual or 0)))
+
+
+def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
+    if limit is None:
+        return [Share(part.layer, 1, part.amount, _why(part.ops, part.reason)) for part in parts]
+    alike = folds.parts(parts)
+    many = len(alike) > limit and not any(part.reason for part in parts)  # a residual keeps its reasons
+    blocks_of = folds.structures(alike) if many else [folds.Structure(f.name, f.count, (f,)) for f in alike]
+    return [
+        Share(s.name, s.count, sum(part.amount for part in s.lines), _why(_ops(s), s.lines[0].reason))
+        for s in blocks_of
+    ]
+
+
+def _ops(block: folds.Structure[Part]) -> list[str]:
+    """The ops of its layers, or a few of them if it stands for several."""
+    ops = list(dict.fromkeys(op for each in block.folds for op in each.one.ops))
+    if len(block.lines) == 1:
+        return ops
+    ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
+    return ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
+
+
+def _why(ops: Iterable[str], reason: str) -> str:
+    return ": " + reason if reason else "  " + clean(", ".join(ops))
+
+
+def _statement_cells(line: StatementLine) -> tuple[Cell, Cell, Cell]:
+    return (Padding.indent(line.label, 2), line.amount, "") if line.part else (line.label, "", line.amount)
+
+
+def _statement_stacked(line: StatementLine) -> Line:
+    return (
+        Line(Text.assemble(("of which ", "dim"), line.label), line.amount, 2)
+        if line.part
+        else Line(line.label, line.amount)
+    )
+
+
+SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
+
+
+def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRow]]:
+    """Names and rows; those of layers that are alike are one, with their sums."""
+    if limit is None:
+        return [(row.layer, row) for row in table.rows]
+    alike = folds.phases(table.rows)
+    found = folds.structures(alike) if len(alike) > limit else [folds.Structure(f.name, f.count, (f,)) for f in alike]
+    return [(times(block.name, block.count), summed_phases(block.name, block.lines)) for block in found]
+
+
+def times(name: str, count: int) -> str:
+    """``block_0..29 × 30``."""
+    return f"{name} × {number(count)}" if count > 1 else name
+
+
+def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
+    """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
+    phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
+    titles = [*(SHORT.get(phase, phase) for phase in phases), "ratio"]
+
+    def cells(name: Text, row: PhaseRow, style: str = "") -> list[Text]:
+        amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
+        return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
+
+    shown_rows, rest = cut.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
+    rows = [cells(Text(clean(name) or "(no layer)"), row) for name, row in shown_rows]
+    if rest:
+        rows.append([more(rest), *(Text() for _ in titles)])
+    rows.append(cells(Text("total", style="bold"), table.total, "bold"))
+    shown = laid_out([Column("layer", "left"), *map(Column, titles)], rows, width)
+    if shown is not None:
+        return shown
+    lines = []
+    for name, *amounts in rows:
+        lines.append(Line(name))
+        lines += [Line(Text(title), cell, 2) for title, cell in zip(titles, amounts, strict=True) if cell.plain]
+    return stacked(lines, width)

@@ -1,0 +1,1 @@
+"""Two releases of a package, compared layer by layer before you upgrade."""

@@ -1,0 +1,31 @@
+"""Formulas of ATen operators ("aten.<name>", overload and in-place underscore dropped).
+
+There are two levels: the operators that a dispatch mode sees (convolution, addmm, native_layer_norm), and the composites that
+jit traces and function modes show (conv2d, linear, layer_norm, gru). Both use the same pure functions.
+Shapes are torch's: inputs in schema order, without tensors that were not given; every other argument is in attrs.
+"""
+
+from __future__ import annotations
+
+from .. import collectives, torchvision  # noqa: F401
+from . import (  # noqa: F401
+    complex_numbers,
+    distances,
+    elementwise,
+    foreach,
+    fused_gradients,
+    gradients,
+    layers,
+    linalg,
+    losses,
+    lowprecision,
+    moves,
+    ordering,
+    partly,
+    pointwise,
+    products,
+    recurrent,
+    reductions,
+    sampling,
+    sparse,
+)

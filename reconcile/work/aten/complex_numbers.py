@@ -1,0 +1,95 @@
+"""ATen operators on complex numbers, counted in operations on their real and imaginary parts.
+
+A sum is two adds, a product (a + bi)(c + di) four multiplies and two adds, and a multiply-add of a matrix product four
+multiply-adds onto two accumulators. A complex operand makes every operand complex: ATen converts the real ones.
+"""
+
+from __future__ import annotations
+
+from ...core.records import Op
+from ...core.work import (
+    SINGLE,
+    UnknownWork,
+    Work,
+    complex_formula,
+    find,
+    formula,
+    formulas,
+)
+from ..elementwise import (
+    ADD,
+    CMP,
+    DIV,
+    MUL,
+    SPECIAL,
+    vector_norm,
+)
+from ..shapes import n_in, n_out
+
+POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot
+inner addmm baddbmm addmv addbmm addr outer ger linear einsum tensordot scatter_add index_add index_put _unsafe_index_put
+embedding_dense_backward pow trace"""
+"""Operators that only add and multiply: their work on complex numbers follows from that on real ones."""
+
+PRODUCT = MUL * 4 + ADD * 2
+QUOTIENT = DIV * 2 + MUL * 5 + ADD * 3 + CMP * 4
+"""|c| >= |d| > 0: r = d / c, s = 1 / (c + d r); (a + b r) s, (b - a r) s."""
+
+
+def complex_work(work: Work) -> Work:
+    """Work on complex numbers of an expression that has this work on real ones. Raises UnknownWork for other than sums and
+    products."""
+    if work.div or work.cmp or work.special:
+        raise UnknownWork("more than sums and products, of complex numbers")
+    return Work(mac=4 * work.mac, accumulators=2 * work.accumulators) + ADD * (2 * work.add) + PRODUCT * work.mul
+
+
+@complex_formula(
+    *(f"aten.{name}" for name in POLYNOMIAL.split()),
+    source="the real form's sums and products, of complex numbers: c10/util/complex.h (operator+=, operator*=)",
+)
+def _polynomial(op: Op) -> Work:
+    real = find(op.op)
+    if real is None:
+        raise UnknownWork(f"no work formula for {op.op}")
+    return complex_work(real.compute(op))
+
+
+def _vector_norm(op: Op) -> Work:
+    order = 2.0 if op.attrs.get("ord") is None else float(op.attrs["ord"])
+    n, out = n_in(op), n_out(op)
+    if order not in (1, 2):
+        raise UnknownWork(f"{op.op} of order {order:g} has no formula on complex numbers, only orders 1 and 2", SINGLE)
+    real = vector_norm(n, out, order)
+    return real + SPECIAL * n - (CMP * n if order == 1 else Work())  # |z| takes the place of |x|
+
+
+formulas({
+    "div divide true_divide": ("QUOTIENT: c10/util/complex.h (operator/=)", lambda op: QUOTIENT * n_out(op)),
+    "mean": (
+        "sum, then one division per output, QUOTIENT: ATen native/ReduceOps.cpp",
+        lambda op: ADD * (2 * max(n_in(op) - n_out(op), 0)) + QUOTIENT * n_out(op),
+    ),
+    "angle": ("atan2(b, a): c10/util/complex.h (std::arg)", lambda op: SPECIAL * n_out(op)),
+    "abs absolute": ("hypot(a, b): c10/util/complex.h (std::abs)", lambda op: SPECIAL * n_out(op)),
+    "exp": (
+        "exp(a) * (cos(b), sin(b)): c10/util/complex.h (std::exp)", lambda op: (SPECIAL * 3 + MUL * 2) * n_out(op)
+    ),
+    "polar": (
+        "r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp", lambda op: (SPECIAL * 2 + MUL * 2) * n_out(op)
+    ),
+    "linalg_vector_norm": ("elementwise.vector_norm of |z|: ATen native/cpu/ReduceOpsKernel.cpp", _vector_norm),
+    "sgn": (
+        "z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)",
+        lambda op: (CMP * 2 + SPECIAL + DIV * 2) * n_out(op),
+    ),
+    "eq ne": ("both parts compared: c10/util/complex.h (operator==)", lambda op: CMP * (2 * n_out(op))),
+    "conj_physical _conj_physical": (
+        "0 - b: ATen native/cpu/UnaryOpsKernel.cpp (conj_kernel)", lambda op: ADD * n_out(op)
+    ),
+}, "aten.", complex_formula)  # fmt: skip
+
+
+@formula("aten.conj_physical", "aten._conj_physical", source="a real number is its own: native/cpu/UnaryOpsKernel.cpp")
+def _conjugate_of_real(op: Op) -> Work:
+    return Work() * n_out(op)

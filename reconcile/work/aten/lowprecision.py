@@ -1,0 +1,127 @@
+"""Products in low precision: of 8-bit and 4-bit numbers, scaled. Multiply-adds are those of the product that they stand for; what
+the scales cost depends on how finely they are given."""
+
+from __future__ import annotations
+
+from ...core.records import PACKED, Op
+from ...core.work import (
+    SINGLE,
+    UnknownWork,
+    Work,
+    find,
+    formula,
+    prod,
+)
+from ..contraction import dots
+from ..convolution import transposed
+from ..shapes import n_out, shape
+
+
+def _scaled(op: Op, product: Work) -> Work:
+    raise UnknownWork(f"what the scales of {op.op} cost is not recorded", SINGLE, product)
+
+
+@formula("aten._int_mm", source="a product of integers; ATen native/LinearAlgebra.cpp")
+def _int_mm(op: Op) -> Work:
+    return dots(n_out(op), shape(op)[-1])
+
+
+@formula(
+    "bitsandbytes.int8_linear_matmul",
+    source="bitsandbytes/_ops.py: (*, K) times the transpose of (N, K), of int8",
+)
+def _int8_linear(op: Op) -> Work:
+    # the variant that writes into a given tensor has no output of its own
+    (*rows, k), (n, _) = shape(op), shape(op, 1)
+    return dots(prod(rows) * n, k)
+
+
+@formula("aten._weight_int8pack_mm", source="a dot product, times its row's scale: ATen native/cpu/int8mm_kernel.cpp")
+def _int8pack(op: Op) -> Work:
+    # x (M, K), weight (N, K) of int8, scales (N,)
+    return dots(n_out(op), shape(op)[-1]) + Work(mul=n_out(op))
+
+
+@formula(
+    *("aten._scaled_mm", "aten._scaled_mm_v2", "aten._weight_int4pack_mm", "aten._weight_int4pack_mm_for_cpu"),
+    *("aten._dyn_quant_matmul_4bit", "quantized.linear_dynamic", "quantized.linear_dynamic_fp16"),
+    *("quantized.linear_relu_dynamic", "quantized.linear_relu_dynamic_fp16", "quantized.matmul"),
+    *(f"quantized.linear{after}" for after in ("", "_relu", "_leaky_relu", "_tanh")),
+    *("bitsandbytes.int8_scaled_mm", "bitsandbytes.gemv_4bit", "bitsandbytes.gemm_4bit"),
+    source="dot products of K terms; the work of the scales is not fixed: native/cuda/Blas.cpp, native/cpu/int4mm_kernel.cpp, "
+    "native/quantized/cpu/qlinear_dynamic.cpp, qlinear.cpp; bitsandbytes/_ops.py",
+)
+def _scaled_mm(op: Op) -> Work:
+    # x (*, K) ... -> (*, N)
+    return _scaled(op, dots(n_out(op), shape(op)[-1]))
+
+
+@formula(
+    *(f"quantized.conv{n}d{after}" for n in (1, 2, 3) for after in ("", "_relu", "_dynamic")),
+    *("quantized.conv2d_add", "quantized.conv2d_add_relu"),
+    source="as aten.convolution; the work of the scales is not fixed: native/quantized/cpu/qconv.cpp",
+)
+def _quantized_conv(op: Op) -> Work:
+    # the packed weight (Cout, Cin/groups, *kernel) is the last tensor of the record
+    return _scaled(op, dots(n_out(op), prod(_packed(op)[1:])))
+
+
+@formula(
+    *(f"quantized.conv_transpose{n}d{after}" for n in (1, 2, 3) for after in ("", "_dynamic")),
+    source="as aten.convolution, transposed; the work of the scales is not fixed: native/quantized/cpu/qconv.cpp",
+)
+def _quantized_conv_transpose(op: Op) -> Work:
+    # each number of x is scattered into the products with the weight (Cin, Cout/groups, *kernel)
+    return _scaled(op, transposed(prod(shape(op)), prod(_packed(op)[1:]), n_out(op), bias=False))
+
+
+def _packed(op: Op) -> tuple[int, ...]:
+    weight = shape(op, len(op.inputs) - 1)
+    if not op.attrs.get(PACKED):
+        raise UnknownWork(f"the packed weight of {op.op} is not recorded")
+    return weight
+
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+@formula(
+    *(f"aten.quantized_{kind}" for kind in ("lstm", "gru")),
+    source="the products of the layer that it stands for; their scales are not fixed: native/RNN.cpp",
+)
+def _quantized_recurrent(op: Op) -> Work:
+    # x (*, I) or packed rows, [batch sizes,] first state (layers * directions, B, H)
+    states = [t for t in op.inputs[1:] if t.shape is None or len(t.shape) == 3]
+    if not states:
+        raise UnknownWork(f"the shape of the state of {op.op} is not recorded")
+    units = shape(op._replace(inputs=(states[0],)))[-1]
+    *rows, width = shape(op)
+    directions = 2 if op.attrs.get("bidirectional") else 1
+    layers = int(op.attrs["num_layers"])
+    gates = GATES[op.op.rpartition("_")[2]] * units * directions
+    work = Work()
+    for layer in range(layers):
+        from_below = width if layer == 0 else directions * units
+        work += dots(prod(rows) * gates, from_below) + dots(prod(rows) * gates, units)
+    return _scaled(op, work)
+
+
+@formula(
+    *(f"quantized.quantized_{kind}_cell_dynamic" for kind in GATES),
+    source="the products of the cell that it stands for; their scales are not fixed: native/RNN.cpp",
+)
+def _quantized_cell(op: Op) -> Work:
+    # x (B, I), h (B, H)
+    (batch, width), (_, units) = shape(op), shape(op, 1)
+    gates = GATES[op.op.removeprefix("quantized.quantized_").removesuffix("_cell_dynamic")] * units
+    return _scaled(op, dots(batch * gates, width) + dots(batch * gates, units))
+
+
+@formula(
+    *("aten._scaled_grouped_mm", "aten._scaled_grouped_mm_v2"),
+    source="aten._grouped_mm; the work of the scales is not fixed: native/cuda/GroupedBlas.cpp",
+)
+def _scaled_grouped_mm(op: Op) -> Work:
+    plain = find("aten._grouped_mm")
+    assert plain is not None
+    return _scaled(op, plain.compute(op._replace(attrs={**op.attrs, "bias": None})))

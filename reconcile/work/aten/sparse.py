@@ -1,0 +1,144 @@
+"""ATen operators on sparse tensors: the record says how many values each of them stores, and the work is that of the stored ones.
+
+It depends on the values, so it is counted as it ran. Two stored values at one place count twice, as the kernels compute them.
+"""
+
+from __future__ import annotations
+
+from ...core.records import MEETING, STORED, Op, Tensor
+from ...core.work import (
+    SINGLE,
+    UnknownWork,
+    Work,
+    find,
+    sparse_formula,
+)
+from ..contraction import scaled
+from ..shapes import attr, n_out, out_shape, shape
+
+OF_VALUES = "relu neg negative abs sign sgn sqrt square tanh sin sinh asin atan expm1 log1p"
+"""Functions that are 0 at 0."""
+
+_KERNEL = "ATen native/sparse/SparseTensorMath.cpp (s_addmm_out_sparse_dense_worker)"
+
+
+def _stored(op: Op) -> list[int | None]:
+    counts = attr(op, STORED)
+    if not isinstance(counts, (list, tuple)) or len(counts) != len(op.inputs):
+        raise UnknownWork(f"{op.op}: {STORED} is {counts!r}, not a count for each of {len(op.inputs)} inputs")
+    return list(counts)
+
+
+def _product(op: Op, first: int) -> Work:
+    """Each stored value of one factor times a row or a column of the other, onto the result: as many accumulators as there are
+    results, or products if they are fewer.  Of two sparse factors the record says how many values meet."""
+    counts, result = _stored(op), out_shape(op)
+    left, right = counts[first], counts[first + 1]
+    if left is not None and right is not None and MEETING in op.attrs:
+        shape(op, first), shape(op, first + 1)
+        pairs, results = attr(op, MEETING)
+        return Work(mac=pairs, accumulators=results)
+    if (left is None) == (right is None) or any(count is not None for count in counts[:first]):
+        raise UnknownWork(f"{op.op} of sparse tensors alone, or onto one: which of their values meet is not recorded")
+    vector = len(shape(op, first + 1)) == 1
+    across = 1 if vector else result[-1] if left is not None else result[-2]
+    products = (left if left is not None else right or 0) * across
+    return Work(mac=products, accumulators=min(products, n_out(op)))
+
+
+@sparse_formula(
+    *("aten.mm", "aten.mv", "aten.bmm", "aten.matmul", "aten._sparse_mm", "aten._sparse_sparse_matmul"),
+    source=f"a multiply-add per stored value and column, or per pair of values: {_KERNEL}, native/sparse/SparseMatMul.cpp",
+)
+def _mm(op: Op) -> Work:
+    return _product(op, 0)
+
+
+@sparse_formula(
+    *("aten.addmm", "aten._sparse_addmm", "aten.addmv", "aten.baddbmm"),
+    source=f"a multiply-add per stored value and column; contraction.scaled for self, beta and alpha: {_KERNEL}",
+)
+def _addmm(op: Op) -> Work:
+    work, beta, alpha = _product(op, 1), op.attrs.get("beta", 1), op.attrs.get("alpha", 1)
+    if _stored(op)[0] is None:
+        return work + scaled(n_out(op), beta, alpha)
+    if beta != 0 and _stored(op)[0] != 0:
+        raise UnknownWork(f"{op.op} onto a sparse tensor: which places hold values decides what is added", SINGLE, work)
+    return work + scaled(work.accumulators, 0, alpha)
+
+
+@sparse_formula("aten.hspmm", source="a multiply-add per stored value and column: s_addmm on the rows that hold values")
+def _hspmm(op: Op) -> Work:
+    # (M, K) sparse, (K, N) -> (M, N), of which it keeps the rows with values
+    return _product(op, 0)
+
+
+@sparse_formula(
+    "aten._sparse_mm_reduce_impl",
+    source="a product per stored value and column, which is reduced: ATen native/cpu/SpmmReduceKernel.cpp",
+)
+def _mm_reduce(op: Op) -> Work:
+    products, kind = _product(op, 0), str(attr(op, "reduce"))
+    if kind == "sum":
+        return products
+    if kind == "mean":
+        raise UnknownWork(f"{op.op} divides where there are values", SINGLE, products)
+    raise UnknownWork(f"{op.op} compares where there are values", SINGLE)
+
+
+@sparse_formula(
+    "aten.sspaddmm", source="a multiply-add per stored value and column: native/sparse/SparseTensorMath.cpp"
+)
+def _sspaddmm(op: Op) -> Work:
+    # self (M, N) sparse, (M, K) sparse, (K, N)
+    stored, columns = _stored(op)[1], shape(op, 2)[-1]
+    if stored is None:
+        raise UnknownWork(f"{op.op} of a dense tensor")
+    known = Work(mac=stored * columns)
+    raise UnknownWork(
+        f"{op.op} keeps every product, and what it adds is not recorded", (*SINGLE, "accumulators"), known
+    )
+
+
+@sparse_formula(
+    "aten.sparse_sampled_addmm",
+    source="a dot product per stored value of self; contraction.scaled for the rest: native/sparse/SparseBlasImpl.cpp",
+)
+def _sampled(op: Op) -> Work:
+    # self (M, N) sparse, (M, K), (K, N)
+    kept, k = _stored(op)[0], shape(op, 1)[-1]
+    if kept is None:
+        raise UnknownWork(f"{op.op} sampled by a dense tensor")
+    work = Work(mac=kept * k, accumulators=kept if k else 0)
+    return work + scaled(kept, op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
+
+
+@sparse_formula(
+    *(f"aten.{name}" for name in OF_VALUES.split()),
+    *("aten.mul", "aten.div"),
+    source="of the stored values alone, as on a dense tensor of them: ATen native/sparse/SparseUnaryOps.cpp",
+)
+def _of_values(op: Op) -> Work:
+    counts, dense = _stored(op), find(op.op)
+    if len(op.inputs) != 1 or dense is None or counts[0] is None:
+        raise UnknownWork(f"{op.op} of several tensors, one of them sparse", SINGLE)
+    values = Tensor((counts[0],), op.inputs[0].dtype)
+    return dense.compute(op._replace(inputs=(values,), outputs=(values,)))
+
+
+@sparse_formula(
+    *("aten._sparse_sum", "aten.sum", "aten.add", "aten.sub", "aten._sparse_softmax", "aten._sparse_log_softmax"),
+    *(
+        "aten._sparse_softmax_backward_data",
+        "aten._sparse_log_softmax_backward_data",
+        "aten._coalesce",
+        "aten.coalesce",
+    ),
+    *("aten._sparse_sum_backward",),
+    source="no products of matrices; the rest is not fixed: it depends on which places hold values",
+)
+def _by_place(op: Op) -> Work:
+    shape(op)
+    raise UnknownWork(
+        f"the work of {op.op} on sparse tensors is not fixed: it depends on which places hold values", SINGLE
+    )

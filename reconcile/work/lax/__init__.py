@@ -1,0 +1,9 @@
+"""Formulas of JAX's primitives ("lax.<primitive>"), by their definitions in jax/_src/lax, with the same functions as the other
+frameworks' operators.
+
+Inputs are the equation's operands in order, scalars that are written into the program included; attributes are its parameters.
+"""
+
+from __future__ import annotations
+
+from . import elementwise, linalg, moves, products, windows  # noqa: F401

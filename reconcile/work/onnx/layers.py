@@ -1,0 +1,194 @@
+"""ONNX matrix products, convolutions, pooling, normalisation, softmax, resizing and recurrent layers."""
+
+from __future__ import annotations
+
+from ...core.records import Op
+from ...core.work import UnknownWork, Work, formula, prod
+from .. import normalization, pooling
+from ..contraction import dots, einsum, scaled
+from ..convolution import convolution, taps_torch, transposed
+from ..recurrent import layers
+from ..shapes import (
+    attr,
+    ints,
+    n_in,
+    n_out,
+    out_shape,
+    shape,
+    tensor_given,
+)
+
+_SPEC = "onnx.ai/onnx/operators"
+
+
+@formula(
+    "onnx.MatMul", source=f"numpy.matmul: one dot product of K terms per output element: {_SPEC}/onnx__MatMul.html"
+)
+def _matmul(op: Op) -> Work:
+    # (..., M, K) @ (..., K, N)
+    return dots(n_out(op), shape(op)[-1])
+
+
+@formula(
+    "onnx.MatMulInteger", source=f"as MatMul, of integers less their zero points: {_SPEC}/onnx__MatMulInteger.html"
+)
+def _matmul_integer(op: Op) -> Work:
+    # (..., M, K) @ (..., K, N)
+    return dots(n_out(op), shape(op)[-1])
+
+
+@formula("onnx.ConvInteger", source=f"as Conv, of integers less their zero points: {_SPEC}/onnx__ConvInteger.html")
+def _conv_integer(op: Op) -> Work:
+    # x (B, C, *in), w (M, C/group, *kernel)
+    return convolution(n_out(op), taps_torch(shape(op, 1)), bias=False)
+
+
+@formula("onnx.Gemm", source=f"alpha * A' @ B' + beta * C: {_SPEC}/onnx__Gemm.html")
+def _gemm(op: Op) -> Work:
+    # A (M, K), or (K, M) if transA; C may be left out
+    k = shape(op)[0 if op.attrs.get("transA", 0) else 1]
+    beta = float(op.attrs.get("beta", 1.0)) if tensor_given(op, "C", 2) else 0.0
+    return dots(n_out(op), k) + scaled(n_out(op), beta, float(op.attrs.get("alpha", 1.0)))
+
+
+@formula("onnx.Einsum", source=f"contraction.einsum: {_SPEC}/onnx__Einsum.html")
+def _einsum(op: Op) -> Work:
+    return einsum(str(attr(op, "equation")), [shape(op, i) for i in range(len(op.inputs))])
+
+
+@formula("onnx.Conv", source=f"dense convolution, convolution.py: {_SPEC}/onnx__Conv.html")
+def _conv(op: Op) -> Work:
+    # X (B, C, *in), W (M, C/group, *kernel), B (M,)
+    return convolution(n_out(op), taps_torch(shape(op, 1)), bias=tensor_given(op, "B", 2))
+
+
+@formula("onnx.ConvTranspose", source=f"transposed convolution, convolution.py: {_SPEC}/onnx__ConvTranspose.html")
+def _conv_transpose(op: Op) -> Work:
+    # X (B, C, *in), W (C, M/group, *kernel), B (M,)
+    return transposed(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=tensor_given(op, "B", 2))
+
+
+@formula("onnx.MaxPool", source=f"pooling.max_pool: {_SPEC}/onnx__MaxPool.html")
+def _max_pool(op: Op) -> Work:
+    return pooling.max_pool(n_out(op), prod(ints(op, "kernel_shape")))
+
+
+@formula("onnx.AveragePool", source=f"pooling.avg_pool, dense windows: {_SPEC}/onnx__AveragePool.html")
+def _avg_pool(op: Op) -> Work:
+    return pooling.avg_pool(n_out(op), prod(ints(op, "kernel_shape")))
+
+
+@formula("onnx.GlobalAveragePool", source=f"the mean of every channel: {_SPEC}/onnx__GlobalAveragePool.html")
+def _global_avg(op: Op) -> Work:
+    return normalization.mean(n_in(op), n_out(op))
+
+
+@formula("onnx.GlobalMaxPool", source=f"N - O comparisons: {_SPEC}/onnx__GlobalMaxPool.html")
+def _global_max(op: Op) -> Work:
+    return Work(cmp=n_in(op) - n_out(op))
+
+
+def _row(op: Op, default: int) -> tuple[int, int]:
+    """(rows, length) along ``axis``."""
+    sizes, axis = shape(op), int(op.attrs.get("axis", default))
+    n = sizes[axis] if sizes else 1
+    return (prod(sizes) // n if n else 0), n
+
+
+@formula("onnx.Softmax", source=f"normalization.softmax along one axis (from opset 13): {_SPEC}/onnx__Softmax.html")
+def _softmax(op: Op) -> Work:
+    return normalization.softmax(*_flat(op))
+
+
+@formula(
+    "onnx.LogSoftmax", source=f"normalization.log_softmax along one axis (from opset 13): {_SPEC}/onnx__LogSoftmax.html"
+)
+def _log_softmax(op: Op) -> Work:
+    return normalization.log_softmax(*_flat(op))
+
+
+def _flat(op: Op) -> tuple[int, int]:
+    """(rows, length) of a softmax; before opset 13 all dimensions from ``axis`` on form one row."""
+    if int(op.attrs.get("opset", 13)) >= 13:
+        return _row(op, -1)
+    sizes, axis = shape(op), int(op.attrs.get("axis", 1))
+    n = prod(sizes[axis:])
+    return (prod(sizes) // n if n else 0), n
+
+
+@formula("onnx.BatchNormalization", source=f"normalization.batch_norm_inference: {_SPEC}/onnx__BatchNormalization.html")
+def _batch_norm(op: Op) -> Work:
+    # X (B, C, *), scale, B, mean, var (C,)
+    if op.attrs.get("training_mode", 0):
+        return normalization.batch_norm_training(n_in(op), shape(op)[1], weight=True, running=True)
+    return normalization.batch_norm_inference(n_in(op), shape(op)[1], weight=True)
+
+
+@formula(
+    "onnx.LayerNormalization", source=f"normalization.layer_norm from axis on: {_SPEC}/onnx__LayerNormalization.html"
+)
+def _layer_norm(op: Op) -> Work:
+    n = prod(shape(op)[int(op.attrs.get("axis", -1)) :])
+    return normalization.layer_norm(n_in(op) // n if n else 0, n, weight=True, bias=tensor_given(op, "B", 2))
+
+
+@formula("onnx.RMSNormalization", source=f"normalization.rms_norm from axis on: {_SPEC}/onnx__RMSNormalization.html")
+def _rms_norm(op: Op) -> Work:
+    n = prod(shape(op)[int(op.attrs.get("axis", -1)) :])
+    return normalization.rms_norm(n_in(op) // n if n else 0, n, weight=True)
+
+
+@formula("onnx.InstanceNormalization", source=f"layer_norm of every channel: {_SPEC}/onnx__InstanceNormalization.html")
+def _instance_norm(op: Op) -> Work:
+    rows = prod(shape(op)[:2])
+    return normalization.layer_norm(rows, n_in(op) // rows if rows else 0, weight=True, bias=True)
+
+
+@formula("onnx.GroupNormalization", source=f"layer_norm of every group: {_SPEC}/onnx__GroupNormalization.html")
+def _group_norm(op: Op) -> Work:
+    rows = shape(op)[0] * int(attr(op, "num_groups"))
+    return normalization.layer_norm(rows, n_in(op) // rows if rows else 0, weight=True, bias=True)
+
+
+@formula(
+    "onnx.Resize",
+    "onnx.Upsample",
+    source=f"pooling.linear_interpolation, cubic_interpolation: {_SPEC}/onnx__Resize.html",
+)
+def _resize(op: Op) -> Work:
+    mode = op.attrs.get("mode", "nearest")
+    axes = sum(a != b for a, b in zip(shape(op), out_shape(op), strict=True))
+    if mode == "nearest" or not axes:
+        return Work()
+    if mode == "linear":
+        return pooling.linear_interpolation(n_out(op), axes)
+    if mode == "cubic" and axes == 2:
+        return pooling.cubic_interpolation(n_out(op))
+    raise UnknownWork(f"onnx.Resize with mode {mode} along {axes} axes")
+
+
+_PLAIN = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+
+
+@formula(
+    "onnx.LSTM", "onnx.GRU", "onnx.RNN", source=f"recurrent.py; W, R and B hold every direction: {_SPEC}/onnx__GRU.html"
+)
+def _recurrent(op: Op) -> Work:
+    # X (T, B, I), or (B, T, I) if layout is 1; W (D, G*H, I), R (D, G*H, H), B (D, 2*G*H)
+    kind = op.op.removeprefix("onnx.")
+    directions, gates, hidden = shape(op, 2)
+    activations = op.attrs.get("activations") or _PLAIN[kind] * directions
+    variant = "rnn_relu" if kind == "RNN" and activations == ["Relu"] * directions else ""
+    if not variant and activations != _PLAIN[kind] * directions:
+        raise UnknownWork(f"{op.op} with the activations {', '.join(map(str, activations))}")
+    if op.attrs.get("clip") or op.attrs.get("input_forget") or len(op.inputs) > 7:
+        raise UnknownWork(f"{op.op} that clips, couples its gates or has peepholes")
+    weights: list[tuple[int, ...]] = []
+    for _ in range(directions):
+        weights += [shape(op, 1)[1:], (gates, hidden)]
+        weights += [(gates,), (gates,)] if op.given("B") and len(op.inputs) > 3 else []
+    name = variant or {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn_tanh"}[kind]
+    rows = prod(shape(op)[:2])
+    # ONNX defines a GRU's new state as (1 - z) * n + z * h, one product more than recurrent.py's n + z * (h - n)
+    again = Work(mul=rows * directions * hidden) if kind == "GRU" else Work()
+    return layers(name, rows, directions, weights) + again

@@ -1,0 +1,30 @@
+"""ONNX operators that do no floating-point arithmetic, one by one, each with the reason."""
+
+from __future__ import annotations
+
+from ...core.work import no_arithmetic, opaque
+
+
+def _list(reason: str, names: str) -> None:
+    no_arithmetic(reason, *(f"onnx.{name}" for name in names.split()))
+
+
+_list("another shape on the same values", "Reshape Squeeze Unsqueeze Flatten")
+_list(
+    "copies or moves values",
+    """Identity Cast CastLike Transpose Concat Split Slice Tile Expand Pad ReverseSequence SpaceToDepth DepthToSpace
+    Trilu Compress Dropout ConcatFromSequence""",
+)
+_list(
+    "looks values up by index or mask; no arithmetic on the values",
+    "Gather GatherElements GatherND Where OneHot NonZero ScatterElements ScatterND Scatter Unique",
+)
+_list("makes a constant", "Constant ConstantOfShape Range EyeLike")
+_list("reads a property; no arithmetic", "Shape Size")
+_list("logic on booleans", "And Or Not Xor")
+_list("control flow: what runs inside is traced as ops of its own", "If Loop Scan")
+_list(
+    "random bits; a generator has no agreed count",
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",
+)
+opaque("com.microsoft.*")  # among them searches that hold a whole decoder, from integers to integers

@@ -1,0 +1,59 @@
+"""TensorFlow ops of the backward pass and of the optimiser's step; those of convolutions and norms are in tf_layers.py,
+elementwise ones in elementwise.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...core.records import Op
+from ...core.work import Work, formulas, no_arithmetic, prod
+from .. import gradients, pooling
+from ..elementwise import ADD, MUL
+from ..shapes import ints, n_in, n_out
+
+
+def _added(index: int) -> Callable[[Op], Work]:
+    """Each element of that input added to something."""
+    return lambda op: ADD * n_in(op, index)
+
+
+formulas({
+    "AvgPool3DGrad": (  # orig_input_shape (5,), grad
+        "gradients.avg_pool, dense windows: core/kernels/pooling_ops_3d.cc",
+        lambda op: gradients.avg_pool(n_in(op, 1), n_in(op, 1) * prod(ints(op, "ksize"))),
+    ),
+    "MaxPool3DGrad": (  # orig_input, orig_output, grad
+        "the maximum sought again, grad added where it was: core/kernels/pooling_ops_3d.cc",
+        lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + ADD * n_in(op, 1),
+    ),
+    "MaxPoolGradWithArgmax": (  # input, grad, argmax
+        "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", _added(1)
+    ),
+    "UnsortedSegmentSum SegmentSum SegmentSumV2 ResizeNearestNeighborGrad": (
+        "each element added to what it was a copy of, from 0: core/kernels/segment_reduction_ops_impl.h, "
+        "image/resize_nearest_neighbor_op.cc",
+        _added(0),
+    ),
+    "ScatterNd": (  # indices, updates, shape
+        "each update added to its place, from 0: core/kernels/scatter_nd_op.cc", _added(1)
+    ),
+    "TensorScatterAdd TensorScatterSub ResourceScatterAdd ResourceScatterSub": (  # tensor or variable, indices, updates
+        "each update added to its place: core/kernels/scatter_nd_op.cc, resource_variable_ops.cc", _added(2)
+    ),
+    "ResizeBilinearGrad": (  # grads, original_image
+        "dy * wy * wx added to each of the four it came from; weights are made once per axis: "
+        "core/kernels/image/resize_bilinear_op.cc",
+        lambda op: Work(mul=8, add=4) * n_in(op),
+    ),
+    "MirrorPadGrad": (
+        "what was copied is folded back: core/kernels/image/mirror_pad_op.h", lambda op: ADD * (n_in(op) - n_out(op))
+    ),
+    "ResourceApplyGradientDescent": (  # var, alpha, delta
+        "var -= alpha * delta: core/kernels/training_ops.cc", lambda op: (MUL + ADD) * n_in(op, 2)
+    ),
+})  # fmt: skip
+
+no_arithmetic(
+    "puts the values back where they were taken from; the rest is 0",
+    "StridedSliceGrad",
+)

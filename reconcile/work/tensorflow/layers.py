@@ -1,0 +1,111 @@
+"""TensorFlow convolutions, pooling, normalisation, softmax and resizing."""
+
+from __future__ import annotations
+
+from ...core.records import Op
+from ...core.work import Work, formulas, prod
+from .. import normalization, pooling
+from ..convolution import convolution, filter_gradient, taps_tf, transposed
+from ..shapes import (
+    attr,
+    ints,
+    n_in,
+    n_out,
+    out_shape,
+    shape,
+)
+
+_CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
+
+
+def _dilation(op: Op) -> Work:
+    # filter (kh, kw, C)
+    window = prod(shape(op, 1)[:2])
+    return Work(add=n_out(op) * window) + pooling.max_pool(n_out(op), window)
+
+
+def _rows(op: Op) -> tuple[int, int]:
+    """(rows, length) along the last dimension."""
+    n = shape(op)[-1]
+    return (n_in(op) // n if n else 0), n
+
+
+def _batch_norm(op: Op) -> Work:
+    # x, scale (C,), offset (C,), mean, variance; running statistics only if exponential_avg_factor is not 1
+    channels = shape(op, 1)[0]
+    if not attr(op, "is_training"):
+        return normalization.batch_norm_inference(n_in(op), channels, weight=True)
+    return normalization.batch_norm_training(
+        n_in(op), channels, weight=True, running=attr(op, "exponential_avg_factor", 1.0) != 1.0
+    )
+
+
+def _batch_norm_grad(op: Op) -> Work:
+    # dy, x, scale (C,), mean or batch mean, variance or 1 / its root, ...
+    known = normalization.batch_norm_training_gradient
+    if not attr(op, "is_training"):
+        known = normalization.batch_norm_inference_gradient
+    return known(n_in(op), shape(op, 2)[0])
+
+
+formulas({
+    "Conv Conv2D Conv3D": (  # x (B, *in, Cin) or (B, Cin, *in), filter (*k, Cin/g, Cout); a bias is an op of its own
+        _CONV, lambda op: convolution(n_out(op), taps_tf(shape(op, 1)), bias=False)
+    ),
+    "DepthwiseConv2dNative": (  # filter (kh, kw, Cin, multiplier): each output reads kh * kw values of one channel
+        "core/kernels/depthwise_conv_op.cc", lambda op: convolution(n_out(op), prod(shape(op, 1)[:2]), bias=False)
+    ),
+    # (input_sizes or input), filter (*k, Cin/g, Cout), out_backprop (B, *small, Cout):
+    # each element scatters prod(k) * Cin/g products
+    "Conv2DBackpropInput Conv2DBackpropInputV2 Conv3DBackpropInput Conv3DBackpropInputV2": (
+        "transposed convolution, convolution.py: core/kernels/conv_grad_input_ops.cc",
+        lambda op: transposed(n_in(op, 2), taps_tf(shape(op, 1)), n_out(op), bias=False),
+    ),
+    "Conv2DBackpropFilter Conv3DBackpropFilter Conv3DBackpropFilterV2": (
+        # input, filter_sizes, out_backprop -> (*k, Cin/g, Cout)
+        "core/kernels/conv_grad_filter_ops.cc",
+        lambda op: filter_gradient(n_in(op, 2), taps_tf(out_shape(op)), n_out(op)),
+    ),
+    "DepthwiseConv2dNativeBackpropInput": (  # each out_backprop element scatters kh * kw products
+        "core/kernels/depthwise_conv_grad_op.cc",
+        lambda op: transposed(n_in(op, 2), prod(shape(op, 1)[:2]), n_out(op), bias=False),
+    ),
+    "DepthwiseConv2dNativeBackpropFilter": (
+        "core/kernels/depthwise_conv_grad_op.cc",
+        lambda op: filter_gradient(n_in(op, 2), prod(out_shape(op)[:2]), n_out(op)),
+    ),
+    "Dilation2D": ("max over the window of x + w: core/kernels/dilation_ops.cc", _dilation),
+    "MaxPool MaxPool3D MaxPoolWithArgmax": (
+        "pooling.max_pool: core/kernels/maxpooling_op.cc, pooling_ops_3d.cc",
+        lambda op: pooling.max_pool(n_out(op), prod(ints(op, "ksize"))),
+    ),
+    "AvgPool AvgPool3D": (
+        "pooling.avg_pool, dense windows: core/kernels/avgpooling_op.cc, pooling_ops_3d.cc",
+        lambda op: pooling.avg_pool(n_out(op), prod(ints(op, "ksize"))),
+    ),
+    "AvgPoolGrad": (  # orig_input_shape (4,), grad
+        "grad / window, added to each element of the window: core/kernels/avgpooling_op.cc",
+        lambda op: Work(div=n_in(op, 1), add=n_in(op, 1) * prod(ints(op, "ksize"))),
+    ),
+    "MaxPoolGrad": (  # orig_input, orig_output, grad
+        "the maximum sought again, grad added where it was: core/kernels/maxpooling_op.cc",
+        lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + Work(add=n_in(op, 1)),
+    ),
+    "Softmax": (
+        "normalization.softmax: core/kernels/softmax_op_functor.h", lambda op: normalization.softmax(*_rows(op))
+    ),
+    "LogSoftmax": (
+        "normalization.log_softmax: core/kernels/softmax_op_functor.h",
+        lambda op: normalization.log_softmax(*_rows(op)),
+    ),
+    "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3": (
+        "normalization.batch_norm_inference, _training: core/kernels/fused_batch_norm_op.cc", _batch_norm
+    ),
+    "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3": (
+        "normalization.batch_norm_inference_gradient, _training_gradient: core/kernels/fused_batch_norm_op.cc",
+        _batch_norm_grad,
+    ),
+    "ResizeBilinear": (
+        "pooling.lerp_bilinear: core/kernels/image/resize_bilinear_op.cc", lambda op: pooling.lerp_bilinear(n_out(op))
+    ),
+})  # fmt: skip

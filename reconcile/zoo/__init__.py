@@ -1,1 +1,0 @@
-"""The gallery of the zoo: its pairs, their training steps, their proofs."""

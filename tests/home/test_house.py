@@ -1,0 +1,83 @@
+"""The house in numbers: how large a folder is, in how many rooms a product lives, and where its tests stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGEST = 20
+"""The most modules of a folder. model_zoo is a catalogue, with a file per pair."""
+PRODUCTS = ("matrix", "scorecard", "gallery", "kit", "drift", "formula", "llm", "sweep", "audit", "decode", "upgrade")
+"""A room each: its run, its pages, its lines on a terminal. The commands are in cli/."""
+
+
+def modules() -> list[PurePosixPath]:
+    """Every module as a path below reconcile/, adapters included."""
+    ours = [path.relative_to(ROOT / "reconcile") for path in (ROOT / "reconcile").rglob("*.py")]
+    frameworks = [path.relative_to(ROOT) for path in (ROOT / "adapters").rglob("*.py")]
+    own = [path for path in ours if path.parts[0] not in ("adapters", "model_zoo")]
+    return [PurePosixPath(path) for path in (*own, *frameworks)]
+
+
+MODULES = modules()
+TESTS = [PurePosixPath(path.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")]
+
+
+def crowded(paths: Iterable[PurePosixPath]) -> dict[str, int]:
+    """The folders with too many modules, and how many."""
+    sizes = Counter(str(path.parent) for path in paths)
+    return {folder: size for folder, size in sizes.items() if size > LARGEST}
+
+
+def rooms(product: str, paths: Iterable[PurePosixPath]) -> set[str]:
+    """The folders, cli apart, whose name has the product's, or that hold a file whose name has it."""
+    return {
+        str(path.parent)
+        for path in paths
+        if path.parts[0] != "cli" and product in {*path.parent.parts[-1:], *path.stem.split("_")}
+    }
+
+
+def misplaced(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) -> list[str]:
+    """The tests named after one module of the part of the house that they are for, in another folder than that module."""
+    found = []
+    known = list(paths)
+    for test in tests:
+        name = test.stem.removeprefix("test_")
+        depth = {"adapters": 3 if test.parts[1] == "counters" else 2}.get(test.parts[0], 1)
+        homes = {path.parent for path in known if path.stem == name and path.parts[:depth] == test.parts[:depth]}
+        if len(homes) == 1 and test.parent not in homes:
+            found.append(f"tests/{test} tests {min(homes)}/{name}.py")
+    return sorted(found)
+
+
+def test_a_folder_has_at_most_twenty_modules() -> None:
+    assert len(MODULES) > 450
+    assert crowded(MODULES) == {}
+
+
+def test_a_crowded_folder_is_found() -> None:
+    planted = [PurePosixPath(f"work/new_{i}.py") for i in range(LARGEST + 1)]
+    assert crowded([*MODULES, *planted])["work"] > LARGEST
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_product_lives_in_at_most_two_folders(product: str) -> None:
+    assert 1 <= len(rooms(product, MODULES)) <= 2
+    planted = [PurePosixPath(f"{folder}/{product}_page.py") for folder in ("report", "engine", "launch")]
+    assert len(rooms(product, [*MODULES, *planted])) > 2
+
+
+def test_tests_stand_beside_what_they_test_by_name() -> None:
+    assert len(TESTS) > 200
+    assert misplaced(TESTS, MODULES) == []
+
+
+def test_a_test_in_another_folder_is_found() -> None:
+    assert misplaced([PurePosixPath("launch/test_reaper.py")], [PurePosixPath("launch/workers/reaper.py")]) == [
+        "tests/launch/test_reaper.py tests launch/workers/reaper.py"
+    ]

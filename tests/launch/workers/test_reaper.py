@@ -1,0 +1,116 @@
+"""What a worker starts ends with it, wherever it went; and all of it, folder included, where the tool itself is killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconcile.gallery import rows
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.workers.supervisor import Supervisor
+from reconcile.launch.workers.written import Outcome
+from tests.launch.conftest import STRAY, running, until
+from tests.workers import meta, request
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
+
+TOOL = """
+import json, os, signal, sys, tempfile, time
+
+request = json.load(open(sys.argv[1]))
+stray(request["device"])
+with open(request["out"] + "/part", "w") as file:
+    json.dump(META, file)
+os.replace(request["out"] + "/part", request["out"] + "/meta.json")
+open(tempfile.gettempdir() + "/mine", "w").close()
+"""
+
+
+def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = 60) -> Supervisor:
+    """A worker that leaves a stray and a temporary file behind, and then does this."""
+    tool = tmp_path / "tool.py"
+    tool.write_text(f"META = {meta('torch')!r}\n{STRAY}{TOOL}{code}")
+    asked = request("torch", tasks=("thop",), device=str(ready))  # a field that this worker may use as it likes
+    return Supervisor(asked, tmp_path / "run", timeout, lambda _event: None, tool, Interpreter())
+
+
+@pytest.mark.parametrize(
+    ("code", "timeout", "said"),
+    [
+        ("", 60, "its process ended with status 0 before it was done"),
+        ("os._exit(4)", 60, "its process ended with status 4 before it was done"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 60, "its process died of signal 11 (SIGSEGV)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 60, "its process was killed (signal 9: out of memory?)"),
+        ("os.killpg(0, signal.SIGKILL)", 60, "its process was killed (signal 9: out of memory?)"),
+        ("time.sleep(1000)", 1.5, "its process ran into the time limit of 1.5 s"),
+    ],
+)
+def test_a_worker_ends_with_all_that_it_started(
+    tmp_path: Path, ready: Path, code: str, timeout: float, said: str
+) -> None:
+    found = supervisor(tmp_path, ready, code, timeout).run()
+    assert found == {"thop": Outcome(None, said)}
+    assert ready.exists()
+    assert running(ready) == []
+    assert [path.name for path in (tmp_path / "run" / "0" / "tmp").iterdir()] == ["mine"]
+
+
+def test_a_run_that_is_stopped(tmp_path: Path, ready: Path) -> None:
+    one = supervisor(tmp_path, ready, "time.sleep(1000)")
+    thread = threading.Thread(target=one.run)
+    thread.start()
+    assert until(ready.exists)
+    one.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert running(ready) == []
+
+
+def test_an_interruption_waits_for_no_worker_in_other_threads(tmp_path: Path, ready: Path) -> None:
+    """As in a gallery or a matrix, where each model runs in a thread: one is done, and the other hangs."""
+
+    def measure(name: str) -> tuple[Any, None]:
+        if name == "hangs":
+            supervisor(tmp_path, ready, "time.sleep(1000)").run()
+        assert until(ready.exists)
+        return SimpleNamespace(model=name), None
+
+    def each(*_found: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rows.build(["done", "hangs"], 2, measure, each)
+    assert running(ready) == []
+
+
+def test_a_worker_that_kills_its_reaper(tmp_path: Path, ready: Path) -> None:
+    """It dies of it, and what it has started is known by a variable, if it has kept that."""
+    code = "reaper = os.getppid()\nos.fork() or (os.setsid(), time.sleep(1000))\nos.kill(reaper, signal.SIGKILL)\n"
+    found = supervisor(tmp_path, ready, code + "time.sleep(1000)").run()
+    assert found == {"thop": Outcome(None, "its process was killed (signal 9: out of memory?)")}
+    assert until(lambda: not running(tmp_path / "tool.py"))  # the kernel ends what was killed in its own time
+
+
+HOME = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from tests.launch.workers.test_reaper import supervisor
+supervisor(Path(sys.argv[1]), Path(sys.argv[2]), "time.sleep(1000)").run()
+"""
+
+
+def test_where_the_tool_is_killed(tmp_path: Path, ready: Path, environ: dict[str, str]) -> None:
+    process = subprocess.Popen([sys.executable, "-c", HOME, str(tmp_path), str(ready)], env=environ)
+    assert until(ready.exists)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(30) == -signal.SIGKILL
+    assert until(lambda: not running(ready) and not (tmp_path / "run").exists())

@@ -1,0 +1,174 @@
+"""A forked worker gives what one that started gives, fails as it does, and leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.errors import Refused
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.request import RunRequest, run_request
+from reconcile.launch.runner import collect
+from reconcile.launch.workers import exits, warm, zipapp
+from reconcile.workflow import run
+from tests.conftest import PAIRS
+from tests.launch.conftest import until
+from tests.workers import request
+
+pytestmark = [
+    pytest.mark.skipif(not warm.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
+    pytest.mark.frameworks,
+]
+ROOT = Path(__file__).parents[3]
+PAIR = str(PAIRS / "misbehaves.py")
+
+
+def processes() -> list[psutil.Process]:
+    """The nurseries of this process and all below them."""
+    return [p for p in psutil.Process().children(recursive=True) if zipapp.NAME in " ".join(p.cmdline())]
+
+
+@pytest.mark.parametrize("pass_", ["forward", "training"])
+def test_a_forked_worker_finds_what_a_started_one_finds(pass_: str) -> None:
+    asked = run_request(model="gru_demo", overrides={"frames": "7"}, pass_=pass_)
+    started = collect(asked)
+    with warm.warm():
+        forked, again = collect(asked), collect(asked)
+    assert forked.traces == again.traces == started.traces
+    assert forked.ledgers == again.ledgers == started.ledgers
+    assert [ledger for ledger in started.ledgers if hasattr(ledger, "total")] != []
+
+
+def test_a_worker_is_forked_by_the_nursery_of_its_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    forked = []
+    fork = warm.Nursery.fork
+    monkeypatch.setattr(warm.Nursery, "fork", lambda nursery, *given: forked.append(nursery) or fork(nursery, *given))
+    with warm.warm():
+        for _ in range(2):
+            collect(run_request(model="gru_demo", overrides={"frames": "3"}))
+    assert len(forked) == 4
+    assert len(set(forked)) == 2
+
+
+@pytest.mark.parametrize(
+    ("how", "timeout", "said"),
+    [
+        ("hang", 6.0, "time limit of 6 s"),
+        ("die", 300.0, "killed (signal 9"),
+        ("end", 300.0, "its process ended with status 4 before it was done"),
+    ],
+)
+def test_one_counter_fails_alone(how: str, timeout: float, said: str) -> None:
+    asked = RunRequest(PAIR, {"how": how, "under": "thop"}, timeout=timeout, counters=("thop", "fvcore"))
+    with warm.warm():
+        result = run(asked)
+    ledgers = {ledger.counter: ledger for ledger in result.ledgers}
+    assert ledgers["thop"].state is State.FAILED
+    assert said in ledgers["thop"].reason
+    assert ledgers["fvcore"].state in (State.EQUAL, State.EXPLAINED)
+    assert processes() == []
+
+
+PRINTS = """
+import sys, torch
+def make():
+    print("from the factory")
+    sys.stderr.write("and from its errors\\n")
+    raise SystemExit(3)
+"""
+
+
+def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prints.py").write_text(PRINTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(exits, "LOGS", str(tmp_path))
+    with warm.warm(), pytest.raises(Refused) as refused:
+        collect(run_request(torch="prints:make", inputs=["x=1,2"]))
+    assert "from the factory" in refused.value.printed
+    assert "and from its errors" in refused.value.printed
+
+
+NET = """
+import torch
+def make():
+    return torch.nn.Linear({inner}, 4), (torch.ones(2, {inner}),)
+"""
+
+
+def test_a_worker_is_where_home_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two folders have a net.py each, and the nursery is of before the second."""
+    found = []
+    with warm.warm():
+        for inner in (3, 5):
+            folder = tmp_path / str(inner)
+            folder.mkdir()
+            (folder / "net.py").write_text(NET.format(inner=inner))
+            monkeypatch.chdir(folder)
+            asked = run_request(torch="net:make", counters=("flop_counter",))
+            found += [ledger.total for ledger in collect(asked).ledgers if hasattr(ledger, "total")]
+    assert found == [2 * 2 * 3 * 4, 2 * 2 * 5 * 4]
+
+
+def test_only_workers_of_the_running_interpreter_are_forked() -> None:
+    asked = request("torch", tasks=("thop",))
+    assert warm.nursery_of(asked, Interpreter()) is None
+    with warm.warm():
+        assert warm.nursery_of(asked, Interpreter(Path("/usr/bin/python3"))) is None
+        assert warm.nursery_of(asked, Interpreter(user_owned=True)) is None
+        assert warm.nursery_of(asked._replace(recipe="keras_frozen"), Interpreter()) is None
+        assert warm.nursery_of(asked._replace(lent="folder"), Interpreter()) is None
+        assert processes() == []
+
+
+WORKER = """
+import os, sys, threading
+sys.path[:0] = [{root!r}, {own!r}]
+from reconcile.launch import warm
+from reconcile.launch.request import RunRequest
+from reconcile.launch.runner import collect
+with warm.warm():
+    collect(RunRequest({pair!r}, {{"how": "hang", "under": "thop"}}, counters=("thop",)))
+"""
+
+
+def test_all_ends_where_the_tool_is_killed(tmp_path: Path) -> None:
+    code = WORKER.format(root=str(ROOT), own=str(tmp_path), pair=PAIR)
+    home = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)})
+    seen: dict[int, psutil.Process] = {}
+
+    def hangs() -> bool:
+        seen.update({process.pid: process for process in psutil.Process(home.pid).children(recursive=True)})
+        return any('"thop", "phase": "started"' in log.read_text() for log in tmp_path.rglob("events.jsonl"))
+
+    assert until(hangs)
+    home.send_signal(signal.SIGKILL)
+    home.wait()
+    _, alive = psutil.wait_procs(list(seen.values()), timeout=30)
+    assert alive == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path) -> None:
+    """The worker ends as soon as it begins, and nobody waits longer than that."""
+    from reconcile.launch.workers.supervisor import Supervisor
+    from reconcile.launch.workers.zipapp import pack
+
+    asked = request("torch", tasks=("thop",))
+    with warm.warm():
+        nursery = warm.nursery_of(asked, Interpreter())
+        one = Supervisor(asked, tmp_path / "run", 60, lambda _event: None, pack(tmp_path), Interpreter(), None, nursery)
+        thread = threading.Thread(target=one.run)
+        thread.start()
+        assert until(lambda: (tmp_path / "run" / "0" / "job.json").exists())
+        one.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert processes() == []

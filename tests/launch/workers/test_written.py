@@ -1,0 +1,92 @@
+"""Files of a worker that the model's own code has overwritten, and a worker that had no room to say why it ended."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.core.errors import UsageError, of_system
+from reconcile.core.records import Ledger, to_json
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.workers import confine, written
+from reconcile.launch.workers.supervisor import Supervisor
+from tests.workers import request
+
+CONFINED = "confined.json"
+READERS: dict[str, Callable[[Path], Any]] = {
+    "meta.json": written.meta,
+    "refused.json": written.refusal,
+    CONFINED: lambda folder: written.confinement(folder, CONFINED, confine.LIMITS),
+    "events.jsonl": lambda folder: written.events(folder, 0),
+}
+NOT_JSON = (b"", b"{", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"nonsense")
+OTHER_JSON = (b"[]", b"null", b'"text"', b"7", b'{"error": 7}', b'{"frameworks": [7]}', b'{"task": {}}')
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("text", [*NOT_JSON, *OTHER_JSON], ids=lambda text: text[:12].decode("latin-1"))
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, name: str, text: bytes) -> None:
+    (tmp_path / name).write_bytes(text + b"\n")
+    with pytest.raises(
+        UsageError, match=rf"^the worker's file {name} is damaged.*: the model's own code has changed it\. Let "
+    ):
+        READERS[name](tmp_path)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_is_not_written_yet_is_none(tmp_path: Path, name: str) -> None:
+    assert not READERS[name](tmp_path)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match="is damaged"):
+        READERS[name](tmp_path)
+
+
+LEDGER = json.loads(to_json(Ledger("thop", "torch", "MAC", "cpu", {}, 1, (), (), {}, ())))
+DAMAGES: list[dict[str, Any]] = [{"schema": 0}, {"entries": 7}, {"entries": [{"x": 1}]}, {"sightings": {"a": 1}}]
+CHANGED = [{**LEDGER, **damage} for damage in DAMAGES]
+
+
+@pytest.mark.parametrize("text", [*NOT_JSON, *OTHER_JSON, *(json.dumps(data).encode() for data in CHANGED)])
+def test_a_damaged_record_fails_its_task_alone(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "thop.json").write_bytes(text)
+    (tmp_path / "fvcore.error.json").write_bytes(text)
+    (tmp_path / "flop_counter.json").write_text(json.dumps(LEDGER))
+    for task in ("thop", "fvcore"):
+        outcome = written.outcome(tmp_path, task)
+        assert outcome is not None
+        assert outcome.record is None
+        assert outcome.reason.startswith(f"the worker's file {task}.")
+    assert written.outcome(tmp_path, "other") is None
+    outcome = written.outcome(tmp_path, "flop_counter")
+    assert outcome is not None
+    assert outcome.record is not None
+
+
+def full(*_given: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_why_a_worker_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that can write nothing ends with status 1 and an empty log, as /bin/false does."""
+    false = Interpreter(Path("/bin/false"))
+    worker = Supervisor(request("torch"), tmp_path / "run", 60, lambda _: None, tmp_path / "tool", false)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        worker.run()
+    assert "Free some space" in of_system(raised.value)
+
+
+def test_the_check_for_room_leaves_nothing(tmp_path: Path) -> None:
+    written.check_room(tmp_path)
+    written.check_room(tmp_path / "gone")
+    assert list(tmp_path.iterdir()) == []

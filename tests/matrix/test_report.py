@@ -1,0 +1,240 @@
+"""The matrix' reports: what is in them, that they foot when read back, and that they name no machine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from reconcile.matrix import report as matrix
+from reconcile.matrix import terminal as matrix_terminal
+from reconcile.matrix.run import MatrixResult
+from reconcile.report.csv import COLUMNS
+from tests.report import matrices as hand
+from tests.report import samples
+from tests.report.tables import amount, read
+from tests.report.test_footing import add_counters, add_statement
+
+each = pytest.mark.parametrize("made", hand.HAND)
+FORMATS = ("md", "csv", "json")
+
+
+def shown(result: MatrixResult, width: int = 120, **options: object) -> str:
+    out = io.StringIO()
+    matrix_terminal.show(result, Console(file=out, width=width), **options)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+@each
+def test_markdown_foots(made: Callable[[], MatrixResult]) -> None:
+    result = made()
+    page = read(matrix.render(result, ("md",))["md"])
+    counters = 0
+    statements = []
+    for table in page.tables:
+        if table.heading == "Totals":
+            add_counters(table)
+            counters += len(table.rows)
+        elif "of which" in table.header:
+            add_statement(table)
+            statements.append(table.heading)
+    assert counters == len(matrix.rows(result))
+    closed = [s for s in _statements(result) if s.from_total is not None and s.residual is not None]
+    equal = re.findall(r"^Equal: [\d,]+ FLOP, residual 0\.$", page.text, re.M)
+    assert len(statements) + len(equal) == len(closed)
+
+
+def _statements(result: MatrixResult) -> list[matrix.Statement]:
+    return [*result.neighbours, *(s for cell in result.cells for s in matrix.to_the_work(cell))]
+
+
+@each
+def test_csv_foots(made: Callable[[], MatrixResult]) -> None:
+    result = made()
+    rows = list(csv.DictReader(io.StringIO(matrix.to_csv(result))))
+    by_ends: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        assert tuple(row) == COLUMNS
+        by_ends.setdefault((row["from"], row["to"]), []).append(row)
+    assert list(by_ends) == [(s.from_, s.to) for s in _statements(result)]
+    for s in _statements(result):
+        amounts = [x["amount"] for x in by_ends[s.from_, s.to]]
+        assert amounts == [""] if s.from_total is None or s.residual is None else sum(map(int, amounts)) == s.to_total
+
+
+@each
+def test_json_foots_and_its_records_meet_the_schema_of_a_run(made: Callable[[], MatrixResult]) -> None:
+    data = json.loads(matrix.to_json(made()))
+    assert (data["schema"], data["kind"], data["exit_code"]) == (1, "matrix", made().exit_code)
+    schema = json.loads(resources.files("reconcile.report").joinpath("schema.json").read_text(encoding="utf-8"))
+    for env in data["environments"]:
+        for kind, records in (("ledger", env["ledgers"]), ("statement", env["statements"]), ("trace", env["traces"])):
+            for record in records:
+                whole = {**record, "phases": [], "rows": []} if kind == "trace" else record
+                jsonschema.validate(whole, {"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+    for s in [*data["neighbours"], *(s for env in data["environments"] for s in env["statements"])]:
+        if s["from_total"] is not None and s["residual"] is not None:
+            assert s["from_total"] + sum(a["amount"] for a in s["adjustments"]) + s["residual"] == s["to_total"]
+
+
+@each
+def test_no_counter_is_without_its_statement_to_the_work(made: Callable[[], MatrixResult]) -> None:
+    for cell, env in zip(made().cells, json.loads(matrix.to_json(made()))["environments"], strict=True):
+        wanted = [f"{env['name']}: {x.counter}" for x in cell.result.ledgers] if cell.result else []
+        assert [s["from"] for s in env["statements"] if "trace@" not in s["from"]] == wanted
+
+
+@each
+@pytest.mark.parametrize("verbose", [False, True])
+def test_the_screen_foots(made: Callable[[], MatrixResult], verbose: bool) -> None:
+    """Every statement shown is added up again from the text; so are the totals."""
+    text = shown(made(), verbose=verbose)
+    for reported, unit, normalised in re.findall(r"^  \S+ +([\d,]+) (MAC|FLOP) +([\d,]+) ", text, re.M):
+        assert amount(reported) * {"MAC": 2, "FLOP": 1}[unit] == amount(normalised)
+    blocks = re.findall(r"of which +FLOP\n─+\n(.*?)\n +─+\n(.*?)\n", text, re.S)
+    for body, end in blocks:
+        outer = [line for line in body.splitlines() if not line.startswith("  ")]
+        amounts = [amount(line.split()[-1]) for line in outer]
+        assert sum(amounts) == amount(end.split()[-1])
+    different = [s for s in made().neighbours if s.state.value != "equal"]
+    assert len(blocks) >= len(different)
+    assert (len(blocks) > len(different)) == (verbose and any(c.result and c.result.ledgers for c in made().cells))
+
+
+def test_the_footing_tests_can_fail() -> None:
+    wrong = replace(hand.clean(), neighbours=(replace(hand.frozen_between(hand.FIRST, hand.SECOND), residual=1),))
+    with pytest.raises(ValueError, match="the books do not add up"):
+        matrix.render(wrong, FORMATS)
+    with pytest.raises(AssertionError):
+        add_statement(next(t for t in read(matrix.to_markdown(_off_by_one())).tables if "of which" in t.header))
+
+
+def _off_by_one() -> MatrixResult:
+    first = hand.frozen_between(hand.FIRST, hand.SECOND)
+    return replace(hand.clean(), neighbours=(replace(first, to_total=hand.SECOND + 1),))
+
+
+@each
+def test_files_name_no_path(made: Callable[[], MatrixResult]) -> None:
+    result = made()
+    for text in matrix.render(result, FORMATS).values():
+        assert "/opt" not in text
+        assert "secret" not in text
+
+
+def test_the_samples_hold_paths_to_be_found() -> None:
+    assert "/opt/secret" in matrix.to_markdown(hand.clean()) + matrix.to_json(hand.failed())
+    assert matrix.to_markdown(hand.failed()).count("/opt/secret") > 1
+
+
+def test_a_failed_environment_has_its_reason_the_others_totals() -> None:
+    for text in (shown(hand.failed()), read(matrix.to_markdown(hand.failed())).text):
+        assert "there is no Python 3.5 under" in text
+        assert "the worker was killed after 600 s" in text
+    table = shown(hand.failed()).split("work that ran")[0]
+    assert re.search(r"^gone .*\n  failed: there is no Python 3\.5", table, re.M)
+    assert re.search(r"^  tf\.profiler@frozen +120 FLOP +120 ", table, re.M)
+    (totals,) = [t for t in read(matrix.to_markdown(hand.failed())).tables if t.heading == "Totals"]
+    assert totals.rows[0][0] == "gone"
+    assert totals.rows[0][-2:] == ["failed", hand.WHY]
+
+
+def test_a_difference_between_neighbours_says_all_its_parts() -> None:
+    text = shown(hand.clean())
+    block = text[text.index("old-1.0: tf.profiler@frozen → current: tf.profiler@frozen") :]
+    words = block.split("\n\n")[0].split()
+    change = f"+{hand.SECOND - hand.FIRST:,}"
+    assert words.count(change) == 2  # the cause, and its one layer
+    for word in (f"{hand.FIRST:,}", "loop-counted-once", "loop", "residual", "0", f"{hand.SECOND:,}"):
+        assert word in words
+    assert "old-1.0: thop → current: thop: equal, 448 FLOP, residual 0" in text
+
+
+def test_what_is_borrowed_is_said_everywhere() -> None:
+    assert "note: old-1.0: borrows the current environment's trace" in shown(hand.clean())
+    for text in matrix.render(hand.clean(), FORMATS).items():
+        if text[0] != "csv":
+            assert "borrows the current environment's trace" in text[1]
+
+
+def test_an_unexplained_neighbour_and_a_broken_rule_are_named() -> None:
+    for quiet in (False, True):
+        text = " ".join(shown(hand.unexplained(), quiet=quiet).split())
+        assert "tf.profiler@frozen: 7 FLOP unexplained: the rule does not hold here" in text
+        assert "old-1.0: rule broken at layer loop: expected" in text
+        assert "Not reconciled: " in text
+
+
+def test_quiet_keeps_the_verdict_and_what_went_wrong() -> None:
+    assert shown(hand.clean(), quiet=True).strip() == matrix.summary(hand.clean())
+    text = shown(hand.failed(), quiet=True)
+    assert "gone: failed: there is no Python 3.5" in text
+    assert "old-1.0: tf.profiler@function: failed: the worker was killed after 600 s" in text
+    assert "Between" not in text
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (
+            hand.clean,
+            "Reconciled: 2 environments, 8 totals, 2 pairs of neighbours, 1 of them different, every residual 0.",
+        ),
+        (
+            hand.failed,
+            "Not everything could run: 3 environments, 8 totals, 2 pairs of neighbours, 1 of them different, 3 failed, "
+            "every residual 0.",
+        ),
+        (
+            hand.alone,
+            "Nothing was counted: 1 environment, 0 totals, 0 pairs of neighbours, 0 of them different, every residual 0.",
+        ),
+        (
+            hand.unseeing,
+            "Reconciled: 2 environments, 7 totals, 1 pair of neighbours, 1 of them different, 1 not comparable, "
+            "every residual 0.",
+        ),
+    ],
+)
+def test_the_summary_in_one_sentence(made: Callable[[], MatrixResult], verdict: str) -> None:
+    assert matrix.summary(made()) == verdict
+
+
+@each
+def test_an_open_statement_is_never_called_reconciled(made: Callable[[], MatrixResult]) -> None:
+    """All that are not closed, but for those of a counter that has no count where others have one."""
+    states = ("unexplained", "not_comparable")
+    open_ = [s for s in _statements(made()) if s.state.value in states and made is not hand.unseeing]
+    assert matrix.summary(made()).startswith("Not reconciled") == bool(open_)
+
+
+@each
+@pytest.mark.parametrize("width", [80, 140])
+def test_no_line_is_wider_than_the_terminal(made: Callable[[], MatrixResult], width: int) -> None:
+    assert [line for line in shown(made(), width, verbose=True).splitlines() if len(line) > width] == []
+
+
+@pytest.mark.parametrize(("width", "shown"), [(60, False), (80, True)])
+def test_a_narrow_terminal_does_without_what_was_reported(width: int, shown: bool) -> None:
+    first, *_ = (line.plain for line in matrix_terminal.totals(hand.clean(), width))
+    assert ("as reported" in first) is shown
+    assert "normalised" in first
+    rows = [line.plain for line in matrix_terminal.totals(hand.clean(), width)]
+    assert max(map(len, rows)) <= width
+    assert sum(line.endswith("explained") for line in rows) == 6
+
+
+def test_names_nobody_chose_do_nothing_in_markdown() -> None:
+    run = samples.renamed(samples.clean(), "loop", samples.NASTY)
+    result = replace(hand.clean(), cells=(hand.cell(hand.OLD, run), hand.clean().cells[1]))
+    page = read(matrix.to_markdown(result))
+    assert "<script>alert(1)</script>" in page.text
+    assert not page.html
