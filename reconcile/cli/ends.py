@@ -23,8 +23,7 @@ def ends(
     is not in the run or is the other end already, the work that ran.
     """
     from ..core.errors import UsageError
-    from ..core.registry import known_counters
-    from ..report.view import DEFAULT_FROM, DEFAULT_TO
+    from ..core.registry import known_counters, leading
 
     if from_ is None and to is None:
         return None
@@ -33,8 +32,9 @@ def ends(
     for option, name in (("--from", from_), ("--to", to)):
         if name is not None and name not in there:
             raise unknown(f"counter for {option}", name, there)
-    first = from_ or (DEFAULT_FROM if DEFAULT_FROM in running and to != DEFAULT_FROM else _work_behind(to, models))
-    second = to or (DEFAULT_TO if DEFAULT_TO in running and from_ != DEFAULT_TO else _work_behind(from_, models))
+    start, end = leading("call")[:2]
+    first = from_ or (start if start in running and to != start else _work_behind(to, models))
+    second = to or (end if end in running and from_ != end else _work_behind(from_, models))
     if first == second:
         raise UsageError(f"--from and --to are both {first}; a statement needs two different ends.")
     return first, second

@@ -36,6 +36,9 @@ class Counter(NamedTuple):
     ``checked`` are the oldest and the newest release of ``versions_key`` that the rules were held to, '' for an end that nobody
     has looked for.
 
+    ``leads`` says whose statement a report shows first, of its framework's counters: of a ``"call"``, the one that people mean by
+    the framework's counter; of a training ``"step"``, the one that sees gradients best.
+
     ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
     imports it from there.
     """
@@ -57,6 +60,7 @@ class Counter(NamedTuple):
     quoted: bool = False
     rare: bool = False
     checked: Tuple[str, str] = ("", "")
+    leads: Tuple[str, ...] = ()
 
     @property
     def family(self) -> str:

@@ -83,6 +83,16 @@ def known_counters() -> dict[str, Counter]:
     return known
 
 
+@functools.cache
+def leading(what: str) -> tuple[str, ...]:
+    """The counters whose statements a report shows first, one per framework: of a ``"call"`` or of a training ``"step"``."""
+    first: dict[str, str] = {}
+    for counter in known_counters().values():
+        if what in counter.leads:
+            first.setdefault(counter.framework, counter.name)
+    return tuple(first.values())
+
+
 def built_in_counters() -> dict[str, Counter]:
     """The counters of this package, as their folders' ``COUNTERS`` state them, in the order of reports."""
     folders = (importlib.import_module(f"{ROOT}.adapters.counters.{folder}") for folder in COUNTER_FOLDERS)

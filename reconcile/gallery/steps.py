@@ -13,7 +13,7 @@ from ..core.records import (
     RECOMPUTATION,
     WEIGHT_GRADIENT,
 )
-from ..core.registry import title
+from ..core.registry import frameworks, known_counters, leading, title
 from ..core.results import Statement
 from ..core.text import markdown, multiple, number
 from ..engine.answer import Answer
@@ -24,13 +24,12 @@ from .training import TrainingRow
 
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"
-HEADLINE = ("flop_counter", "trace@torch")
 
 
 def command(model: str, at: Mapping[str, str], device: str) -> str:
     """The command that writes a model's report of its training step at these settings."""
     words = [f"reconcile run --model {model}", *(f"--set {name}={value}" for name, value in at.items())]
-    from_, to = HEADLINE
+    from_, to = _ends()
     return " ".join(
         [*words, *([f"--device {device}"] if device != "cpu" else []), f"--pass training --from {from_} --to {to}"]
     )
@@ -38,7 +37,13 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
 
 def headline(result: Answer) -> Statement | None:
     """The first statement of a model's report: of the counter that sees gradients best, not thousands of lines of another one."""
-    return next((s for s in result.statements if (s.from_, s.to) == HEADLINE), None)
+    return next((s for s in result.statements if (s.from_, s.to) == _ends()), None)
+
+
+def _ends() -> tuple[str, str]:
+    """From the leading counter of a step to the work of its framework."""
+    name = leading("step")[0]
+    return name, frameworks()[known_counters()[name].framework].trace
 
 
 def to_markdown(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
+from ..core.registry import leading
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
 from ..engine.answer import Answer
@@ -17,8 +18,6 @@ from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.verdict import CounterVerdict
 
-DEFAULT_FROM = "tf.profiler@frozen"
-DEFAULT_TO = "thop"
 CAUSES = 3  # in a sentence; the statements have all of them
 
 
@@ -83,9 +82,13 @@ def as_sentence(text: str) -> str:
 
 
 def default_statement(result: Answer) -> Statement | None:
-    """tf.profiler@frozen to thop if it is closed; else the first counter whose statement to its trace is; else any statement."""
+    """From the leading counter of the first framework to that of the second, if it is closed.
+
+    Else the first counter whose statement to its trace is closed; else any statement.
+    """
     by_ends = {(s.from_, s.to): s for s in result.statements}
-    first = by_ends.get((DEFAULT_FROM, DEFAULT_TO))
+    from_, to, *_ = leading("call")
+    first = by_ends.get((from_, to))
     statements = [first, *(v.statement for v in result.verdict.counters), *result.statements]
     candidates = [s for s in statements if s is not None]
     ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -323,3 +324,29 @@ def test_no_face_knows_a_framework_by_its_name() -> None:
 def parsed(module: str) -> ast.Module:
     """The module's syntax tree."""
     return ast.parse(MODULES[module].read_text())
+
+
+NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
+"""Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
+by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
+
+
+def named(modules: Iterable[str]) -> list[tuple[str, int, str]]:
+    """Strings in the code of reconcile/ that are the name of a framework or of a counter: module, line, name."""
+    names = {*registry.frameworks(), *registry.known_counters()}
+    return [
+        (m, node.lineno, node.value)
+        for m in modules
+        if part(m) not in ("adapters", "model_zoo") and m.removeprefix("reconcile.") not in NAMING
+        for node in ast.walk(parsed(m))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    ]
+
+
+def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
+    assert named(LINKS) == []
+
+
+def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
+    assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}

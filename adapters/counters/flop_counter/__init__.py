@@ -17,5 +17,6 @@ COUNTERS = (
         blind="",
         title="torch.utils.flop_counter",
         checked=("2.1", "2.15.0"),
+        leads=("step",),
     ),
 )

@@ -1,12 +1,22 @@
 """tf.profiler's float_operation count: three ways to call it on TensorFlow 2, and recipes in print. Python 3.6."""
 
+from typing import Tuple
+
 from ....core.counter import Counter
 from ....core.records import FLOP
 
 FORWARD_ONLY = "sees the forward pass only"
 
 
-def _counter(variant: str, summary: str, default: bool, blind: str, recipe: str = "", title: str = "") -> Counter:
+def _counter(
+    variant: str,
+    summary: str,
+    default: bool,
+    blind: str,
+    recipe: str = "",
+    title: str = "",
+    leads: Tuple[str, ...] = (),
+) -> Counter:
     return Counter(
         name="tf.profiler@" + variant,
         module=__name__,
@@ -21,6 +31,7 @@ def _counter(variant: str, summary: str, default: bool, blind: str, recipe: str 
         recipe=recipe,
         title=title,
         checked=("1.12.0", "2.21.0"),
+        leads=leads,
     )
 
 
@@ -38,6 +49,7 @@ COUNTERS = (
         default=True,
         blind="needs a graph whose variables are constants, and a training step writes them",
         title="tf.profiler on the frozen function",
+        leads=("call",),
     ),
     _counter(
         "runmeta",

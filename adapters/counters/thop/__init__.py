@@ -14,5 +14,6 @@ COUNTERS = (
         default=True,
         title="thop.profile",
         checked=("", "0.1.1.post2209072238"),
+        leads=("call",),
     ),
 )
