@@ -9,42 +9,45 @@ from reconcile.core.work import Formula
 from reconcile.work import load, registered, registered_variants
 
 HELD = {
-    "aten_complex": ("complex", "loops over pairs of numbers"),
-    "aten_distances": ("sampling", "loops"),
-    "aten_elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
-    "aten_foreach": ("foreach", "what PyTorch runs for one tensor, and for an optimiser that is not fused"),
-    "aten_fused_gradients": ("gradient_recurrent, gradient_attention", "loops, and autograd's own ops"),
-    "aten_gradients": ("gradient_elements, gradient_formulas, gradient_windows", "loops, whose values are PyTorch's"),
-    "aten_layers": ("layers, composites, decompositions, fused_of_the_zoo", "loops, and PyTorch's decompositions"),
-    "aten_linalg": ("linalg", "loops, and the polynomials of LAPACK working note 41"),
-    "aten_losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
-    "aten_lowprecision": ("low_precision", "the product that it stands for"),
-    "aten_ordering": ("ordering", "tournaments and searches that are really played"),
-    "aten_partly": ("linalg", "nothing: only the absence of matrix products is said"),
-    "aten_products": ("products, composites, naive_convolution", "loops"),
-    "aten_recurrent": ("recurrent, fused_of_the_zoo", "loops of each cell, and PyTorch's decompositions"),
-    "aten_reductions": ("elements, composites", "loops"),
-    "aten_sampling": ("sampling", "loops, and for other gradients their parts"),
-    "aten_sparse": ("sparse", "loops over the stored values"),
+    "aten.complex_numbers": ("complex", "loops over pairs of numbers"),
+    "aten.distances": ("sampling", "loops"),
+    "aten.elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
+    "aten.foreach": ("aten/foreach", "what PyTorch runs for one tensor, and for an optimiser that is not fused"),
+    "aten.fused_gradients": ("gradient_recurrent, gradient_attention", "loops, and autograd's own ops"),
+    "aten.gradients": ("gradient_elements, gradient_formulas, gradient_windows", "loops, whose values are PyTorch's"),
+    "aten.layers": ("layers, composites, decompositions, fused_of_the_zoo", "loops, and PyTorch's decompositions"),
+    "aten.linalg": ("linalg", "loops, and the polynomials of LAPACK working note 41"),
+    "aten.losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
+    "aten.lowprecision": ("low_precision", "the product that it stands for"),
+    "aten.ordering": ("ordering", "tournaments and searches that are really played"),
+    "aten.partly": ("linalg", "nothing: only the absence of matrix products is said"),
+    "aten.products": ("products, composites, naive_convolution", "loops"),
+    "aten.recurrent": ("recurrent, fused_of_the_zoo", "loops of each cell, and PyTorch's decompositions"),
+    "aten.reductions": ("elements, composites", "loops"),
+    "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
+    "aten.sparse": ("aten/sparse", "loops over the stored values"),
     "collectives": ("registry", "nothing: only the absence of matrix products is said"),
-    "lax_elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
-    "lax_linalg": (
+    "lax.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
+    "lax.linalg": (
         "lax",
         "the formulas of the other frameworks; for the rest only the absence of matrix products is said",
     ),
-    "lax_products": ("lax", "loops"),
-    "lax_windows": ("lax", "loops"),
-    "onnx_elementwise": ("onnx", "the same operation in PyTorch"),
-    "onnx_layers": ("onnx", "the same operation in PyTorch"),
-    "tf_elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
-    "tf_gradients": ("gradients, gradient_elements", "loops"),
-    "tf_layers": ("products, layers, tensorflow", "loops"),
-    "tf_linalg": ("tf_linalg", "the formulas of PyTorch, and closed forms of sparse, banded and complex products"),
-    "tf_partly": ("tf_linalg", "nothing: only the absence of matrix products is said"),
-    "tf_recurrent": ("recurrent", "loops of each cell"),
+    "lax.products": ("lax", "loops"),
+    "lax.windows": ("lax", "loops"),
+    "onnx.elementwise": ("onnx", "the same operation in PyTorch"),
+    "onnx.layers": ("onnx", "the same operation in PyTorch"),
+    "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
+    "tensorflow.gradients": ("gradients, gradient_elements", "loops"),
+    "tensorflow.layers": ("products, layers, tensorflow", "loops"),
+    "tensorflow.linalg": (
+        "tf_linalg",
+        "the formulas of PyTorch, and closed forms of sparse, banded and complex products",
+    ),
+    "tensorflow.partly": ("tf_linalg", "nothing: only the absence of matrix products is said"),
+    "tensorflow.recurrent": ("recurrent", "loops of each cell"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
-"""Module of formulas -> the files tests/work/test_*.py that hold it, and to which."""
+"""Module of formulas -> the files test_*.py of tests/work that hold it, and to which."""
 
 FRAMEWORKS = {
     "PyTorch": (
@@ -59,8 +62,8 @@ FRAMEWORKS = {
 
 
 def module_of(entry: Formula) -> str:
-    """The file of reconcile/work that registers it."""
-    return entry.compute.__module__.rpartition(".")[2]
+    """The file of reconcile/work that registers it, dots between folders."""
+    return entry.compute.__module__.partition(".work.")[2]
 
 
 def formulas() -> Iterator[str]:
@@ -114,8 +117,14 @@ def _computed(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
     yield from ("", f"## {title}", "", "| operations | formula and source | held by | to |", "|:--|:--|:--|:--|")
     for (module, source), ops in sorted(rows.items(), key=lambda row: row[0][0]):
         tests, to = HELD[module]
-        files = ", ".join(f"[{name}](../tests/work/test_{name}.py)" for name in tests.split(", "))
+        files = ", ".join(_test(name) for name in tests.split(", "))
         yield f"| {_names(ops)} | {markdown(source)} | {files} | {to} |"
+
+
+def _test(name: str) -> str:
+    """A link to a file of tests/work."""
+    folder, _, stem = name.rpartition("/")
+    return f"[{stem}](../tests/work/{folder + '/' if folder else ''}test_{stem}.py)"
 
 
 def _names(ops: list[str]) -> str:
