@@ -121,7 +121,7 @@ class _Bridging:
         return self._with_ops(make_item(None, None, layer=layer, op=op.op, seen=1, reason=reason), layer, part, 0)
 
     def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
-        """The item with what ran in its part, in so many executions, or once in all if these are not known."""
+        """The item with the ops that ran in its part, executed ``times`` times, or once in all if that is not known."""
         ran = sum_of(part.ran)
         gap = self._gap(layer, part) if part.changed and sum_of(part.met) != ran else ""
         unknown = next((op.op for op in part.ran if known_work(op) is None), "")

@@ -189,7 +189,7 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
 
 
 MANY = 16
-"""Ops of a module that may be its own, beyond which nobody looks for those that are."""
+"""The most candidate ops of a module among which the bridge looks for the module's own."""
 
 
 def _less(wanted: Work, op: Op) -> Work | None:

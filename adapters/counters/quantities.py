@@ -56,7 +56,7 @@ def _weighted(op: Op, elements: int, weight: tuple[int, ...], bias: bool) -> dic
 
 
 def total(amounts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
-    """The quantities of several calls, each so many times; only those that all of them have."""
+    """Sum the quantities of several calls, each times its count; only quantities that all calls have."""
     parts = list(amounts)
     names = set.intersection(*(set(part) for part, _ in parts)) if parts else set()
     return {name: sum(part[name] * times for part, times in parts) for name in sorted(names)}

@@ -62,7 +62,7 @@ class Runs(NamedTuple):
     copies: int
 
     def times(self, calls: int, copies: int = 1) -> Runs:
-        """Within a loop of so many turns, whose body stands there so often."""
+        """The runs within a loop of ``calls`` turns whose body is written ``copies`` times."""
         return Runs(self.calls * calls, self.copies * copies)
 
 

@@ -68,7 +68,7 @@ class Adapter(adapter.Adapter):
         return still_compiled(model, twin(model))
 
     def defaults(self) -> Dict[str, Any]:
-        """Default dtype, whether gradients are on, and the default device, which is None where nobody has set one."""
+        """Default dtype, whether gradients are on, and the default device, which is None if none was set."""
         if "torch" not in sys.modules:
             return {}
         import torch

@@ -5,7 +5,7 @@
 * It is a ``weight-gradient`` where its result flows into nothing but gradients of parameters, or of what was computed
   from parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
 * One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
-  A kernel that computes them all computes also those that nobody needs.
+  A kernel that computes them all also computes those that are not needed.
 * A gradient added to another one belongs to where both arrive.
 """
 
@@ -50,7 +50,7 @@ ALL_AT_ONCE: dict[str, dict[Any, tuple[int, ...]]] = {
 """Operators that have no mask and always compute the gradient of each tensor that went in: the parts of their work, and the
 outputs that each part is for."""
 OF_WEIGHTS = "weights"
-"""The part that is for parameters, also where nobody needs it."""
+"""The part that is for parameters, also where it is not needed."""
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 

@@ -96,7 +96,7 @@ def _table(found: Iterable[ROW]) -> list[str]:
 
 
 def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
-    """The first of these lines, in so many bytes, and how many are left out."""
+    """The first of these lines that fit into ``room`` bytes, and how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         room -= len(line.encode("utf-8", "backslashreplace")) + 1

@@ -11,7 +11,7 @@ from ..engine.answer import Answer
 
 CAUSE = "cause:"
 RESIDUAL = "residual"
-"""What stands for the cause's name where nobody can explain the amount."""
+"""Replaces the cause's name where the amount is unexplained."""
 
 
 @dataclass(slots=True)

@@ -19,11 +19,11 @@ from ..engine.breakdown import Part
 from ..engine.phases import PhaseRow
 
 FEW = 10
-"""So many lines are all shown, however alike they are."""
+"""The most lines that are all shown, however alike they are."""
 NUMBERS = 8
-"""So many numbers at the beginning of a name may differ; those after them are part of the name."""
+"""How many numbers at the beginning of a name may differ; those after them are part of the name."""
 RUN = 3
-"""So many numbers in a row are a range, and one more if they count in steps."""
+"""How many consecutive numbers make a range; one more is needed if they count in steps."""
 DIGITS = 9
 """A longer number is text."""
 

@@ -26,7 +26,7 @@ DIFFER = "How the frameworks differ here"
 SIZE = 20_000
 """The most bytes of a report that has the table of every layer beside it."""
 LINES = (40, 25, 15, 10, 6)
-"""So many lines has each of its tables, at most: the first of these numbers with which it is small enough."""
+"""The most lines of each of its tables: the first of these numbers with which the report is small enough."""
 
 
 class Raw(str):

@@ -99,7 +99,7 @@ def _drawn(result: Answer, statement: Statement | None, formats: tuple[str, ...]
 
 
 def _tables(result: Answer) -> dict[str, str]:
-    """The table of layers, if they are so many that a report folds those that are alike."""
+    """The table of layers, if there are enough layers that a report folds those that are alike."""
     from .csv import layers_csv
     from .folds import FEW
 

@@ -1,9 +1,9 @@
 """Operators that a model out of a file may call: computation, and nothing that reaches out of the program.
 
-Each was looked at: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
-another machine, takes an address for a tensor, or makes a tensor whose indices nobody checks. An operator that is in
-none of these lists is refused, whatever it does; what names a version of ATen adds, somebody has to look at first.
-Out of the schemas of PyTorch 2.13.
+Each was reviewed: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
+another machine, takes an address for a tensor, or makes a tensor with unchecked indices. An operator that is in
+none of these lists is refused, whatever it does; names that a version of ATen adds have to be reviewed first.
+Taken from the schemas of PyTorch 2.13.
 """
 
 from __future__ import annotations

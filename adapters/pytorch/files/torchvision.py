@@ -42,7 +42,7 @@ _kept: List[Any] = []
 
 
 class Finder:
-    """Declares the operators when somebody imports torchvision, and finds nothing itself."""
+    """Declares the operators when torchvision is imported, and finds nothing itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """None; see the class."""

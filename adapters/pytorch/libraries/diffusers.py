@@ -61,7 +61,7 @@ class Smallest(transformers.Smallest):
             if error is None:
                 return inputs
             self.stated = fitted.stated(str(error), self.given) or self.stated
-            errors.append(error.with_traceback(None))  # which nobody reads, and which would hold all activations
+            errors.append(error.with_traceback(None))  # the traceback is not read, and would hold all activations
         return None
 
     def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:

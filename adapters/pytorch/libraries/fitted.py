@@ -280,7 +280,7 @@ def _like(main: Any, channels: int) -> Any:
 
 
 def _enlarged(main: Any, channels: int, times: int) -> Any:
-    """A picture of what a latent image is made of: so many times as high and wide, with channels of its own."""
+    """The picture that a latent image is made from: ``times`` times as high and wide, with ``channels`` channels."""
     if main.dim() < 4:
         return main
     batch, _, *frames, height, width = main.shape

@@ -154,7 +154,7 @@ def _is_heads(name: str) -> bool:
 
 
 def _layers(values: Mapping[str, Any], rung: Rung) -> Iterator[tuple[int, int]]:
-    """Every number of layers with the one that takes its place: so many that each kind of layer is there."""
+    """Every number of layers with its replacement, which is large enough that each kind of layer is there."""
     for name, number in values.items():
         if not _is_layers(name, number):
             continue

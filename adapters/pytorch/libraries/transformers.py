@@ -248,13 +248,13 @@ def _release(errors: list[Exception]) -> None:
 
 
 def _repeats(errors: list[Exception], error: Exception) -> bool:
-    """Whether an earlier error said the same: then nobody reads this one's traceback, which holds all activations."""
+    """Whether an earlier error said the same: then this one's traceback, which holds all activations, is not needed."""
     return any(type(earlier) is type(error) and str(earlier) == str(error) for earlier in errors)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What is logged about a configuration that is only tried is for nobody."""
+    """Suppress logging while a configuration is only tried."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

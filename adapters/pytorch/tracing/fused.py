@@ -2,7 +2,7 @@
 
 On a device that computes this is so of attention alone, and only where PyTorch makes its products one by one: the trace then
 says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
-compute although nobody needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
+compute although nothing needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
