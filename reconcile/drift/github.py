@@ -24,7 +24,7 @@ WORK = "the model's work changed"
 SENTENCE = 600
 """Characters of a verdict, and of a message in the log."""
 ANNOTATED = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""The most annotations of one kind that GitHub shows for a step."""
 
 
 def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:

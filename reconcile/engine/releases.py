@@ -1,4 +1,4 @@
-"""Rules know the releases that they were held to; beyond those, each entry says whether they still hold."""
+"""Rules state the releases that they were checked on; for other releases, each entry says whether the rules still hold."""
 
 from __future__ import annotations
 

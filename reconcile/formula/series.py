@@ -82,5 +82,5 @@ def _causes(statement: Statement) -> Mapping[str, Amounts]:
 
 
 def closed(result: Answer) -> set[str]:
-    """The counters and traces from which a statement leads to the work: what has no cause there needs none."""
+    """The counters and traces from which a statement leads to the work: a layer without a cause there needs none."""
     return {statement.from_ for statement in result.statements if _to_the_work(statement)}

@@ -14,9 +14,9 @@ from . import cards, foot
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
-"""Formats for other people's papers, and the ends of their files' names."""
+"""Formats for other documents (cards and disclosures), and their file name endings."""
 TABLE = "layers.csv"
-"""The end of the name of the file that has every layer, beside the Markdown report of many."""
+"""File name ending of the table of every layer, beside the Markdown report of many layers."""
 PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
