@@ -135,7 +135,7 @@ def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:
 
 
 def test_a_total_is_read_where_the_trace_is_complete() -> None:
-    """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and how many operations nobody knows."""
+    """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and the number of operations is unknown."""
     odd = data.product("a", 4, 8, 3, layer="x")._replace(op="mine.pointwise", attrs={POINTWISE: True})
     own = Convention("own", mac=3)
     source = data.source(data.trace(odd, data.product("b", 4, 8, 3, layer="y")), batch=1)

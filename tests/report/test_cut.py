@@ -139,7 +139,7 @@ def test_many_residuals_are_all_shown() -> None:
 
 
 def repeated(make: Callable[[], Answer], times: int) -> Answer:
-    """A training step with so many copies of the first layer, each with one multiply-add more than the one before."""
+    """A training step with this number of copies of the first layer, each with one multiply-add more than the one before."""
     result = make()
     (ran,) = result.traces
     first = [row for row in ran.rows if row.layer == "first"]

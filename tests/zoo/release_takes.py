@@ -67,7 +67,7 @@ def age(release: str) -> tuple[str, Version]:
 
 
 def chosen(found: Sequence[str]) -> list[str]:
-    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in so many."""
+    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in every few."""
     if len(found) <= 50:
         return list(found)
     last = minors(found)
