@@ -5,7 +5,7 @@ The innermost call accounts for an op; a call around another one counts the same
 that the counter does not see.
 
 The ops that ran under the counter have to be those of the trace, module by module: the same ops on the same shapes, or, for the
-rest, others that do the same work, component by component.  Where they are not, nothing is booked.
+rest, others that do the same work, component by component.  If they are not, nothing is booked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_o
 from .rulebook import RuleBook, apply
 
 Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
-"""An op's name and shapes: what two runs of a model have in common."""
+"""An op's name and shapes, which two runs of a model have in common."""
 
 
 @dataclass(frozen=True, slots=True)

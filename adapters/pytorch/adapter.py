@@ -61,7 +61,7 @@ class Adapter(adapter.Adapter):
         return getattr(model, "call", model) if keras_model.keras_of(model, "Layer") else model.forward
 
     def copy(self, model: Any) -> Any:
-        """A copy of a module; where new tensors are made on meta, without a copy of its weights."""
+        """A copy of a module; if new tensors are made on meta, without a copy of its weights."""
         from .compiled import still_compiled
         from .twin import twin
 

@@ -123,7 +123,7 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
     return tuple(m for m in missing if m.state is State.FAILED)
 
 
-OF_CURRENT = "there is no baseline of %s yet: held against the one of the current environment, taken on %s"
+OF_CURRENT = "there is no baseline of %s yet: compared with the one of the current environment, taken on %s"
 
 
 def _lent(path: Path, environment: str) -> Path | None:

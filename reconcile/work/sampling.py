@@ -38,7 +38,7 @@ def _known(mode: int, padding: int, axes: int) -> None:
 
 
 def weights(mode: int, axes: int) -> Work:
-    """Of one place, with its distances: floor, distances and products of them; or of a cubic one the coefficients."""
+    """For one place: floor, distances and products of distances; for a cubic one, the coefficients."""
     if mode == NEAREST:
         return SPECIAL * axes
     if mode == BICUBIC:

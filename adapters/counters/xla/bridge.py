@@ -7,9 +7,9 @@ primitive of that layer whose instructions are not stated. Otherwise the model r
 JAX drops what changes nothing (x + 0) when it hands a program over: single operations may be fewer than the model's.
 The operations of a primitive that is a library's routine (qr, svd) depend on that library and are unknown: the other single
 operations of its layer may belong to it. The body of a loop that runs 0 times is in the program, and is a branch not taken.
-The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
-compiler's. A product that has lost its layer's name, or whose input lost its padding, is found by its size. One that is not
-there is the compiler's as well if the program before compilation, which the ledger has beside it, holds the model's product.
+The compiled program is another one: single operations that only it has, or that only the model has, are due to the
+compiler. A product that has lost its layer's name, or whose input lost its padding, is found by its size. A missing
+product is due to the compiler as well if the program before compilation, which the ledger also has, contains the model's product.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Key = tuple[str, Place]
 
 
 class Wanted(NamedTuple):
-    """What the trace needs of a program: the primitives at each key, and those of a layer whose instructions are not stated.
+    """The needs of the trace from a program: the primitives at each key, and those of a layer whose instructions are not stated.
 
     ``routines`` are those of each layer whose single operations are unknown."""
 
@@ -100,7 +100,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 
 def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
-    """What the trace needs, and items for the work of primitives whose instructions are not stated."""
+    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated."""
     wanted, left_out = Wanted({}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
@@ -148,8 +148,8 @@ def _equations(ops: Iterable[tuple[Op, Part]]) -> int:
 
 
 def _renamed(met: dict[Key, Met], wanted: Wanted) -> None:
-    """Move products of a compiled program to the keys that need them: what lost its padding within a layer, and what lost its
-    layer's name, by its size. Only as many as are needed are moved."""
+    """Move products of a compiled program to the keys that need them: those that lost their padding within a layer, and those
+    that lost their layer's name, by their size. Only as many as are needed are moved."""
     lost = [key for key, ops in wanted.at.items() if key not in met and ops[0][1].ran.mac]
     spare = [key for key, found in met.items() if found.counted.mac and key not in wanted.at]
     for key in lost:
@@ -258,7 +258,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
 
 
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
-    """Operations of which the program has not as many as the model; of a loop it would have had one."""
+    """Operations of which the program has fewer than the model; in a loop it would have one."""
     for op, part in wanted:
         if not op.calls:
             continue
