@@ -27,7 +27,7 @@ STAGES = ((3, 96), (3, 192), (9, 384), (3, 768))
 
 MEAN = (0.485 * 255, 0.456 * 255, 0.406 * 255)
 VARIANCE = ((0.229 * 255) ** 2, (0.224 * 255) ** 2, (0.225 * 255) ** 2)
-"""Mean and variance of the pixels, 0..255, per channel."""
+"""Of the pixels, 0..255, per channel."""
 
 EPSILON = 1e-6
 

@@ -21,7 +21,7 @@ LONGEST = 40
 LARGEST = 2**63 - 1
 """The largest number: no framework has a larger size."""
 KERAS = {"tf": ("tensorflow", "keras", "tensorflow"), "jax": ("keras", "", "jax")}
-"""For each framework in which ``build_keras`` makes a model: the package with Keras, its name there, and Keras' backend."""
+"""Of each framework in which ``build_keras`` makes a model: the package with Keras, its name there, and Keras' backend."""
 HERE = os.path.dirname(os.path.abspath(__file__))
 OTHERS = ("__init__.py", "loading.py", "pair.py", "parity.py")
 """The files beside the pairs."""

@@ -10,7 +10,7 @@ ALIVE, SATURATED = 5e-2, 0.9
 
 
 class Parity(NamedTuple):
-    """The values of the output that agrees least, or varies least.
+    """Of the output that agrees least, or varies least.
 
     ``error``: largest absolute difference relative to that output's largest value; ``spread``: largest minus smallest.
     """

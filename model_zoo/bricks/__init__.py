@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Shape = tuple[int, ...]
-"""Shape of a tensor without its batch: positions, then channels."""
+"""Of a tensor without its batch: positions, then channels."""
 
 
 def same(shape: Shape) -> Shape:

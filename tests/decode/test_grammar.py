@@ -195,7 +195,7 @@ def test_every_candidate_is_documented() -> None:
     ("model", "size"), [("gru_demo", 249_809_920), ("gru_demo", 25_150_826), ("resnet50", 7_715_946_496)]
 )
 def test_random_integers_are_not_explained(model: str, size: int) -> None:
-    """Of 1,000 of a model's magnitude under 1 %."""
+    """Fewer than 1 % of 1,000 numbers of a model's magnitude are explained."""
     held, _ = candidates(data.saved(model))
     values = {c.value for c in held}
     dice = random.Random(20170342)

@@ -105,7 +105,7 @@ def test_the_tables_add_up_after_the_cut() -> None:
 
 @pytest.mark.parametrize("place", [0, 7, MANY - 1])
 def test_a_residual_is_never_in_the_sum(place: int) -> None:
-    """Of one unit, among layers of thousands."""
+    """A residual of one unit, among layers of thousands."""
     result = large()
     name = result.layers[place].layer
     (first,) = result.statements

@@ -165,6 +165,6 @@ def _traces_here(framework: str) -> Found:
 
 
 def traces(counter: str, taken: Mapping[str, Any]) -> dict[str, tuple[Trace, dict[str, Any]]]:
-    """The traces that a release is held to, its own or those that are taken here, each with what its pair says of itself."""
+    """The traces that a release is compared with, its own or those taken here, each with its pair's description."""
     found = taken["traces"] if "traces" in taken else _traces_here(known_counters()[counter].framework)
     return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}
