@@ -11,7 +11,7 @@ import pytest
 from reconcile.cli import cli
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("reconcile", "adapters")
+FOLDERS = ("reconcile", "adapters", "model_zoo")
 SETTINGS = cli.context_settings  # click keeps a command's -h from its first context
 OLD = re.compile(r"\b(nobody|somebody|whoever|so many)\b", re.IGNORECASE)
 
