@@ -1,4 +1,4 @@
-# What everybody types.  `make demo` and `make test` need python3 (3.10 to 3.13, with venv) and a package index.
+# Everyday commands.  `make demo` and `make test` need python3 (3.10 to 3.13, with venv) and a package index.
 # The tool is installed plainly, not editably, so that only `reconcile` lands in site-packages; an edited source
 # makes the next target install it again (seconds).
 PYTHON ?= python3
@@ -18,7 +18,7 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
-# Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; what is missing or skipped fails.
+# Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; a missing environment or a skipped test fails.
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -m matrix -p tests.home.noskip -n $(JOBS) --dist loadfile --durations=15
 

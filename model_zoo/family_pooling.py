@@ -101,7 +101,7 @@ def adaptive(name: str, kind: str, shape: Shape, size: Shape) -> Brick:
 
 
 def upsampling(name: str, shape: Shape, factor: int, mode: str = "nearest") -> Brick:
-    """Every axis of positions so many times as long."""
+    """Make every axis of positions ``factor`` times as long."""
     axes = len(shape) - 1
 
     def tf(name: str, _shape: Shape) -> Any:

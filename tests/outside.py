@@ -1,4 +1,4 @@
-"""A framework that another package could register: NumPy functions, of which nobody counts anything."""
+"""A framework that another package could register: NumPy functions, which no counter counts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ SUM = "(sum)"
 
 
 def torch_counter(name: str, module: str, unit: str, summary: str, blind: str, **more: Any) -> Counter:
-    """A counter of PyTorch models that runs if it is asked for; its package has the name of its family.
+    """A counter of PyTorch models that runs only if requested; its package has the name of its family.
 
     ``more`` are fields with other values, or with values instead of their defaults.
     """

@@ -39,7 +39,7 @@ class Item:
     work is that of the sightings themselves.
     ``only`` names the components of ``ran`` that this item is about; none means all.
     ``gap`` says why nothing can be booked for this item: its whole difference stays in the residual.
-    ``unknown`` names the components of ``ran`` of which nobody knows how much ran: nothing is booked for them.
+    ``unknown`` names the components of ``ran`` whose amount is unknown: nothing is booked for them.
     """
 
     entry: str

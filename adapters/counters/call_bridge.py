@@ -5,7 +5,7 @@ The innermost call accounts for an op; a call around another one counts the same
 that the counter does not see.
 
 The ops that ran under the counter have to be those of the trace, module by module: the same ops on the same shapes, or, for the
-rest, others that do the same work, component by component.  Where they are not, nothing is booked.
+rest, others that do the same work, component by component.  If they are not, nothing is booked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_o
 from .rulebook import RuleBook, apply
 
 Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
-"""An op's name and shapes: what two runs of a model have in common."""
+"""An op's name and shapes, which two runs of a model have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class _Bridging:
         return self._with_ops(make_item(None, None, layer=layer, op=op.op, seen=1, reason=reason), layer, part, 0)
 
     def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
-        """The item with what ran in its part, in so many executions, or once in all if these are not known."""
+        """The item with the ops that ran in its part, executed ``times`` times, or once in all if that is not known."""
         ran = sum_of(part.ran)
         gap = self._gap(layer, part) if part.changed and sum_of(part.met) != ran else ""
         unknown = next((op.op for op in part.ran if known_work(op) is None), "")

@@ -16,7 +16,7 @@ class Added:
         self.amounts: dict[tuple[str, str], int] = {}
 
     def by(self, name: str, count: Callable[[], Any]) -> Any:
-        """What ``count()`` returns; what it has added is noted for an op of this name."""
+        """The result of ``count()``; the amount that it adds is noted for an op of this name."""
         before = self.so_far()
         result = count()
         amount = int(self.so_far() - before)

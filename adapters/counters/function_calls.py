@@ -39,7 +39,7 @@ class CallRecorder(Recorder):
         self.running: list[Any] = []  # keys of calls
 
     def add(self, op: Op) -> None:
-        """Take the op in, with the calls that are running."""
+        """Record the op, with the calls that are running."""
         super().add(op._replace(within=self.within()))
 
     def within(self) -> tuple[str, ...]:

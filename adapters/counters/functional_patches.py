@@ -43,7 +43,7 @@ class Profiler(NamedTuple):
 
 
 NUMBER = "number"
-"""The attribute that says of which of the counter's two numbers a call is."""
+"""The attribute that says to which of the counter's two numbers a call belongs."""
 FLOPS, MACS = "flops", "macs"
 
 

@@ -1,6 +1,6 @@
 """What DeepSpeed's flops profiler and its fork calflops count for one call of a function, or of a recurrent module.
 
-Both have the same formulas but for some that DeepSpeed corrected later; each cites its own lines.  N are the elements of the
+Both have the same formulas except some that DeepSpeed corrected later; each cites its own lines.  N are the elements of the
 first tensor.
 """
 
@@ -18,7 +18,7 @@ from .rulebook import Compute, NotCounted, dims, size
 
 
 def norm(plain: Work, affine: Work) -> Compute:
-    """For each element of the input, so much if the norm has no weight, or if it has one."""
+    """Operations for each element of the input, if the norm has no weight and if it has one."""
     return lambda op: (affine if op.given("weight") else plain) * elements_in(op)
 
 

@@ -1,6 +1,6 @@
 """The functions and classes that DeepSpeed's flops profiler and calflops count, each with its formula (functional_rules.py).
 
-Each counter has two numbers, and a record says of which it is: FLOPs, and MACs, which some formulas leave out.
+Each counter has two numbers: FLOPs, and MACs, which some formulas leave out. A record says which of them it is for.
 """
 
 from __future__ import annotations

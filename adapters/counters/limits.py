@@ -34,7 +34,7 @@ NO_VALUES = Limit(
     ),
     "tensors on meta have no values, and this model needs values: make it and run it on the CPU (--device cpu)",
 )
-"""Of every counter: the device is the user's choice, or the model is larger than the memory."""
+"""Limits of every counter: the device is the user's choice, or the model is larger than the memory."""
 
 PACKED = Limit(
     ("'PackedSequence' object has no attribute 'shape'",),
@@ -44,7 +44,7 @@ SCRIPTED = Limit(
     ("not supported on ScriptModules",),
     "it puts hooks on modules, and a ScriptModule takes none: give the module that it was made of",
 )
-"""Of counters that hook modules."""
+"""Limits of counters that hook modules."""
 
 OF_MACHINE = (FactoryError, CannotCount, ImportError, MemoryError, OSError)
 """Errors that say nothing about what the counter can count."""
@@ -58,7 +58,7 @@ SHOWN = 160
 
 @contextmanager
 def counting(limits: Tuple[Limit, ...], works: Callable[[], Any]) -> Iterator[None]:
-    """Within this a counter runs a model.  ``works()`` runs it on the smallest model; it raises if the counter is broken."""
+    """Within this block a counter runs a model.  ``works()`` runs it on the smallest model, and raises if it is broken."""
     try:
         yield
     except OF_MACHINE:
@@ -77,7 +77,7 @@ def counting(limits: Tuple[Limit, ...], works: Callable[[], Any]) -> Iterator[No
 
 
 def reason_of(error: BaseException, limits: Tuple[Limit, ...]) -> str:
-    """The reason of the first limit, of the counter's or of all, that has left its mark on this error; '' if none has."""
+    """The reason of the first limit, of the counter's or of all, that matches this error; '' if none does."""
     marked = "\n".join([text_of(error)] + _places(error))
     every = limits + (NO_VALUES,)
     return next((limit.reason for limit in every if any(mark in marked for mark in limit.marks)), "")

@@ -26,7 +26,7 @@ class Hooks:
 
     ``name`` is the counter's name in sentences.  ``book`` has a rule for every class that it hooks, by the class's full name,
     or a pattern that matches the records of the modules that it hooks.
-    ``hides`` says whether it looks at no module below a hooked one, but for ``containers``.
+    ``hides`` says whether it skips all modules below a hooked one, except ``containers``.
     ``without_copies`` is the reason why it leaves out a module that it has met and whose ``copies`` are 0.
     ``why_not`` gives the cause and the reason why it counts nothing of a module without a rule, for a counter that does not go by
     a list of classes.
@@ -47,7 +47,7 @@ def bridge_modules(view: View, trace: Trace, hooks: Hooks) -> Bridge:
 
 @dataclass(frozen=True, slots=True)
 class _Modules:
-    """A view and the counter that it is of."""
+    """A view and its counter."""
 
     view: View
     hooks: Hooks
@@ -171,8 +171,8 @@ def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:
 def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
     """A module's own ops, and those of the hooks that the model itself put on it, or of the class of its weight.
 
-    Where the trace does not say which those are (before PyTorch 2.0), they are the ops that the module does not need; all belong
-    to the module if it has neither, or if they cannot be told apart.
+    If the trace does not say which those are (before PyTorch 2.0), they are the ops that the module does not need; all ops
+    belong to the module if it has neither, or if they cannot be told apart.
     """
     in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
     if in_hook:
@@ -189,7 +189,7 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
 
 
 MANY = 16
-"""Ops of a module that may be its own, beyond which nobody looks for those that are."""
+"""The most candidate ops of a module among which the bridge looks for the module's own."""
 
 
 def _less(wanted: Work, op: Op) -> Work | None:

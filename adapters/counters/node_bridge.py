@@ -87,8 +87,8 @@ def _of_op(
 
 
 def _lost(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
-    """A node that outputs depend on and that the counter left out: its work is in neither total, and nobody knows why the trace
-    lacks it."""
+    """A node that outputs depend on and that the counter left out: its work is in neither total, and it is unknown
+    why the trace lacks it."""
     op, work = sighting.op, known_work(sighting.op)
     if not work:
         return []

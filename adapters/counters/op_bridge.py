@@ -86,7 +86,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
 
 
 def _tangents(view: View, trace: Trace) -> list[Op]:
-    """The ops that compute tangents of what the counter met."""
+    """The ops that compute tangents of ops that the counter met."""
     layers = {sighting.op.layer for sighting in view.sightings}
     return [op for op in trace.ops if op.attrs.get(TANGENT) and op.layer in layers]
 
@@ -214,7 +214,7 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
 
 
 def _unseen(op: Op, reason: str) -> Item:
-    """An op that ran where the counter is not."""
+    """An op that ran where the counter does not look."""
     ran, gap = known_work(op), ""
     if ran is None:
         gap = f"the work of {op.op} is unknown"

@@ -17,7 +17,7 @@ from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a counter's rules say of an op, beside its work: the same for every op that is equal but for its place."""
+    """What a counter's rules say of an op, besides its work: the same for all ops that differ only in their place."""
 
     rule: Rule | None
     counted: Work
@@ -140,7 +140,7 @@ def _contested(name: str, module: UnsettledModule, counter: OpCounter) -> bool:
 
 def _ends_early(module: UnsettledModule) -> bool:
     """Whether a checkpoint recomputes a recurrent layer that is one op in the trace and that the counter met step by step:
-    PyTorch stops as soon as it needs nothing more, before some of the elementwise work of the last step."""
+    PyTorch stops as soon as it needs nothing more, which leaves out some elementwise work of the last step."""
     met = {op.op for op in module.met}
     return any(op.phase == RECOMPUTATION and op.op not in met and (known_work(op) or ZERO).mac for op in module.ran)
 

@@ -1,6 +1,7 @@
-"""Quantities of one call by which a counter may count it: the components of its work, and the sizes of its tensors.
+"""Quantities of one call that a counter may count: the components of its work, and the sizes of its tensors.
 
-Of a module the work is that of the op of its class (module_work.py), of an op its own.  A quantity that is not known is left out.
+The work of a module is that of the op of its class (module_work.py); the work of an op is its own.  Unknown quantities are
+left out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from .bridge import known_work
 from .module_work import GATES, own_work
 
 SIZES = ("input", "output", "bias", "parameters", "output_products", "cells")
-"""Elements of the first input and of the output, biases that are added, parameters at every position; of a convolution of any
-kind, a product with the whole filter at every element of the output; of a recurrent layer, its units at every step."""
+"""Elements of the first input and of the output, biases that are added, parameters at every position; for a convolution of any
+kind, a product with the whole filter at every element of the output; for a recurrent layer, its units at every step."""
 
 
 def quantities(op: Op) -> dict[str, int]:
@@ -56,7 +57,7 @@ def _weighted(op: Op, elements: int, weight: tuple[int, ...], bias: bool) -> dic
 
 
 def total(amounts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
-    """The quantities of several calls, each so many times; only those that all of them have."""
+    """Sum the quantities of several calls, each times its count; only quantities that all calls have."""
     parts = list(amounts)
     names = set.intersection(*(set(part) for part, _ in parts)) if parts else set()
     return {name: sum(part[name] * times for part, times in parts) for name in sorted(names)}

@@ -15,7 +15,7 @@ Step = Callable[[Op, int], Work]
 GATES = {"RNN": (1, 0, 1), "GRU": (3, 3, 4), "LSTM": (4, 5, 5)}
 """Gates, and multiplications and additions for each hidden element and step, by kind of layer, in DeepSpeed and ptflops."""
 THOP_GATES = {"RNN": (1, 0, 0), "GRU": (3, 3, 1), "LSTM": (4, 3, 1)}
-"""The same in thop, but for one addition for each gate, or three with biases."""
+"""The same in thop, except one addition for each gate, or three with biases."""
 
 LAYERS = classes("rnn", *GATES)
 CELLS = classes("rnn", *(f"{kind}Cell" for kind in GATES))

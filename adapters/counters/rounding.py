@@ -42,8 +42,9 @@ def float32_sum(addends: Iterable[tuple[int, int]]) -> int:
 def _added(total: float, each: float, times: int) -> float:
     """``total`` after ``each`` was added to it ``times`` times.
 
-    Between two powers of two float32 holds multiples of one unit. There a sum goes up by the same number of units each time, but
-    for the first times, which round half a unit to an even sum: as soon as two steps are equal, all of these are taken at once.
+    Between two powers of two float32 holds multiples of one unit. There a sum goes up by the same number of units each time,
+    except the first times, which round half a unit to an even sum: as soon as two steps are equal, all of these are taken at
+    once.
     """
     while times:
         total, times = float32(total + each), times - 1

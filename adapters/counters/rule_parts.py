@@ -53,12 +53,12 @@ def elements_out(op: Op) -> int:
 
 
 def per_input(**counts: int) -> Compute:
-    """So many operations for each element of the first input."""
+    """These operations for each element of the first input."""
     return lambda op: Work(**counts) * elements_in(op)
 
 
 def per_output(**counts: int) -> Compute:
-    """So many operations for each element of the first output."""
+    """These operations for each element of the first output."""
     return lambda op: Work(**counts) * elements_out(op)
 
 

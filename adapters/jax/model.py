@@ -20,7 +20,7 @@ from ..shared import adapter, keras_model
 LAYER = "layer:"
 """A scope of ours whose name is a layer's whole path."""
 KEYS = ("params", "dropout")
-"""What a module of Flax linen may draw random numbers for."""
+"""Purposes for which a module of Flax linen may draw random numbers."""
 DISTRIBUTIONS = ("jax", "jaxlib", "flax", "equinox", "dm-haiku", "keras")
 
 
@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Of JAX and of the libraries that are imported."""
+    """Versions of JAX and of the libraries that are imported."""
     found = {}
     for name in DISTRIBUTIONS:
         if {"dm-haiku": "haiku"}.get(name, name) in sys.modules:
@@ -72,7 +72,7 @@ def is_tree(value: Any) -> bool:
 
 
 def holds_arrays(value: Any) -> bool:
-    """Whether all that it knows of arrays can be read from outside: a function may close over some."""
+    """Whether all of its arrays can be reached from outside: a function may close over some."""
     return of_nnx(value) is not None or of_linen(value) or is_tree(value)
 
 
@@ -110,7 +110,7 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], training: bool = False) -> Call:
-    """One call with these arguments, in train mode where the library has one and it is asked for.
+    """One call with these arguments, in train mode if the library has one and it is requested.
 
     Leaves without a shape and a dtype are constants of the program.  A plain function trains its first argument, as
     ``jax.grad`` does, if it has another one.
@@ -225,7 +225,7 @@ def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
 
 
 def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
-    """``stateless_call`` of a Keras model; in training it gives the new values of what it does not train as well."""
+    """``stateless_call`` of a Keras model; in training it also returns the new values of its non-trainable variables."""
     if not model.built:
         args, kwargs = keras_model.as_taken(model, *given(arrays))
         model.build(*(tuple(a.shape) for a in args), **{f"{name}_shape": tuple(a.shape) for name, a in kwargs.items()})

@@ -53,7 +53,7 @@ class Known:
         return scalar(atom.val) if hasattr(atom, "val") else self.values.get(atom)
 
     def after(self, equation: Any) -> None:
-        """Compute what an equation says of integers, if it is of integers alone and without overflow."""
+        """Compute an equation's result, if it is of integers alone and does not overflow."""
         for variable, value in zip(equation.outvars, self._results(equation), strict=False):
             if value is not None and fits(value, variable.aval):
                 self.values[variable] = value
@@ -102,7 +102,7 @@ def fits(value: int, aval: Any) -> bool:
 
 
 def results(closed: Any, given: Sequence[int | None], equations: Sequence[Any] | None = None) -> list[int | None]:
-    """What is known of a jaxpr's results, by all of its equations or by some."""
+    """The known values of a jaxpr's results, from all of its equations or from some."""
     known = Known(closed, given)
     for equation in known.jaxpr.eqns if equations is None else equations:
         known.after(equation)

@@ -22,7 +22,7 @@ ENDLESS = f"how often it runs depends on data, or it is more than {scalars.MOST:
 CHOSEN = "which of its branches runs depends on data"
 INSIDE = "it runs programs that this trace does not know how to enter"
 OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
-"""What makes one array of those of a group of devices."""
+"""Primitives that make one array from the arrays of a group of devices."""
 WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin")
 """Primitives that hold the program of one of their steps, which their name already says."""
 EQUATIONS = "equations"
@@ -32,17 +32,17 @@ UNTAKEN = "untaken"
 AGAIN = "rematted_computation"
 """The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
 MARKS = ("debug_callback", "debug_print")
-"""What says something of the values, and is no part of the model."""
+"""Primitives that only report on values, and are no part of the model."""
 
 
 def program(function: Callable[..., Any], arguments: Sequence[Any], kept: int | None = None) -> Any:
-    """The closed jaxpr of a call, without what its results, or the first ``kept`` of them, do not depend on."""
+    """The closed jaxpr of a call, without the equations on which none of its (first ``kept``) results depends."""
     closed = jax.make_jaxpr(function)(*arguments)
     return live(closed, kept)
 
 
 def live(closed: Any, kept: int | None = None) -> Any:
-    """A closed jaxpr without what its results, or the first ``kept`` of them, do not depend on."""
+    """A closed jaxpr without the equations on which none of its (first ``kept``) results depends."""
     wanted = [kept is None or index < kept for index in range(len(closed.jaxpr.outvars))]
     needed, _ = partial_eval.dce_jaxpr(closed.jaxpr, wanted, instantiate=True)
     return closed.replace(jaxpr=needed)
@@ -62,7 +62,7 @@ class Runs(NamedTuple):
     copies: int
 
     def times(self, calls: int, copies: int = 1) -> Runs:
-        """Within a loop of so many turns, whose body stands there so often."""
+        """The runs within a loop of ``calls`` turns whose body is written ``copies`` times."""
         return Runs(self.calls * calls, self.copies * copies)
 
 
@@ -79,7 +79,7 @@ def copies(length: int, unroll: int) -> int:
 
 
 class Walk:
-    """Goes through a jaxpr and those inside it, and takes notes of every equation that computes."""
+    """Goes through a jaxpr and those inside it, and records every equation that computes."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -178,14 +178,14 @@ class Walk:
         self.through(solve, [None] * len(solve.jaxpr.invars), runs, names)
 
     def _reduce(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        """A reduction by a function of the user's: N - O calls of it."""
+        """A reduction by a user's function: N - O calls of it."""
         inner, operands = equation.params["jaxpr"], len(equation.outvars)
         steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
         if steps > 0:
             self.through(inner, [None] * (2 * operands), runs.times(steps), names)
 
     def _reduce_window(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        """A reduction of windows by a function of the user's: window - 1 calls of it per output element."""
+        """A reduction of windows by a user's function: window - 1 calls of it per output element."""
         inner, operands = equation.params["jaxpr"], len(equation.outvars)
         window = math.prod(equation.params["window_dimensions"])
         steps = records.elements(equation.outvars[0]) * (window - 1)
@@ -216,7 +216,7 @@ class Walk:
         )
 
     def add(self, op: Op, equations: int = 1) -> None:
-        """Take an op in; one that differs from an earlier one in nothing is more calls of it."""
+        """Add an op; an op that equals an earlier one adds to that one's calls."""
         key = records.same(op)
         held = self.ops.get(key)
         self.equations[key] = self.equations.get(key, 0) + equations
@@ -225,7 +225,7 @@ class Walk:
         )
 
     def take(self, other: Walk) -> None:
-        """Take in what another walk found."""
+        """Add the ops that another walk found."""
         for key, op in other.ops.items():
             self.add(op, other.equations[key])
 
@@ -254,7 +254,7 @@ ENTERED = {
     "reduce": Walk._reduce,
     "reduce_window": Walk._reduce_window,
 }
-"""How to enter a primitive that runs programs otherwise than once."""
+"""How to enter a primitive that does not run its programs exactly once."""
 
 
 def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
@@ -263,7 +263,7 @@ def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
 
 
 def finished(walk: Walk, notes: tuple[str, ...]) -> Trace:
-    """The trace of what a walk found."""
+    """The trace of a finished walk."""
     ops = tuple(op._replace(attrs={**op.attrs, EQUATIONS: walk.equations[key]}) for key, op in walk.ops.items())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     return Trace("jax", versions(), jax.default_backend(), ops, tuple(walk.problems), (), layers, notes)

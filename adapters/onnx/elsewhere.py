@@ -1,5 +1,5 @@
-"""Tensors whose data are in other files. Nobody opens these, so a tensor loses its pointer before anything else sees the model:
-it keeps its shape and its type, and its value is unknown."""
+"""Tensors whose data are in other files. These files are never opened: before anything else sees the model, a tensor loses its
+pointer. It keeps its shape and its type, and its value is unknown."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ class Adapter(adapter.Adapter):
         return getattr(model, "call", model) if keras_model.keras_of(model, "Layer") else model.forward
 
     def copy(self, model: Any) -> Any:
-        """A copy of a module; where new tensors are made on meta, without a copy of its weights."""
+        """A copy of a module; if new tensors are made on meta, without a copy of its weights."""
         from .compiled import still_compiled
         from .twin import twin
 
         return still_compiled(model, twin(model))
 
     def defaults(self) -> Dict[str, Any]:
-        """Default dtype, whether gradients are on, and the default device, which is None where nobody has set one."""
+        """Default dtype, whether gradients are on, and the default device, which is None if none was set."""
         if "torch" not in sys.modules:
             return {}
         import torch

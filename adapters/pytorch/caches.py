@@ -1,4 +1,4 @@
-"""Caches of functions that models call: what one run leaves there would spare the next its work, or give it tensors on meta.
+"""Caches of functions that models call: results that one run leaves there would save the next run work, or give it meta tensors.
 
 Only caches of ``functools`` are known: in a worker those that are made after ``watch``, of the model's own libraries; in the
 caller's own process all of them.  Python 3.6, torch 1.x and later.
@@ -55,9 +55,9 @@ def went_to_meta() -> None:
 
 
 def forget_meta() -> None:
-    """Empty every cache of this process that holds a tensor on meta: a later call of the caller's would compute with it.
+    """Empty every cache of this process that holds a tensor on meta: a later call by the user would compute with it.
 
-    It looks at every object there is, so it looks only where a model ran on meta.
+    It looks at every object in the process, so it does so only if a model ran on meta.
     """
     if not _WENT_TO_META:
         return

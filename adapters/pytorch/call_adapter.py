@@ -46,8 +46,8 @@ def same_numbers() -> None:
 class CallAdapter:
     """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
 
-    What comes out is tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and handing results
-    over is no work.  It takes the place of ``forward`` rather than hook the module (see ModulePath), except where the
+    Its results are tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and passing results
+    on is no work.  It takes the place of ``forward`` rather than hook the module (see ModulePath), except where the
     module has hooks of its own, which are to see what they always see.
     """
 
@@ -101,7 +101,7 @@ class KerasCallAdapter(CallAdapter):
                 return made.__call__(model, *given, **named)
             same_numbers()
             positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
-            if model.training:  # PyTorch's word for it, which Keras does not listen to
+            if model.training:  # PyTorch's mode, which Keras ignores
                 named = dict(named, training=True)
             self.inside = True
             try:

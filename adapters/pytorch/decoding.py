@@ -111,7 +111,7 @@ def _tokens(
 
 
 def _named(ids: Any, batch: int, tokens: int, mask: Any, seen: int) -> Dict[str, Any]:
-    """The named arguments of a call with these many tokens, of which a mask shows all that the model has seen."""
+    """The named arguments of a call with these many tokens, with a mask over all tokens that the model has seen."""
     inputs: Dict[str, Any] = {TOKENS: Input(TOKENS, (batch, tokens), _dtype(ids))}
     if mask is not None:
         inputs[MASK] = torch.ones((batch, seen), dtype=getattr(torch, _dtype(mask)), device="cpu")

@@ -1,4 +1,4 @@
-"""Tensors that a model is called with: copies of the caller's, alike in everything that a model can ask of them.
+"""Tensors that a model is called with: copies of the caller's, equal in everything that a model can read from them.
 
 One tensor in two places stays one, tensors that share memory share the copy of it, and strides stay as they are.  Python 3.6,
 torch 1.x and later.
@@ -23,7 +23,7 @@ class Inputs:
     def __init__(self, device: str) -> None:
         self.device = device
         self._made: Dict[int, Tuple[Any, torch.Tensor]] = {}  # by id, with the leaf, so that the id stays its own
-        self._storages: Dict[int, Any] = {}  # by the address of what a leaf keeps, with that
+        self._storages: Dict[int, Any] = {}  # by the address of a leaf's memory, with that memory
 
     def tensor(self, leaf: Any) -> torch.Tensor:
         """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""

@@ -1,8 +1,8 @@
 """PyTorch models out of files: programs of torch.export and TorchScript, loaded without unpickling anything.
 
 An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
-PyTorch is handed neither file: it reads a fresh archive of the members that were looked at (repacked.py), since its own
-reader takes names in any case, and finds members where Python's reader finds others. A trusted file it reads itself.
+PyTorch gets neither file: it reads a new archive of the checked members (repacked.py), since its own
+reader takes names in any case, and finds members where Python's reader finds others. PyTorch reads a trusted file itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .files.load_script import torchscript
 from .files.program import PICKLED, containers, looked_at
 
 SAMPLES = ("data/sample_inputs/model.pt", b"")
-"""The inputs that a program was exported with: PyTorch would unpickle them, and takes it that there are none."""
+"""The inputs that a program was exported with: PyTorch would unpickle them, so it is told that there are none."""
 
 
 def ready() -> None:

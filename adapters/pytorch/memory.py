@@ -1,7 +1,7 @@
 """Whether a PyTorch model fits into memory, found out before its weights are allocated: it is made on ``meta`` first.
 
 A model that does not fit is counted on meta, where tensors have shapes and no elements; nothing that counts or traces needs
-more.  One that cannot be made there is watched while it is made on the CPU, and stopped before the system is.  Python 3.6,
+more.  If it cannot be made there, it is watched while it is made on the CPU, and stopped before the system runs out.  Python 3.6,
 torch 1.x and later.
 """
 
@@ -29,8 +29,8 @@ GROUPS = "/sys/fs/cgroup"
 
 
 class MemoryNeed:
-    """What one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was weighed;
-    ``why`` it cannot be made on meta, '' if it can.
+    """The memory that one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was
+    weighed; ``why`` it cannot be made on meta, '' if it can.
 
     ``here`` says that this process is the caller's own: there, no model is made on meta, because what its libraries keep from
     one call to the next would be on meta too.
@@ -55,11 +55,11 @@ class MemoryNeed:
         return NOTE % (KEPT[training][1], f"{self.takes(training):,}")
 
     def lack(self, training: str = "") -> str:
-        """What it takes beside what there is."""
+        """The memory that it takes, and the memory that is free."""
         return f"it takes at least {gib(self.takes(training) or 0)} and {gib(free() or 0)} of memory are free"
 
     def lacks(self, training: str = "") -> bool:
-        """Whether that is known to be more than there is."""
+        """Whether it is known to take more than is free."""
         takes, left = self.takes(training), free()
         return takes is not None and left is not None and takes > left
 

@@ -1,4 +1,4 @@
-"""Stops a model that does not fit before it takes the machine's memory: every tensor is looked at before it is made."""
+"""Stops a model that does not fit before it takes the machine's memory: every tensor is checked before it is made."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models whose weights are on meta by design: hooks bring each module's when it is called (accelerate's cpu_offload and
 disk_offload, transformers' device maps).  Python 3.6, torch 1.x and later.
 
-Such a model runs where its inputs are, as any other.  One whose weights have no values anywhere can run on meta alone.
+Such a model runs where its inputs are, like any other.  A model whose weights have no values anywhere can only run on meta.
 """
 
 from typing import Any, Callable

@@ -2,10 +2,10 @@
 
 * An op of the backward pass belongs to the module in whose forward its autograd node was made (by the node's sequence
   number).
-* It is a ``weight-gradient`` where its result flows into nothing but gradients of parameters, or of what was computed
-  from parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
+* It is a ``weight-gradient`` if its result flows only into gradients of parameters, or of values computed from
+  parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
 * One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
-  A kernel that computes them all computes also those that nobody needs.
+  A kernel that computes them all also computes those that are not needed.
 * A gradient added to another one belongs to where both arrive.
 """
 
@@ -50,7 +50,7 @@ ALL_AT_ONCE: dict[str, dict[Any, tuple[int, ...]]] = {
 """Operators that have no mask and always compute the gradient of each tensor that went in: the parts of their work, and the
 outputs that each part is for."""
 OF_WEIGHTS = "weights"
-"""The part that is for parameters, also where nobody needs it."""
+"""The part that is for parameters, also where it is not needed."""
 
 NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
 
@@ -161,7 +161,7 @@ class TrainingRecorder(Recorder):
     # Backward: what each op's result is needed for.
 
     def watch(self, roots: list[Any]) -> None:
-        """Ask every node behind these to say when it is done; what is recomputed inside of one belongs to its layer."""
+        """Hook every node behind these to report when it is done; ops recomputed inside a node belong to its layer."""
         outermost = not self._slots
         if self._loss is not None and outermost:
             self._loss = (self._loss[0], newest())

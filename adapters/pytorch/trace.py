@@ -1,7 +1,7 @@
 """The trace of a PyTorch model: every ATen op that reaches the dispatcher in one inference call, with its module.
 
 A recurrent layer and an attention call are recorded as ONE op each, as the module calls them, whatever the number of
-steps: their formulas are held against their op-by-op decomposition by the tests.  On ``meta`` nothing is computed and
+steps: the tests compare their formulas with their op-by-op decomposition.  On ``meta`` nothing is computed and
 a stand-in of the right shape takes the place of a fused call's result.  Where PyTorch follows a call, since the model
 takes gradients or maps it over a batch, nothing stands in: the call is recorded op by op (followed_calls.py).
 """
@@ -101,7 +101,7 @@ class Recorder(TorchDispatchMode):
         return f"op{len(self.ops)}"
 
     def add(self, op: Op) -> None:
-        """Take the op in; one that differs from an earlier one in nothing is one more call of it.
+        """Add the op; an op that equals an earlier one is one more call of it.
 
         Its id is given here: an op that waits for its phase comes after others that were made later.
         """
@@ -270,7 +270,7 @@ def _of_meta(
         other = proof.apart(on_meta.ops.values(), real.ops.values())
         if not other:
             return on_meta, "meta", (proof.PROVEN,)
-        model.device = "cpu"  # counters are to run where what they are held against ran
+        model.device = "cpu"  # counters have to run where the trace ran
         return real, "cpu", (proof.OTHERWISE % other,)
     except OutOfMemory as error:
         if on_meta is not None:

@@ -27,7 +27,7 @@ from .tracing.records import tensors_in
 from .tracing.threads import followed as threads_followed
 
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
-"""By name, as PyTorch makes them when told nothing else; one parameter after the other."""
+"""Optimisers by name, with PyTorch's defaults; they handle one parameter after the other."""
 
 
 def step(
@@ -39,7 +39,7 @@ def step(
 ) -> None:
     """One training step of a module in train mode; ``calls`` is the function mode around it, if there is one.
 
-    Of a model that has nothing to train it is the forward pass and the loss.  Raises FactoryError where the model cannot
+    If a model has nothing to train, it is the forward pass and the loss.  Raises FactoryError where the model cannot
     be trained on its input, and where it takes gradients itself.
     """
     with followed(recorder, calls):
@@ -97,7 +97,7 @@ ALONE = (
     "%s: give a larger batch, or a larger input."
 )
 ENGINE = "_engine_run_backward"
-"""Of torch.autograd: what Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
+"""The function of torch.autograd that Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
 
 
 @contextmanager

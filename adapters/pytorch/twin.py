@@ -1,6 +1,6 @@
 """A copy of a module that does what the module does.
 
-``copy.deepcopy`` loses what hangs on a parameter: its hooks and its attributes.  It copies no functions: a hook that a user
+``copy.deepcopy`` loses a parameter's hooks and attributes.  It copies no functions: a hook that a user
 wrote in a function of their own refers to the first model's parts, and would ask ``p is model.head.weight`` of a copy.  Such a
 function is copied as well, with copies of what it refers to.
 """

@@ -21,7 +21,7 @@ DECIDING = re.compile(r"^(Stateless)?(If|While|Case)$|^(Ref)?(Switch|Merge|Selec
 
 
 NEEDS = re.compile(r"Input \d+ of node (\S+) was passed .* incompatible with expected resource")
-"""What TensorFlow says of an op that lost its variable."""
+"""TensorFlow's error for an op that lost its variable."""
 
 
 class Frozen(NamedTuple):

@@ -115,7 +115,7 @@ class Tracer:
             self.wanted.append(fetch)
 
     def _value(self, tensor: Any, frame: Optional[Frame]) -> Any:
-        """What the run gave for a tensor, None if it was not read."""
+        """The run's value of a tensor, None if it was not read."""
         fetch = fetch_of(tensor, frame)
         return None if fetch is None else self.values.get(fetch)
 

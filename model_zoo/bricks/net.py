@@ -43,7 +43,7 @@ class Net:
         return found
 
     def outputs(self) -> tuple[str, ...]:
-        """Nodes that nobody takes from."""
+        """Nodes that are no other node's source."""
         taken = {source for node in self.nodes for source in node.sources}
         return tuple(node.name for node in self.nodes if node.name not in taken)
 

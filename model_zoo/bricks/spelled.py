@@ -2,7 +2,7 @@
 
 A brick's functions are closures: ``forward`` of a GRU reads ``steps_first`` and ``last`` of the function around it.  Here
 these names become their values, conditions on constants become the branch that is taken, and a helper that is one
-expression becomes that expression.  A framework's module is called as everybody calls it (``torch``, ``tf``).
+expression becomes that expression.  A framework's module has its usual name (``torch``, ``tf``).
 """
 
 from __future__ import annotations

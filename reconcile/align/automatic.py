@@ -57,8 +57,8 @@ def alignment(
 def together(traces: Sequence[Trace]) -> tuple[Match, ...]:
     """The rows of several models, as of two, in order of execution.
 
-    The first two are aligned, and each further one with that of the earlier models with which it has most rows in common: what
-    is in one row with the same layer is in one row.
+    The first two are aligned, and each further one with the earlier model with which it has most rows in common: layers that
+    share a row with the same layer share one row.
     """
     rows = aligned(traces[0], traces[1])
     for index, trace in enumerate(traces[2:], 2):
@@ -128,7 +128,7 @@ def _rows(
 
 
 def _joined(rows: Iterable[Match], sides: Sequence[str]) -> tuple[Match, ...]:
-    """Rows that have a layer in common become one; so do those of the models themselves."""
+    """Merge rows that have a layer in common, and the rows of the models themselves."""
     groups: dict[tuple[str, str], list[Match]] = {}
     for row in rows:
         others = {id(group): group for key in _keys(row) if (group := groups.get(key)) is not None}
@@ -142,7 +142,7 @@ def _keys(row: Match) -> list[tuple[str, str]]:
 
 
 def _one_row(rows: Sequence[Match], sides: Sequence[str]) -> Match:
-    """One row for these. Its name is that of the second framework's first layer; without one, a layer's with its framework."""
+    """Merge these into one row. Its name is that of the second framework's first layer; without one, ``framework:layer``."""
     paths = {side: tuple(dict.fromkeys(path for row in rows for path in row.paths.get(side, ()))) for side in sides}
     second = paths[sides[1]]
     side, own = next((side, some) for side, some in paths.items() if some)

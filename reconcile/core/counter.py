@@ -33,8 +33,8 @@ class Counter(NamedTuple):
     ``quoted`` says that it is a formula that people quote, and runs nothing: ``--counter all`` leaves it out, and ``all`` of its
     family names it.
 
-    ``checked`` are the oldest and the newest release of ``versions_key`` that the rules were held to, '' for an end that nobody
-    has looked for.
+    ``checked`` are the oldest and the newest release of ``versions_key`` that the rules were held to, '' for an end that was
+    not looked for.
 
     ``leads`` says whose statement a report shows first, of its framework's counters: of a ``"call"``, the one that people mean by
     the framework's counter; of a training ``"step"``, the one that sees gradients best.

@@ -8,7 +8,7 @@ import unicodedata
 # Marks that make a terminal or a browser show text in a different order from how it is written (overrides, isolates).
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HIDDEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
-# What GitHub's runner takes for a command (actions/runner, ActionCommand.cs): :: first in a line, and ##[ anywhere.
+# GitHub's runner reads these as a command (actions/runner, ActionCommand.cs): :: first in a line, and ##[ anywhere.
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)", re.MULTILINE)
 
 

@@ -7,7 +7,7 @@ LONGEST = 300
 HEADING = re.compile(
     r"Graph execution error:|Exception encountered when calling |Detected at node |Node: |<stack traces "
 )
-"""What TensorFlow and Keras write above their message: where it was met. Stacks between are indented, colours are escapes."""
+"""The heading that TensorFlow and Keras write above a message. Stacks between are indented, colours are escapes."""
 
 
 def text_of(error: BaseException) -> str:

@@ -28,7 +28,7 @@ def point_of(task: str) -> Tuple[str, int]:
     return name, int(index or 0)
 
 
-NONE: Dict[str, Any] = {}  # the default of fields; nobody writes to it
+NONE: Dict[str, Any] = {}  # the default of fields; never written to
 
 
 class ModelFile(NamedTuple):

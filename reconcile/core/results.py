@@ -46,7 +46,7 @@ class TraceResult:
 
     ``totals`` has the FLOPs under each convention under which it is complete. ``unknown`` are the ops that make it incomplete
     under this one; ``unweighed`` are those with unknown components to which only other conventions give a weight.
-    ``stated`` are FLOPs by op that nobody here computed: their library's own formula gives them.
+    ``stated`` are FLOPs by op that this tool did not compute: their library's own formula gives them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""CSV that is safe to open in a spreadsheet: no text is taken for a formula.
+"""CSV that is safe to open in a spreadsheet: a spreadsheet reads no text as a formula.
 
 A text that starts like a formula gets a leading ``'`` (OWASP, CSV Injection); a number, even a negative one, stays a number.
 Reading removes that ``'``, so every text comes back as it was.  The exception is a NUL, which CSV cannot hold (Python 3.10

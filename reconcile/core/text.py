@@ -125,7 +125,7 @@ def markdown(text: str) -> str:
     return _EDGE_UNDERSCORE.sub(r"\\_", text)
 
 
-# What GitHub makes live beside its markup: links, addresses, and names of people and issues.
+# Text that GitHub turns into links besides its markup: links, addresses, and names of people and issues.
 _LIVE = re.compile(
     r"(?i:https?|ftp)(?=://)|(?i:mailto|xmpp)(?=:)|(?i:\bwww)(?=\.)|(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\b(?i:gh)-(?=\d)"
 )

@@ -187,8 +187,8 @@ def is_opaque(op: str) -> bool:
 
 
 def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Compute]:
-    """Register ``compute`` for these ops where one of their tensors is ``complex``, or ``sparse``: such a record is read by no
-    other formula. Complex ones count operations on real numbers.
+    """Register ``compute`` for these ops where one of their tensors is ``complex``, or ``sparse``: no other
+    formula reads such a record. Complex ones count operations on real numbers.
 
     Raises ValueError if one of the ops already has such a formula.
     """
@@ -228,7 +228,7 @@ _second: dict[str, Formula] = {}
 def seconds(first: dict[str, Formula]) -> Iterator[dict[str, Formula]]:
     """Within this context the ops of these formulas may get a second one, which is not registered but collected here.
 
-    An op that does no arithmetic gets none: nothing of its work is unknown.
+    An op that does no arithmetic gets none: its whole work is known.
     """
     _first.update({op: entry for op, entry in first.items() if not entry.zero_reason})
     try:

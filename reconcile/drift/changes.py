@@ -34,7 +34,7 @@ class CauseChange:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The rules by which a layer was counted, or why it was not counted, as far as only one of the two takes has them."""
+    """The rules that counted a layer, or why it was not counted, if only one of the two takes has them."""
 
     layer: str
     before: tuple[str, ...]

@@ -66,13 +66,13 @@ def check(
     """Run a model and compare it with the baseline at ``path``; with ``update``, accept the results of the run.
 
     ``remedy`` says how to take a baseline if there is none; ``take`` replaces the runner's way to run.
-    An environment without a baseline of its own is held against the one of the current environment beside it: that is how
-    an upgrade is looked at.
+    An environment without a baseline of its own is compared with the baseline of the current environment: this shows what an
+    upgrade changes.
     Without counters in the request, those of the baseline run; with ``update``, all of them.
     Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
-    conventions_of(request)  # an unknown name is said before a missing baseline
+    conventions_of(request)  # report an unknown name before a missing baseline
     lent = None if update else _lent(path, environment)
     path = lent or path
     old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
@@ -99,7 +99,7 @@ def check(
 def between(older: Path, newer: Path, request: RunRequest) -> Drift:
     """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
     of the request. Raises UsageError if they cannot be compared."""
-    conventions_of(request)  # an unknown name is said before what is wrong with the files
+    conventions_of(request)  # report an unknown name before errors in the files
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")
@@ -123,7 +123,7 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
     return tuple(m for m in missing if m.state is State.FAILED)
 
 
-OF_CURRENT = "there is no baseline of %s yet: held against the one of the current environment, taken on %s"
+OF_CURRENT = "there is no baseline of %s yet: compared with the one of the current environment, taken on %s"
 
 
 def _lent(path: Path, environment: str) -> Path | None:

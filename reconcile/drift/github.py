@@ -24,7 +24,7 @@ WORK = "the model's work changed"
 SENTENCE = 600
 """Characters of a verdict, and of a message in the log."""
 ANNOTATED = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""The most annotations of one kind that GitHub shows for a step."""
 
 
 def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
@@ -96,7 +96,7 @@ def _table(found: Iterable[ROW]) -> list[str]:
 
 
 def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
-    """The first of these lines, in so many bytes, and how many are left out."""
+    """The first of these lines that fit into ``room`` bytes, and how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         room -= len(line.encode("utf-8", "backslashreplace")) + 1

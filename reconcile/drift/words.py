@@ -153,7 +153,7 @@ def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
 
 
 def _moved(changes: list[Change]) -> str:
-    """``144 -> 288; saw (1, 3) before, (1, 6) now``: what became of the entries of one op at one layer."""
+    """``144 -> 288; saw (1, 3) before, (1, 6) now``: how the entries of one op at one layer changed."""
     if len(changes) == 1:
         change = changes[0]
         sentence = f"{_amount(change.before)} -> {_amount(change.after)}"

@@ -46,8 +46,8 @@ def expected(item: Item, unit: str) -> int:
 
 
 def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
-    """The bookings that lead from the counter's work for one item to the work that ran; none for a gap, nor for what is
-    unknown and weighed: under that convention the trace is incomplete."""
+    """The bookings that lead from the counter's work for one item to the work that ran; none for a gap, nor for unknown
+    components with a weight: under that convention the trace is incomplete."""
     if item.gap:
         return []
     if item.cause is not None:

@@ -108,7 +108,7 @@ def _work_by_layer(trace: TraceResult) -> dict[str, Work]:
 
 
 def summed(name: str, rows: Sequence[LayerRow]) -> LayerRow:
-    """The sums of these rows. What is unknown in one is unknown in the sum."""
+    """The sums of these rows. An amount that is unknown in one is unknown in the sum."""
     work = {f: sum(row.work[f] for row in rows) for f in rows[0].work if all(f in row.work for row in rows)}
     causes = {
         counter: sums([row.causes.get(counter, {}) for row in rows])

@@ -93,7 +93,7 @@ def masks(convention: Convention, traces: Sequence[TraceResult]) -> str:
 
 
 META = "meta, where tensors have no values"
-"""The device on which nothing is computed, as a citation names it."""
+"""A citation's name for the device on which nothing is computed."""
 
 
 def counted_by(
@@ -115,7 +115,7 @@ def counted_by(
 
 
 def _stated(traces: Sequence[TraceResult]) -> str:
-    """What of the number is the statement of a library on its own ops, which is confirmed by nothing."""
+    """The part of the number that a library states for its own ops and that nothing confirms."""
     stated = {name: flops for trace in traces for name, flops in trace.stated.items()}
     parts = [f"{number(flops)} {_unit(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
     return f"; nothing confirms {together(parts)}: a formula of its own library states them" if parts else ""

@@ -158,13 +158,13 @@ def _gaps(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: C
 
 
 def _uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
-    """The entries that hold something and that no rule covers, by id."""
+    """The entries that are not 0 and that no rule covers, by id."""
     covered = {item.entry for item in bridge.items if item.rule}
     return {entry.id: entry for entry in ledger.entries if entry.id not in covered and entry.value}
 
 
 def _unsaid(item: Item, uncovered: Mapping[str, Entry]) -> Item:
-    """The item without the cause that the counter leaves it out, where the counter has an entry that no rule covers."""
+    """The item without the cause ``op-not-counted``, if the counter has an entry for it that no rule covers."""
     if item.cause is not Cause.OP_NOT_COUNTED or item.entry not in uncovered:
         return item
     return replace(item, cause=None, gap=f"no rule says what is counted of {item.op}")

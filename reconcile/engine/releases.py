@@ -1,4 +1,4 @@
-"""Rules know the releases that they were held to; beyond those, each entry says whether they still hold."""
+"""Rules state the releases that they were checked on; for other releases, each entry says whether the rules still hold."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Mapping[str
 
 
 def beyond(counter: Counter, version: str) -> str:
-    """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, and where nobody has
-    said which they are."""
+    """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, and if the
+    counter does not state them."""
     first, last = counter.checked
     try:
         here = Version(Version(version).public)

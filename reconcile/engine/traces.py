@@ -21,7 +21,7 @@ def trace_name(framework: str) -> str:
 
 
 def ran(trace: Trace) -> list[Op]:
-    """The ops that ran: one without a call stands in the program, in a loop that runs 0 times."""
+    """The ops that ran: an op without a call is in the program, in a loop that runs 0 times."""
     return [op for op in trace.ops if op.calls]
 
 
@@ -94,7 +94,7 @@ def _incomplete(unknown: list[Unknown]) -> str:
 
 
 def _elsewhere(unweighed: list[Unknown], conventions: Mapping[str, Convention]) -> tuple[str, ...]:
-    """A note that names the ops of which only other conventions count something that is unknown."""
+    """A note that names the ops with unknown work that only other conventions count."""
     names = [name for name, c in conventions.items() if any(c.weighs(u.components) for u in unweighed)]
     return (f"under {', '.join(names)}, this trace is incomplete: {_first(unweighed)}",) if names else ()
 

@@ -1,4 +1,4 @@
-"""A count that lies on one polynomial but for the smallest size of a variable: a batch of 1 broadcasts, a window does not fit."""
+"""A count that lies on a polynomial except at the smallest size of a variable: a batch of 1 broadcasts, a window does not fit."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MOST = 40
 
 
 def after_the_first(variables: Sequence[Variable], values: Mapping[At, int]) -> int | None:
-    """The index of the variable without whose smallest size all counts lie on one polynomial, with HELD_OUT of them to check it;
-    None if there is no such variable."""
+    """The index of a variable such that, without its smallest size, all counts lie on one polynomial, with HELD_OUT counts to
+    check it; None if there is no such variable."""
     return next((index for index in range(len(variables)) if without_the_first(variables, index, values)), None)
 
 
 def without_the_first(variables: Sequence[Variable], index: int, values: Mapping[At, int]) -> bool:
-    """Whether all counts but those at the smallest size of this variable lie on one polynomial."""
+    """Whether all counts except those at the smallest size of this variable lie on one polynomial."""
     rest = {at: value for at, value in values.items() if at[index] != variables[index].values[0]}
     return len({at[index] for at in rest}) >= FEWEST and _smooth(rest)
 
 
 def _smooth(values: Mapping[At, int]) -> bool:
-    """Whether some polynomial, of a degree that leaves a size of each variable over, takes all these values."""
+    """Whether a polynomial, of a degree that leaves one size of each variable for checking, has all these values."""
     sizes = [len({at[axis] for at in values}) for axis in range(len(next(iter(values))))]
     degrees = itertools.product(*(range(min(size - 1, NODES - 1)) for size in sizes))
     fitting = (d for d in degrees if math.prod(k + 1 for k in d) <= min(MOST, len(values) - HELD_OUT))

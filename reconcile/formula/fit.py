@@ -1,7 +1,7 @@
 """Runs a model at few points, and finds the polynomials through its counts.
 
-The degree in each variable is the largest that any count has along that variable's axis. Where polynomials of these degrees
-miss a point that they were not fitted to, the degrees are raised; a count that still misses one is no polynomial.
+The degree in each variable is the largest that any count has along that variable's axis. If polynomials of these degrees
+miss a point that they were not fitted to, the degrees are raised; a count that still misses one is not a polynomial.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .variables import NODES, At, Template, Variable, held_out, nodes
 
 Run = tuple[Collected, Answer]
 Take = Callable[[Sequence[Point], bool], Sequence[Run]]
-"""Runs a model at these points; False takes its traces only."""
+"""Runs a model at these points; with False, it only takes traces."""
 
 MOST = 150
 """The most points that one fit runs."""
@@ -44,9 +44,9 @@ class Runs:
         return self.template.variables
 
     def at(self, points: Iterable[At]) -> Table:
-        """Run the model at these points, unless it has run there; the counts at all points.
+        """Run the model at these points, unless it has run there, and return the counts at all points.
 
-        Raises UsageError where it does not run.
+        Raises UsageError if it does not run.
         """
         new = [at for at in dict.fromkeys(points) if at not in self.by_point]
         if new:
@@ -54,7 +54,7 @@ class Runs:
         return Table({at: result for at, (_, result) in self.by_point.items()})
 
     def traced(self, points: Iterable[At]) -> dict[At, Answer]:
-        """What runs at these points, where no counter needs to have run. Raises UsageError where the model does not run."""
+        """What runs at these points, without any counter. Raises UsageError if the model does not run."""
         wanted = list(dict.fromkeys(points))
         new = [at for at in wanted if at not in self.by_point and at not in self.without_counters]
         if new:
@@ -62,7 +62,7 @@ class Runs:
         return {at: self.by_point[at][1] if at in self.by_point else self.without_counters[at] for at in wanted}
 
     def run(self, points: Sequence[At], counting: bool) -> Sequence[Run]:
-        """The model's runs at these points. Raises UsageError where it does not run."""
+        """The model's runs at these points. Raises UsageError if it does not run."""
         runs = self.take([self.template.point(at) for at in points], counting)
         for at, (_, result) in zip(points, runs, strict=True):
             failed = next((trace for trace in result.traces if trace.state is State.FAILED), None)
@@ -76,9 +76,9 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Every count with its polynomial, None if it is none. ``fitted`` are the points that the polynomials were fitted to, by
+    """Every count with its polynomial, None if it has none. ``fitted`` are the points that the polynomials were fitted to, by
     the exponents that they determine, and ``held_out`` some that they were not; ``table`` has the counts at all points at which
-    the counters ran, and ``ran`` those of the work that ran, at these and at the points that only a trace was taken at."""
+    the counters ran, and ``ran`` the counts of the work that ran, at these points and at those with only a trace."""
 
     axes: tuple[tuple[int, ...], ...]
     fitted: Mapping[Powers, At]
@@ -118,7 +118,7 @@ def fit(runs: Runs) -> Fit:
 
 
 def highest(variables: Sequence[Variable], axes: Sequence[Sequence[int]]) -> list[int]:
-    """The highest degree in each variable that can be checked: some size is left that such a polynomial is not fitted to."""
+    """The highest degree in each variable that can be checked: one size or more is left to which the polynomial is not fitted."""
     sizes = [
         len(axis) - 1 if len(axis) < len(v.values) else len(axis) - 2 for v, axis in zip(variables, axes, strict=True)
     ]
@@ -128,7 +128,7 @@ def highest(variables: Sequence[Variable], axes: Sequence[Sequence[int]]) -> lis
 def polynomial(
     variables: Sequence[Variable], axes: Sequence[Sequence[int]], fitted: Mapping[Powers, At], table: Table, key: Key
 ) -> Polynomial | None:
-    """The polynomial of a count through the fitted points, None if there is no count at some point or it misses one."""
+    """The polynomial of a count through the fitted points, None if a point has no count or the polynomial misses one."""
     values = known(table, key)
     if values is None:
         return None
@@ -137,7 +137,7 @@ def polynomial(
 
 
 def known(table: Table, key: Key) -> dict[At, int] | None:
-    """The count at every point, None if there is none at some."""
+    """The count at every point, None if a point has none."""
     values = {at: value for at, value in table.values(key).items() if value is not None}
     return values if len(values) == len(table.points) else None
 

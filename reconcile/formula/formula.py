@@ -1,4 +1,4 @@
-"""The counts of a model as polynomials of its sizes, and the reasons why some are none."""
+"""The counts of a model as polynomials of its sizes, and the reasons why some are not polynomials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Polynomials:
 
 @dataclass(frozen=True, slots=True)
 class NotPolynomial:
-    """A count that is no polynomial in the given ranges: ``of`` is what was counted, at ``layer`` by ``op`` ('' for all)."""
+    """A count that is not a polynomial in the given ranges: ``of`` is what was counted, at ``layer`` by ``op`` ('' for all)."""
 
     of: str
     layer: str
@@ -57,7 +57,7 @@ class Formula:
     points: int = 0
 
     def at(self, **sizes: int) -> dict[str, int | Fraction]:
-        """Every total that has a polynomial, at these sizes, a fraction only where no count can be.
+        """Every total that has a polynomial, at these sizes; a fraction only at sizes that no count can have.
 
         Raises UsageError unless each variable has a size.
         """

@@ -1,4 +1,4 @@
-"""Why a count is no polynomial: it repeats a pattern, as a stride or a window makes it, or it misses a point."""
+"""Why a count is not a polynomial: it repeats a pattern, caused by a stride or a window, or it misses a point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def offsets(count: int) -> list[int]:
 
 def period(values: Mapping[int, int]) -> int | None:
     """The shortest period, of those looked for, with which these counts lie on a parabola; None if there is none, or if all of
-    them lie on one. No count contradicts it: those of every other residue class lie on a parabola of their own.
+    them lie on one. No count contradicts it: the counts of every other residue class lie on their own parabola.
 
     The counts are by the number of steps from the first size. If there is one for every step, every period is looked for.
     """

@@ -1,4 +1,4 @@
-"""Why a count is no polynomial: it repeats a pattern, it misses a point, or there is no count at some point."""
+"""Why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 5
 
 
 class Reasons:
-    """The reasons for the counts of one model. Where a layer is no polynomial, it runs the model along the axes once more."""
+    """The reasons for the counts of one model. If a layer is not a polynomial, run the model along the axes once more."""
 
     def __init__(self, runs: Runs, done: Fit, layers: Sequence[Key]) -> None:
         self.runs = runs
@@ -29,7 +29,7 @@ class Reasons:
         self.layers = layers
 
     def of(self, key: Key) -> Iterable[tuple[str, str]]:
-        """The ops of a count that are no polynomials ('' for all of them), each with the reason."""
+        """The ops of a count that are not polynomials ('' for all of them), each with the reason."""
         without = self.done.table.reason(key.of) if key.layer is None else ""
         lacking = [at for at, value in self.done.table.values(key).items() if value is None]
         below = [layer.layer for layer in self.layers if layer.of == key.of and layer.layer]
@@ -77,7 +77,7 @@ class Reasons:
         )
 
     def _miss(self, key: Key) -> str:
-        """The sentence for a count that is not where the polynomial through the fitted points is."""
+        """The sentence for a count that differs from the polynomial through the fitted points."""
         values = known(self.done.table, key)
         assert values is not None
         names = [v.name for v in self.runs.variables]
@@ -115,7 +115,7 @@ class Reasons:
         return []
 
     def _missed(self, key: Key) -> list[At]:
-        """The points at which a count is not where the polynomial through the fitted points is, or is none."""
+        """The points at which a count is missing or differs from the polynomial through the fitted points."""
         values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
         known_ = {powers: values[at] for powers, at in self.done.fitted.items()}
         if None in known_.values():

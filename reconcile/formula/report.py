@@ -29,7 +29,7 @@ def render(formula: Formula, formats: Iterable[str]) -> dict[str, str]:
 
 
 def text(formula: Formula, *, layers: bool = True) -> str:
-    """A line per count, those of its layers below it if they are wanted, and what is no polynomial."""
+    """A line per count, with lines for its layers if requested, and the counts that are not polynomials."""
     names = ", ".join(v.name for v in formula.variables)
     lines = [
         f"{formula.model}: FLOPs ({formula.convention}, {formula.pass_}) as polynomials of {names}, for {_ranges(formula)}",
@@ -67,7 +67,7 @@ def _points(count: int) -> str:
 
 
 def _refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
-    """A line per layer, op and reason, with all that was counted there."""
+    """A line per layer, op and reason, with all counts there."""
     together: dict[tuple[str, str, str], list[str]] = {}
     for none in refused:
         together.setdefault((none.layer, none.op, none.reason), []).append(none.of)
@@ -98,7 +98,7 @@ def _fraction(value: Fraction) -> str:
 def _sum(
     polynomial: Polynomial, power_of: Callable[[str, int], str], shown: Callable[[Fraction], str], times: str
 ) -> str:
-    """The terms with their signs; a coefficient of 1 shows only where nothing follows it."""
+    """The terms with their signs; a coefficient of 1 is shown only if nothing follows it."""
     parts: list[str] = []
     for powers, coefficient in polynomial.ordered:
         factors = [power_of(name, power) for name, power in zip(polynomial.variables, powers, strict=True) if power]

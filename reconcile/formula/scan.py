@@ -1,7 +1,7 @@
-"""Runs a model at the other points of its ranges, where a branch may lie, and checks there what ran.
+"""Runs a model at the other points of its ranges, which may contain a branch, and checks the work that ran there.
 
-The counters do not run again at each of them. They run where an op of what ran, in any component of its work, is not on a
-polynomial of its own: a branch, a stride, a remainder.
+The counters do not run again at each of them. They run where an op of the trace, in any component of its work, is not on
+its own polynomial: a branch, a stride, a remainder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .table import Key, Table
 from .variables import At, Variable
 
 MOST = 256
-"""The most points of the ranges at which the model runs: all of them where there are no more."""
+"""The most points at which the model runs: all points, if the ranges have no more."""
 CALLS, UNKNOWN = "calls", "unknown"
 
 Part = tuple[str, str, str]
@@ -48,7 +48,7 @@ def scan(runs: Runs, done: Fit) -> Fit:
 
 
 def of_traces(name: str) -> bool:
-    """Whether a count is one of what ran, so that no counter takes part in it."""
+    """Whether a count is of the work that ran, without any counter."""
     return (name.split(":", 2)[2] if name.startswith(CAUSE) else name) in {f.trace for f in frameworks().values()}
 
 
@@ -96,8 +96,8 @@ def _drawn(variables: Sequence[Variable], dice: random.Random) -> Iterator[At]:
 def _branches(
     variables: Sequence[Variable], done: Fit, traced: Mapping[At, Answer], counted: Sequence[Key]
 ) -> list[At]:
-    """The points at which these counts of counters need to be checked themselves: there some op of their layer, or any op if
-    they have none that ran, is on no polynomial."""
+    """The points at which these counts of counters have to be checked: there an op of their layer, or any op if no op of
+    the layer ran, is on no polynomial."""
     by_point = {at: _parts(result) for at, result in traced.items()}
     names = dict.fromkeys(part for parts in by_point.values() for part in parts)
     layers = {layer for layer, _, _ in names}
@@ -115,8 +115,8 @@ def _branches(
 
 
 def _beside(variables: Sequence[Variable], done: Fit, values: Mapping[At, int]) -> list[At]:
-    """The points at which these values lie beside a polynomial: beside the one, of the degrees of the fit or of higher ones, that
-    most of them lie on."""
+    """The points at which these values miss a polynomial: the one, of the degrees of the fit or of higher degrees, on which most
+    of them lie."""
     fewest = list(values)
     degrees = [max(powers[index] for powers in done.fitted) for index in range(len(variables))]
     for raised in range(RAISES + 1):
@@ -132,7 +132,7 @@ def _beside(variables: Sequence[Variable], done: Fit, values: Mapping[At, int]) 
 
 
 def _parts(result: Answer) -> dict[Part, int]:
-    """What ran, part by part: how often each op of each layer was called, and each component of its work."""
+    """The work that ran: how often each op of each layer was called, and each component of its work."""
     made: dict[Part, int] = {}
 
     def add(layer: str, op: str, name: str, amount: int) -> None:

@@ -11,7 +11,7 @@ from ..engine.answer import Answer
 
 CAUSE = "cause:"
 RESIDUAL = "residual"
-"""What stands for the cause's name where nobody can explain the amount."""
+"""Replaces the cause's name where the amount is unexplained."""
 
 
 @dataclass(slots=True)
@@ -82,5 +82,5 @@ def _causes(statement: Statement) -> Mapping[str, Amounts]:
 
 
 def closed(result: Answer) -> set[str]:
-    """The counters and traces from which a statement leads to the work: what has no cause there needs none."""
+    """The counters and traces from which a statement leads to the work: a layer without a cause there needs none."""
     return {statement.from_ for statement in result.statements if _to_the_work(statement)}

@@ -11,7 +11,7 @@ from .variables import At
 
 
 class Key(NamedTuple):
-    """A count: ``of`` a trace, a counter or a cause, in ``layer`` (None in all), by ``op`` (None by all of its ops)."""
+    """A count: ``of`` a trace, a counter or a cause, in ``layer`` (None: all layers), by ``op`` (None: all of its ops)."""
 
     of: str
     layer: str | None = None
@@ -44,7 +44,7 @@ class Table:
         ]
 
     def reason(self, name: str) -> str:
-        """Why this has no total at some point, '' if it has one at each."""
+        """Why this has no total at a point, '' if it has one at every point."""
         for at in self.points:
             amounts_ = self._amounts[at].get(name)
             if amounts_ is not None and amounts_.total is None:

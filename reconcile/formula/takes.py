@@ -20,7 +20,7 @@ from .fit import Take
 
 
 def in_workers(request: RunRequest, tell: Callable[[Event], None], there: CollectAt | None = None) -> Take:
-    """In one worker per framework, or ``there``, in another environment. An event says which of the points it is about."""
+    """In one worker per framework, or ``there``, in another environment. Each event names its point."""
 
     def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
         def telling(event: Event) -> None:

@@ -1,4 +1,4 @@
-"""The sizes of a model that have names: ``--at T=16..96``, and what --input and --set say of them."""
+"""The named sizes of a model: ``--at T=16..96``, and their use in --input and --set."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..launch.user_models import read_inputs
 
 FORM = "Write NAME=LO..HI, NAME=LO..HI/STEP or a list of sizes, such as B=1..4, S=32..256/32 or T=16,32,64,128,256."
 FEWEST = 3
-"""The values that a variable has at least: two for a line, and another that shows whether it is one."""
+"""The fewest values of a variable: two for a line, and another that shows whether it is one."""
 NODES = 6
-"""The values along each axis that say of which degree the counts are: up to 4, with another that shows whether they are."""
+"""The values along each axis that determine the degree of the counts: up to 4, and one more to check it."""
 DRAWS = 60
-"""The points that are drawn to find HELD_OUT new ones among them."""
+"""How many points are drawn to find HELD_OUT new ones among them."""
 SMALL = 1000
 """The most points of ranges that are small enough to try each of them."""
 HELD_OUT = 3
-"""The points that no polynomial is fitted to, on which all are checked."""
+"""How many points are kept out of every fit, to check all polynomials on them."""
 
 At = tuple[int, ...]
 """A value per variable."""
@@ -99,7 +99,7 @@ class Template:
     overrides: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a name without sizes, and for a variable that is used nowhere."""
+        """Raise UsageError for a name without sizes, and for a variable that is not used."""
         names = {variable.name for variable in self.variables}
         used = {value for value in self.overrides.values() if value in names}
         for text in self.inputs:

@@ -1,4 +1,4 @@
-"""The conformance kit of a counter: what every counter of this tool has to hold, on the layers of the zoo's families.
+"""The conformance kit of a counter: the checks that every counter of this tool passes on the layers of the zoo's families.
 
 A counter conforms if each of these holds for every case, at the case's own batch and at twice that, in a call of the model and
 in a training step:
@@ -31,14 +31,14 @@ from ..launch.runner import collect
 from ..model_zoo.loading import load_pair, pair_path, zoo_names
 
 ADDED = 1_000_003
-"""What is added to an entry: a prime that no formula gives by chance."""
+"""The number that is added to an entry: a prime that no formula gives by chance."""
 ENTRIES = 12
-"""Entries of one ledger to which something is added."""
+"""How many entries of a ledger get it added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that held, or did not.
+    """One check, passed or failed.
 
     ``problem`` says what is wrong and where, '' if nothing is. ``skipped`` is the counter's sentence if it cannot count it.
     ``counted`` is true of the check of a ledger that has a number other than 0.
@@ -106,7 +106,7 @@ def checks(
 def cannot(counter: str, checks: Sequence[Check], chosen: bool) -> str:
     """Why these checks, of which none failed, show nothing about the counter; '' if it reported a number in any case.
 
-    ``chosen`` says that a user chose the cases, among which there need be none that the counter counts.
+    ``chosen`` says that a user chose the cases; the counter may count none of them.
     """
     if any(check.counted for check in checks):
         return ""

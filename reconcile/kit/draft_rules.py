@@ -1,4 +1,4 @@
-"""A draft of the rules of a counter that has none: what it seems to count, by exact fit over the zoo's families.
+"""Draft rules for a counter that has none: what it seems to count, by exact fit over the zoo's families.
 
 A draft is a start for reading the counter's source, never the cause of a difference: a RuleBook refuses its rules
 (adapters/counters/rulebook.py) until each cites the source.

@@ -73,8 +73,8 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class Template:
     """How a counter is called: a text with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
-    they make, where no rule states them; ``table`` is that of its list of what it counts. ``batch`` is the size of the batch, for
-    a counter that takes only one. ``after`` are lines to write after a model in whose lines a word stands."""
+    they make, where no rule states them; ``table`` is the line of its list of counted ops. ``batch`` is the batch size, for a
+    counter that takes only one. ``after`` maps a word to lines to write after a model whose lines contain it."""
 
     text: str
     table: str
@@ -108,7 +108,7 @@ def made_in(counter: Counter) -> str:
 
 
 def check_framework(counter: Counter) -> None:
-    """Raises UsageError for a counter in whose framework no layer of the zoo is made."""
+    """Raise UsageError if no layer of the zoo can be made in the counter's framework."""
     if not hasattr(one, f"build_{made_in(counter)}"):
         raise UsageError(
             f"{counter.name} counts models of {title(counter.framework)}, and no layer of the zoo is made there."
@@ -156,7 +156,7 @@ def sight(result: Answer, counter: str, reported: int, layer: str | None = None)
 
 
 def written(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
-    """The program, of the lines that make the layer."""
+    """The program, from the lines that make the layer."""
     also = [line for word, line in template.after.items() if any(word in made for made in lines)]
     body = _filled(template.text, [*lines, *also]).rstrip("\n").splitlines()
     ends = ['print("reported", reported)', 'print("expected", expected)', ""]
@@ -228,7 +228,7 @@ def _scale(counter: Counter) -> int:
 
 
 def _head(case: str, shown: Sight, template: Template) -> list[str]:
-    """The comment at the top: both numbers, each cause with its amount, and the lines of the counter that make it so."""
+    """The comment at the top: both numbers, each cause with its amount, and the lines of the counter that cause it."""
     counter = shown.counter
     name = (counter.title or counter.name) + (f" ({counter.versions_key} {shown.version})" if shown.version else "")
     texts = [

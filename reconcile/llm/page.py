@@ -1,4 +1,4 @@
-"""The page of a language model's FLOPs: every formula that people quote beside what ran, and the numbers for MFU and HFU."""
+"""The page of a language model's FLOPs: every published formula beside the work that ran, and the numbers for MFU and HFU."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SCHEMA = 1
 PREFIX = "formula:"
 WIDTH = 79
 ONCE, AGAIN = "what ran", "computed again"
-"""Rows of the table: what ran without activations that were computed again, and these."""
+"""Rows of the table: the work that ran without recomputed activations, and with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A formula on this model: FLOPs of one step, and by cause what leads from there to what ran; or why it has none."""
+    """A formula on this model: FLOPs of one step, and the amounts by cause that lead to the work that ran; or why it has none."""
 
     name: str
     step: int | None
@@ -39,9 +39,9 @@ class Quote:
 class Page:
     """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens.
 
-    ``ran`` is all that ran, and ``again`` the part of it for activations that were computed again.  ``causal`` is what ran once
-    and no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen`` names the
-    products whose masks it does not show.
+    ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
+    and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
+    names the products whose masks it does not show.
     """
 
     model: str
@@ -67,12 +67,12 @@ class Page:
 
     @property
     def once(self) -> int:
-        """What a step takes if nothing is computed again: the numerator of MFU."""
+        """FLOPs of a step if nothing is recomputed: the numerator of MFU."""
         return self.ran - self.again
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """The formulas that give what ran."""
+        """The formulas that give exactly the work that ran."""
         return tuple(q.name for q in self.quotes if q.step == self.once)
 
     @property
@@ -133,7 +133,7 @@ def per_token(page: Page, flops: int) -> str:
 
 
 def ratio(page: Page, flops: int) -> str:
-    """``1.0545``: how many times what ran once. What only rounds to 1 says by how many FLOPs of the step it does not."""
+    """``1.0545``: the ratio to the work that ran once. A ratio that only rounds to 1 adds the difference in FLOPs."""
     return multiple(flops, page.once)
 
 
@@ -164,7 +164,7 @@ def numerators(page: Page) -> list[str]:
 
 
 def _kept(page: Page, yours: str) -> list[str]:
-    """What no causal mask discards, if that is less or not known."""
+    """The work that no causal mask discards, if that is less or not known."""
     if page.causal is None:
         return [f"Without masked products: not known, {page.unseen}."]
     if not page.unseen and page.causal == page.once:

@@ -157,7 +157,7 @@ def render(result: MatrixResult, formats: tuple[str, ...], command: str = "") ->
 
 
 def to_csv(result: MatrixResult) -> str:
-    """Tidy, the columns of a run's: neighbours first, then each environment's statements to the work that ran."""
+    """Tidy, with the columns of a run's CSV: neighbours first, then each environment's statements to the work that ran."""
     return run_csv(_books(result))
 
 

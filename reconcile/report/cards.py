@@ -1,6 +1,6 @@
-"""The number of a run where others look for it: a model card's metadata, and a statement of training compute.
+"""The number of a run for other documents: a model card's metadata, and a statement of training compute.
 
-Both quote what the verdict stands by and nothing else: where it withholds a number, its reason stands there. docs/cards.md says
+Both quote only numbers of the verdict: where it withholds a number, they give its reason. docs/cards.md says
 where each goes.
 """
 
@@ -30,7 +30,7 @@ OUTSIDE = (
     "communication, data loading and all else that is no arithmetic of the model, its loss, its gradients or its optimizer",
     "how busy the hardware was: these operations are counted, not estimated from time and peak performance",
 )
-"""What a count of one training step does not hold."""
+"""What a count of one training step does not include."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def to_disclosure(result: Answer, command: str = "") -> str:
 
 
 def check(pass_: str) -> None:
-    """Raise UsageError for a pass of which there is no disclosure."""
+    """Raise UsageError for a pass that has no disclosure."""
     if pass_ != TRAINING:
         raise UsageError("--format disclosure states the operations of a training step: add --pass training.")
 
@@ -142,7 +142,7 @@ def _withheld(one: Withheld) -> dict[str, str]:
 
 
 def _shown(value: Any) -> Any:
-    """The data with texts of users made to show as they are."""
+    """The data with users' texts escaped, so that they show as written."""
     if isinstance(value, Mapping):
         return {clean(str(key)): _shown(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
 """The CSV report: tidy, one row per line of every statement.
 
-A statement opens with a row ``opening`` (its from_total), then comes one row per adjustment, then ``residual`` (per
+A statement starts with a row ``opening`` (its from_total), then has one row per adjustment, then ``residual`` (per
 layer, or a single 0): the amounts of its rows add up to the to_total. A statement without totals is one row
 without an amount; its state says why. ``phase`` is the phase of the ops of a line. If a trace has more phases than the
 forward one, its work by layer and phase is in rows ``work``, from nothing to the trace; a row without an amount is unknown
@@ -35,7 +35,7 @@ def to_csv(result: Answer) -> str:
 def layers_csv(result: Answer) -> str:
     """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
     amounts to add to it to arrive at that work, in a column per cause that occurs; for a training step the work per phase, under
-    the run's convention and under the one that counts everything. An empty cell: it has none there."""
+    the run's convention and under the one that counts everything. An empty cell means that there is no amount."""
     frameworks = [t.framework for t in result.traces]
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
     to_add = [{c: to_the_work(row, c) for c in counters} for row in result.layers]

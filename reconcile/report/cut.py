@@ -11,8 +11,8 @@ T = TypeVar("T")
 def largest(
     lines: Sequence[T], limit: int | None, size: Callable[[T], Any], kept: Callable[[T], bool] = lambda _: False
 ) -> tuple[Sequence[T], Sequence[T]]:
-    """The ``limit`` largest lines and all that are to be ``kept``, in their order, and the rest, which is never a single line.
-    No limit: all."""
+    """The ``limit`` largest lines and all lines in ``kept``, in their order, and the rest, which is never a single line.
+    Without a limit, all lines."""
     if limit is None:
         return lines, ()
     by_size = sorted(range(len(lines)), key=lambda index: size(lines[index]), reverse=True)

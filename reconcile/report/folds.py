@@ -1,8 +1,8 @@
 """Repeated lines are folded: lines that are equal but for numbers in their names are one line, which knows its own lines.
 
 A fold's name is exact. ``layers.0..31.mlp`` are 32 layers; ``conv2_block1..3_1,2_bn`` are the 6 in which each number of the first
-list meets each of the second; ``layers.0..10/2`` counts in twos. A line that differs in anything that it shows stays apart, and
-so do those whose numbers do not form such a name.
+list meets each of the second; ``layers.0..10/2`` counts in twos. A line that differs in anything that it shows is not folded;
+neither are lines whose numbers do not form such a name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..engine.breakdown import Part
 from ..engine.phases import PhaseRow
 
 FEW = 10
-"""So many lines are all shown, however alike they are."""
+"""The most lines that are all shown, however alike they are."""
 NUMBERS = 8
-"""So many numbers at the beginning of a name may differ; those after them are part of the name."""
+"""How many numbers at the beginning of a name may differ; those after them are part of the name."""
 RUN = 3
-"""So many numbers in a row are a range, and one more if they count in steps."""
+"""How many consecutive numbers make a range; one more is needed if they count in steps."""
 DIGITS = 9
 """A longer number is text."""
 
@@ -72,9 +72,9 @@ class Structure(Generic[T]):
 
 
 def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any], few: int = FEW) -> list[Fold[T]]:
-    """The lines with those that are alike together, in the order of their first lines; not more than ``few`` stay as they are.
+    """Fold the lines that are alike, in the order of their first lines; up to ``few`` lines stay as they are.
 
-    ``shown`` is all that a line shows beside its name, hashable. A line is in exactly one fold.
+    ``shown`` returns everything that a line shows besides its name, hashable. A line is in exactly one fold.
     """
     if len(lines) <= few:
         return [Fold((name(line),), (), (line,), (place,)) for place, line in enumerate(lines)]
@@ -94,8 +94,8 @@ def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any]
 
 
 def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
-    """The folds by the blocks that they are in, in the order of their first lines. A block is what a name has up to the first
-    number in which it, or another name that begins with the same texts, differs from its siblings."""
+    """The folds by the blocks that they are in, in the order of their first lines. A block is the beginning of a name, up to the
+    first number in which it, or another name that begins with the same texts, differs from its siblings."""
     repeated = {each.texts[: k + 1] for each in folds if (k := _first(each)) is not None}
     together: dict[str, list[Fold[T]]] = {}
     counts: dict[str, int] = {}
@@ -135,7 +135,7 @@ def names(layers: Iterable[str], few: int = 1) -> list[str]:
 
 
 def same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = True) -> list[list[T]]:
-    """Those that show the same as one list, in the order of the first; one list for each unless ``together``."""
+    """One list for those that show the same, in the order of the first; without ``together``, one list each."""
     groups: dict[Any, list[T]] = {}
     for index, one in enumerate(each):
         groups.setdefault(shown(one) if together else index, []).append(one)
@@ -214,7 +214,7 @@ def _listed(numbers: Sequence[str]) -> str:
 
 
 def _run(numbers: Sequence[int], step: int) -> list[int]:
-    """From the first number, as far as the steps go."""
+    """How many numbers, from the first, follow in equal steps."""
     held, run = set(numbers), [numbers[0]]
     while run[-1] + step in held:
         run.append(run[-1] + step)

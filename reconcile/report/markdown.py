@@ -26,7 +26,7 @@ DIFFER = "How the frameworks differ here"
 SIZE = 20_000
 """The most bytes of a report that has the table of every layer beside it."""
 LINES = (40, 25, 15, 10, 6)
-"""So many lines has each of its tables, at most: the first of these numbers with which it is small enough."""
+"""The most lines of each of its tables: the first of these numbers with which the report is small enough."""
 
 
 class Raw(str):
@@ -44,8 +44,8 @@ def to_markdown(
 ) -> str:
     """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
     reproduces the run; ``pictures`` maps the subject of a picture to a file beside the report that shows it; ``table`` is the
-    file beside it that has every layer in a row of its own. With one, the report has not more than ``SIZE`` bytes, if its tables
-    are what makes it larger: the smallest lines of each table share one, residuals and unknown work never do."""
+    file beside it that has every layer in a row of its own. With ``table``, the report is cut to ``SIZE`` bytes, as
+    far as its tables allow: the smallest lines of each table share one line, but never residuals and unknown work."""
     headline = view.default_statement(result) if statement is None else statement
     for most in (None, *LINES) if table else (None,):
         text = _rendered(result, headline, command, pictures, table, most)
@@ -183,8 +183,8 @@ def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement
 
 
 def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, list[str]]]:
-    """The rows of evidence: cause, evidence, layers, shapes and ops. In a long table, what one rule says of many ops is a row
-    that names the layers, and the shapes of the first."""
+    """The rows of evidence: cause, evidence, layers, shapes and ops. In a long table, many ops under one rule share a row
+    that names the layers, and the shapes of the first op."""
     every = [(line.cause.value, e) for line in statement.adjustments for e in line.evidence]
 
     def shown(row: tuple[str, Evidence]) -> Hashable:

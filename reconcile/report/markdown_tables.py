@@ -1,5 +1,5 @@
-"""The rows of the Markdown report's tables: those that are alike in one, and of a table that is cut the largest and one for the
-others. ``most`` is the number of lines that a table has then; None: all."""
+"""The rows of the Markdown report's tables. Rows that are alike share one; a table that is cut has the largest rows and one for
+the others. ``most`` is the number of its lines; None means all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Share:
 
 
 def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
-    """The layer table: rows, and a last row of column sums. A long one has the same column once."""
+    """The layer table: rows, and a last row of column sums. A long table shows equal columns once."""
     if not result.layers:
         return None
     frameworks = [t.framework for t in result.traces if t.complete]
@@ -67,7 +67,7 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
 
 
 def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequence[Fold[Adjustment]], str, int]:
-    """The lines between two traces; of those that are not shown, how many there are and their sum."""
+    """The lines between two traces; for those that are not shown, their number and their sum."""
     alike = folds.fold(
         adjustments,
         lambda line: line.layer,
@@ -118,7 +118,7 @@ def _one(row: Row) -> Fold[Row]:
 
 
 def _moved(row: LayerRow) -> int:
-    """What is in a row, without signs: its work, and what is to be added to the counters."""
+    """The amounts in a row, without signs: its work, and the amounts to add to the counters."""
     to_add = sum(abs(amount) for causes in row.causes.values() for amount in causes.values())
     return max(row.work.values(), default=0) + to_add
 

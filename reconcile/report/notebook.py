@@ -101,7 +101,7 @@ def _template() -> jinja2.Template:
     made.filters.update(
         signed=signed,
         reason=view.reason,
-        names=", ".join,  # of text, so that what comes out is cleaned and escaped like any other
+        names=", ".join,  # of text, so that its output is cleaned and escaped like any other
         words=lambda name: name.replace("_", " "),
         times=_times,
         tone=_tone,

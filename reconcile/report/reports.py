@@ -14,9 +14,9 @@ from . import cards, foot
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
 CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
-"""Formats for other people's papers, and the ends of their files' names."""
+"""Formats for other documents (cards and disclosures), and their file name endings."""
 TABLE = "layers.csv"
-"""The end of the name of the file that has every layer, beside the Markdown report of many."""
+"""File name ending of the table of every layer, beside the Markdown report of many layers."""
 PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
@@ -99,7 +99,7 @@ def _drawn(result: Answer, statement: Statement | None, formats: tuple[str, ...]
 
 
 def _tables(result: Answer) -> dict[str, str]:
-    """The table of layers, if they are so many that a report folds those that are alike."""
+    """The table of layers, if there are enough layers that a report folds those that are alike."""
     from .csv import layers_csv
     from .folds import FEW
 

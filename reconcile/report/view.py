@@ -32,8 +32,8 @@ def distance(counter: CounterVerdict) -> str:
 
 
 def closing(counter: CounterVerdict, brief: bool = False) -> str:
-    """One sentence on a counter, without its name; ``brief`` leaves out what stands in a table of totals and what the counter
-    says that it did not support."""
+    """One sentence on a counter, without its name; ``brief`` leaves out the numbers that a table of totals shows and the
+    ops that the counter reported as unsupported."""
     left = "" if brief else _left_out(counter.ledger)
     if counter.off is None:
         return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"

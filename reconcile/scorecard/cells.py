@@ -137,7 +137,7 @@ class Card:
 
 
 def verdict(ran: int, causes: Mapping[Cause, int]) -> Verdict:
-    """The verdict on a layer of which ``ran`` FLOPs of multiply-adds ran; ``causes`` lead there from what was counted."""
+    """The verdict on a layer in which ``ran`` FLOPs of multiply-adds ran; ``causes`` lead there from the counted FLOPs."""
     if not causes:
         return Verdict.EXACT if ran else Verdict.NOTHING
     counted = ran - sum(causes.values())

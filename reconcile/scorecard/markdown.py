@@ -136,7 +136,7 @@ def commands(card: Card, layer: str, cell: Cell) -> list[str]:
 
 
 def opens(cell: Cell | None) -> bool:
-    """Whether the pages have more to say about a cell than its verdict."""
+    """Whether the pages show more about a cell than its verdict."""
     return cell is not None and cell.verdict not in PLAIN
 
 

@@ -1,7 +1,7 @@
 """The runs behind the scorecard: one for each family, pass and environment, with all counters whose cards are not valid.
 
 A card is kept in ``model_zoo/scorecard.json`` with what it depends on: the family's files, the counter's folder, its version
-and that of its framework. Only cards of which one of these changed are made again.
+and that of its framework. A card is made again only if one of these changed.
 """
 
 from __future__ import annotations

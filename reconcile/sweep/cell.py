@@ -118,7 +118,7 @@ def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None =
     """The process of a cell: the request is a line on standard input, the answer goes to standard output. ``answering`` is what
     answers it, ``answer`` unless another is given."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
-        os.dup2(2, 1)  # what anybody prints is no answer
+        os.dup2(2, 1)  # printed output is not the answer
         request = json.loads(sys.stdin.buffer.readline())
         tempfile.tempdir = folder = sys.argv[2]
         warm.accept(json.loads(sys.argv[4]))

@@ -182,7 +182,7 @@ def _next(
 ) -> tuple[Mapping[str, Any], int, dict[str, Any]] | None:
     """What is over within a while, the first that was asked for; its future is forgotten, here and everywhere.
 
-    As long as anybody holds a future, Dask holds its result, and what was on a worker that is lost is computed again.
+    As long as a future is held, Dask keeps its result and computes it again if its worker is lost.
     """
     over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
     for future in [f for f in waiting if f not in started and (f in over or f.running())]:

@@ -1,4 +1,4 @@
-"""What an upgrade moves: the layers of the zoo's families under two releases, each in an environment of its own, compared."""
+"""What an upgrade changes: compare the layers of the zoo's families under two releases, each in its own environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..launch.request import RunRequest, run_request
 from ..scorecard.run import installed, settings
 
 Take = Callable[[RunRequest], Collected]
-"""Runs a request in one of the two environments. Raises UsageError where it cannot."""
+"""Runs a request in one of the two environments. Raises UsageError if it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def sides(
 ) -> tuple[Environment, Environment, tuple[str, ...]]:
     """The environments before and after an upgrade of these packages, and the counters that it may move.
 
-    A counter that has an environment of its own is looked at there, with these packages in the place of its pins. Raises
-    UsageError for what is no requirement, and for counters that have no environment in common.
+    A counter with its own environment runs there, with these packages in place of its pins. Raises UsageError
+    for text that is not a requirement, and for counters without a common environment.
     """
     after = adhoc(tuple(requirements), python)
     names = packages_of(requirements)
@@ -94,7 +94,7 @@ def sides(
 
 
 def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
-    """The environment; over the running interpreter's packages where none of a framework is asked for: nothing else changes, and
+    """The environment. If no framework is requested, it is over the running interpreter's packages: nothing else changes, and
     no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
     if not requirements:
         return env
@@ -109,7 +109,7 @@ def _beside(env: Environment, requirements: Sequence[str], python: str, counters
 
 
 def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:
-    """The counters of these packages; those beside the framework, if it is a framework that is upgraded."""
+    """The counters of these packages; if a framework is upgraded, the counters beside it."""
     plain = {name: c for name, c in known_counters().items() if not c.quoted and not c.recipe and not c.rare}
     own = [name for name, c in plain.items() if canonicalize_name(c.distribution) in names]
     own += [

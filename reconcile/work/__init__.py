@@ -1,7 +1,7 @@
 """Work formulas: ``work_of(op)`` gives the integer components of one call of one op record.
 
 One registry, exact op names; an op without a formula is unknown, never 0. Two rules hold for ops without a formula: an op
-that has tensors of integers and booleans only does no work but its multiply-adds, and a pointwise op has no multiply-adds, while
+that has only tensors of integers and booleans does no work except its multiply-adds; a pointwise op has no multiply-adds, and
 its other components are unknown.
 """
 
@@ -46,7 +46,7 @@ _loaded = False
 _ours: dict[str, Formula] = {}
 """The formulas that come with the frameworks: pure functions of a record's signature."""
 _parts: dict[Hashable, Known] = {}
-"""The known part of the work of an op, by signature, if no formula of a user's gives it."""
+"""The known part of an op's work, by signature, if no user's formula gives it."""
 MOST_PARTS = 100_000
 
 
@@ -79,12 +79,12 @@ def is_floating(dtype: str) -> bool:
 
 
 def is_complex(dtype: str) -> bool:
-    """Whether a dtype is of complex numbers, whose ops have formulas of their own."""
+    """Whether a dtype is complex; ops on complex numbers have their own formulas."""
     return dtype.startswith("complex")
 
 
 def is_integer_op(op: Op) -> bool:
-    """Whether op is bookkeeping on integers or booleans: it has no others, and multiplies no matrices of them."""
+    """Whether op is bookkeeping: it has only integers or booleans, and multiplies no matrices."""
     return _is_of_integers(op) and not known_part(op).work
 
 
@@ -111,18 +111,18 @@ class Known(NamedTuple):
 
 
 def signature(op: Op) -> Hashable:
-    """All of a record that says what one call of the op computes: ops of one signature have the same work."""
+    """The fields of a record that say what one call of the op computes: ops of one signature have the same work."""
     return op.op, op.inputs, op.outputs, repr(op.attrs)
 
 
 def is_ours(op: str) -> bool:
-    """Whether no formula of a user's gives the work of ops of this name: one may read the layer."""
+    """Whether no user's formula gives the work of ops of this name: such a formula may read the layer."""
     load()
     return find(op) is _ours.get(op)
 
 
 def known_part(op: Op) -> Known:
-    """As ``work_of``, but of an op whose work is unknown the components that are known. Computed once for equal ops."""
+    """As ``work_of``, but for an op of unknown work it returns the known components. Computed once for equal ops."""
     if not is_ours(op.op):
         return _known_part(op)
     key = signature(op)
@@ -142,7 +142,7 @@ def _known_part(op: Op) -> Known:
 
 
 def work_of(op: Op) -> Work:
-    """Work of ONE call of ``op``. Of an op on integers these are its multiply-adds: the rest is bookkeeping.
+    """Work of ONE call of ``op``. For an op on integers these are its multiply-adds: the rest is bookkeeping.
 
     Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
@@ -197,16 +197,16 @@ def _may_multiply(op: Op) -> bool:
 
 
 def _is_quantised(op: Op) -> bool:
-    """Whether its integers stand for real numbers, which their scales give."""
+    """Whether its integers represent real numbers (quantised, with scales)."""
     return any(t.dtype.startswith(("qint", "quint")) for t in op.inputs)
 
 
 _OURS = {"aten", "higher_order", "lax", "onnx", "prim", "prims", "quantized", "quantized_decomposed", "torchvision"}
-"""Names before a dot of ops whose products all have formulas here."""
+"""Prefixes of op names (before the dot) whose products all have formulas here."""
 
 
 def _is_foreign(op: Op) -> bool:
-    """Whether another library's op may be a product of integers for all that is known."""
+    """Whether another library's op may be a product of integers: nothing known excludes it."""
     space, dot, _ = op.op.partition(".")
     return bool(dot) and space not in _OURS and not op.attrs.get(POINTWISE) and _may_multiply(op)
 

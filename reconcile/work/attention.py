@@ -151,7 +151,7 @@ def multi_head(
     - q / sqrt(E/heads): mul B*T*E (transform_bias_rescale_qkv)
     - q @ k^T: B*heads*T*S dot products of E/heads; softmax (a mask selects and adds no work); @ v
     - out-projection with bias: B*T rows of E -> E
-    - weights, if asked for, averaged over heads: add B*T*S*(heads-1), div B*T*S
+    - weights, if requested, averaged over heads: add B*T*S*(heads-1), div B*T*S
 
     Source: ATen native/transformers/attention.cpp (native_multi_head_attention_cpu).
     """

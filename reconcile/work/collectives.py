@@ -1,9 +1,9 @@
 """Operators by which processes pass tensors to each other (torch.distributed): one part of the processes' work, as this one
 runs it.
 
-None has products of matrices.  Those that only pass values on do no arithmetic.  Those that reduce add, compare or multiply, and
-which process does how much of that is the choice of the library that carries them (a ring, a tree, a switch): under `matmul`
-they are known, and under others the trace names them.
+None has products of matrices.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
+multiply, and the library that carries them (a ring, a tree, a switch) decides how much of that each process does: under `matmul`
+their work is known, and under others the trace names them as unknown.
 """
 
 from __future__ import annotations

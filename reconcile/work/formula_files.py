@@ -1,10 +1,10 @@
 """Formula files: the user's own Python files that register work formulas (``--formulas``).
 
-A file may also give the work of an op whose work the tool knows in part, or for some records only. Its formula then gives what
-the tool's formula leaves unknown, and may contradict nothing of what that one says.
+A file may also give the work of an op whose work the tool knows in part, or for some records only. Its formula then gives the
+work that the tool's formula leaves unknown, and must not contradict the tool's formula.
 
-They are trusted like any of the user's code. Any fault becomes one sentence that names the file and the line: an error, an
-exit, a timeout, or a result that is not work, when the file is read or when a formula is called.
+Formula files are trusted like all of the user's code. Any fault becomes one sentence that names the file and the line: an error,
+an exit, a timeout, or a result that is not work, when the file is read or when a formula is called.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _TooLong(BaseException):
 
 
 def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
-    """Execute the user's formula files, which register work formulas for ops that reconcile does not know, or not wholly.
+    """Execute the user's formula files, which register work formulas for ops that reconcile does not know, or knows only in part.
 
     Raises FormulaError for a file that cannot be used; a formula that cannot be used raises it when it is called.
     ``timeout`` is the timeout of the run.
@@ -66,7 +66,7 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
 
 
 def _completed(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
-    """The tool's formula, and the user's where that one leaves work unknown. Of what both know, both say the same."""
+    """The tool's formula, and the user's for work that it leaves unknown. Both agree on the components that both know."""
     label, line, theirs = _label(entry, file), _first_line(entry), _guarded(entry, file, limit)
 
     def compute(op: Op) -> Work:

@@ -19,7 +19,7 @@ _REFLECT = ADD * 3 + CMP + DIV * 2 + SPECIAL
 """|x - low|, its remainder and its number of flips by the span, and span - remainder + low."""
 _PADDING = {ZEROS: Work(), BORDER: _CLIP, REFLECTION: _REFLECT + _CLIP}
 _SLOPE = {ZEROS: Work(), BORDER: MUL, REFLECTION: MUL * 2 + ADD}
-"""What the gradient of a coordinate adds to it: its factors, and the sign of x - low turned."""
+"""The additional work of a coordinate's gradient: its factors, and the negated sign of x - low."""
 _COEFFICIENTS = MUL * 12 + ADD * 13
 """Of four taps at t: ((a + 2) x - (a + 3)) x x + 1 at t and 1 - t, ((a x - 5 a) x + 8 a) x - 4 a at t + 1 and (1 - t) + 1."""
 _COEFFICIENT_SLOPES = MUL * 8 + ADD * 10
@@ -38,7 +38,7 @@ def _known(mode: int, padding: int, axes: int) -> None:
 
 
 def weights(mode: int, axes: int) -> Work:
-    """Of one place, with its distances: floor, distances and products of them; or of a cubic one the coefficients."""
+    """For one place: floor, distances and products of distances; for a cubic one, the coefficients."""
     if mode == NEAREST:
         return SPECIAL * axes
     if mode == BICUBIC:

@@ -20,7 +20,7 @@ _NEIGHBOURS = 4
 _SUM = MUL * _NEIGHBOURS + ADD * (_NEIGHBOURS - 1)
 """Of the neighbours of one sample, times their weights."""
 _SLOPE = MUL * 2 + ADD * 3
-"""Of a sample along one axis: b (v11 - v10) + (1 - b) (v01 - v00), with the weight b of the other axis."""
+"""For a sample along one axis: b (v11 - v10) + (1 - b) (v01 - v00), with the weight b of the other axis."""
 
 
 class _Deformable(NamedTuple):
@@ -108,7 +108,7 @@ def _grid(op: Op, clipped: bool, shifted: bool) -> tuple[int, Work]:
 
 
 _LOCATED = SPECIAL + ADD * 2
-"""Of a coordinate: its floor, the distance from it, 1 less that."""
+"""For a coordinate: its floor, the distance from it, 1 less that."""
 
 
 def _pooled(op: Op, clipped: bool, shifted: bool) -> Work:

@@ -1,5 +1,5 @@
-"""Facts that a model and its factory state, so that the user need not: the inputs of a Keras model, for a batch of one, and
-the arguments with which a factory of an installed package loads no weights.
+"""Facts that a model and its factory state, so that the user does not have to: the inputs of a Keras model, for a batch of one,
+and the arguments with which a factory of an installed package loads no weights.
 
 Imported by the worker: Python 3.6 and standard library only.
 """

@@ -74,7 +74,7 @@ class Worker:
         for package, folder in self.request.brought.items():
             import_path.bring(package, folder)
         try:
-            with contextlib.suppress(FactoryError):  # where there is none, that is said in its turn
+            with contextlib.suppress(FactoryError):  # if there is none, a later task reports that
                 self._adapter().before_import()
             meta = self._meta()
             self._leave("meta.json", meta)
@@ -120,7 +120,7 @@ class Worker:
         return self.adapter
 
     def _capture(self) -> Any:
-        if self.capture is None:  # the pair is known only now
+        if self.capture is None:  # the pair was not known before
             self.capture = self._adapter().capture(self.request, self.pair)
         return self.capture
 

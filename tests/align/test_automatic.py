@@ -108,7 +108,7 @@ def test_a_layer_put_in_is_a_row_of_its_own(where: int) -> None:
 
 
 def test_a_convolution_of_another_stride_is_found_by_its_filter() -> None:
-    """Of a filter of 5 x 7 there are as many summands, but not as many results."""
+    """A filter of 5 x 7 has as many summands, but not as many results."""
     tf, torch = pair([("dense", 5, 7), ("dense_1", 7, 3)], [("a", 5, 7), ("b", 7, 3)])
     assert {row.layer: row.by for row in aligned(tf, taller(torch, 0, 9))} == {
         "a": "order+shape",
@@ -180,7 +180,7 @@ def test_an_attention_of_several_layers_and_of_one_is_one_row() -> None:
 
 
 def test_a_branch_before_or_behind_another_is_alone_of_its_kind() -> None:
-    """But not where more than a branch has changed places with it, nor where there is another one of its kind."""
+    """It is not matched if more than a branch has changed places with it, or if there is another one of its kind."""
     body = [(f"{i}", i + 2, i + 3) for i in range(CROSSED + 1)]
     for many, expected in (
         (CROSSED, {"short": "only+shape+work"}),

@@ -1,4 +1,4 @@
-"""What rows call their models: one cell for all rows of a model, and a reason where there is none."""
+"""The names that rows give their models: one cell for all rows of a model, and a reason if there is none."""
 
 from __future__ import annotations
 

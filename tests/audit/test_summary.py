@@ -1,4 +1,4 @@
-"""What a table's figures count, in sum; and the two pages that show it."""
+"""What a table's figures count in total, and the two pages that show it."""
 
 from __future__ import annotations
 

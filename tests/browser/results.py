@@ -94,7 +94,7 @@ def large(ops: int, mark: str = ".") -> Answer:
 
 
 def aligned(layers: int) -> Answer:
-    """Two models of so many layers that nobody declared to belong together; one layer has no partner."""
+    """Two models of ``layers`` layers that are not declared to belong together; one layer has no partner."""
     result = large(PER_LAYER * layers)
     rows = [
         Match(row.layer, {"tf": (row.layer,), "torch": (f"torch.{row.layer}",)}, "name+work") for row in result.layers
@@ -104,7 +104,7 @@ def aligned(layers: int) -> Answer:
 
 
 def steps(blocks: int) -> Answer:
-    """A training step of so many blocks of two layers, of which the last has other numbers."""
+    """A training step of ``blocks`` blocks of two layers; the last block has other numbers."""
     result = samples.trained()
     (ran,) = result.traces
     rows = tuple(

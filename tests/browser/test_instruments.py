@@ -1,4 +1,4 @@
-"""That nothing was requested and nothing was said is only worth something if it would have been noticed."""
+"""The tests for no requests and no messages mean something only if a request or a message would be noticed."""
 
 from __future__ import annotations
 

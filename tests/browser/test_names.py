@@ -1,4 +1,4 @@
-"""Names that nobody chose for us are shown as they are written, and do nothing else, wherever they stand."""
+"""Untrusted names are shown as written and have no other effect, wherever they are."""
 
 from __future__ import annotations
 

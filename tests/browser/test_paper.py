@@ -1,4 +1,4 @@
-"""The page on paper, where nobody scrolls or opens anything; and the phases and the alignment, which are printed as well."""
+"""The page on paper, without scrolling or opening anything; and the phases and the alignment, which are printed as well."""
 
 from __future__ import annotations
 

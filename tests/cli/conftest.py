@@ -67,7 +67,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sentence(result: Result) -> str:
-    """What a fault of the user's or the system's is told in: one line on stderr, exit code 2, nothing on stdout."""
+    """The report of a user's or the system's fault: one line on stderr, exit code 2, nothing on stdout."""
     assert (result.exit_code, result.stdout) == (EXIT_USAGE, ""), result.output
     (line,) = result.stderr.splitlines()
     assert line.startswith("Error: ")

@@ -149,7 +149,7 @@ def test_help_loads_no_command_and_no_renderer() -> None:
 
 
 def closed_pipe(code: str) -> tuple[int, str]:
-    """Run code with a stdout that nobody reads; exit code and stderr."""
+    """Run code with a stdout that is not read; returns exit code and stderr."""
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.close()

@@ -1,4 +1,4 @@
-"""Whose a fault is, the exit code says: 2 the user's or the system's, 4 ours, with its traceback in a file."""
+"""The exit code says whose fault it is: 2 the user's or the system's, 4 ours, with its traceback in a file."""
 
 from __future__ import annotations
 

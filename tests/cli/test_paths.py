@@ -57,7 +57,7 @@ PAIRS: dict[str, Callable[[Path], str]] = {
 
 @pytest.fixture
 def denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may read everything where that is root: what is called ``denied`` is refused even then."""
+    """If root runs the tests, it may read everything: files called ``denied`` are refused even then."""
     real = os.stat
 
     def stat(path: object, **options: object) -> os.stat_result:

@@ -1,4 +1,4 @@
-"""What a run says while it goes on, on a terminal, on a dumb one and into a file, and what ``--quiet`` leaves of it."""
+"""The messages of a run while it goes on, on a terminal, on a dumb one and into a file, and what ``--quiet`` leaves of it."""
 
 from __future__ import annotations
 

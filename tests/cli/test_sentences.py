@@ -1,4 +1,4 @@
-"""What cannot be meant is one sentence that says where and what to do: no framework starts, no file is written."""
+"""Input without a possible meaning gives one sentence with the place and the remedy: no framework starts, no file is written."""
 
 from __future__ import annotations
 

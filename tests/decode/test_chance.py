@@ -1,6 +1,6 @@
 """How often a figure that means nothing is explained: random ones of a model's magnitude, with 2, 3, 4 digits and exact.
 
-The share that ``decode`` prints is computed; here it is held to random figures, and the table of docs/decode.md to it."""
+The share that ``decode`` prints is computed; here it is compared with random figures, and the table of docs/decode.md with it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def printed(value: float, digits: int) -> str:
 
 
 def share(model: str, digits: int, sources: Sequence[Source], draws: int) -> float:
-    """Of figures between a tenth and ten times the multiply-adds, the part that is explained."""
+    """The explained share of figures between a tenth and ten times the multiply-adds."""
     (macs, *_) = (c.value for c in candidates(sources)[0] if c.plain)
     dice = random.Random(f"{model} {digits}")
     figures = [printed(macs * 10 ** dice.uniform(-1, 1), digits) for _ in range(draws)]

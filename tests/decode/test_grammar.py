@@ -135,7 +135,7 @@ def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:
 
 
 def test_a_total_is_read_where_the_trace_is_complete() -> None:
-    """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and how many operations nobody knows."""
+    """A pointwise op without a formula has no multiply-adds: 4 x 8 x 3 of them ran, and the number of operations is unknown."""
     odd = data.product("a", 4, 8, 3, layer="x")._replace(op="mine.pointwise", attrs={POINTWISE: True})
     own = Convention("own", mac=3)
     source = data.source(data.trace(odd, data.product("b", 4, 8, 3, layer="y")), batch=1)
@@ -195,7 +195,7 @@ def test_every_candidate_is_documented() -> None:
     ("model", "size"), [("gru_demo", 249_809_920), ("gru_demo", 25_150_826), ("resnet50", 7_715_946_496)]
 )
 def test_random_integers_are_not_explained(model: str, size: int) -> None:
-    """Of 1,000 of a model's magnitude under 1 %."""
+    """Fewer than 1 % of 1,000 numbers of a model's magnitude are explained."""
     held, _ = candidates(data.saved(model))
     values = {c.value for c in held}
     dice = random.Random(20170342)

@@ -36,7 +36,7 @@ def upgraded() -> Checked:
 
 
 def many(count: int, name: str = "layers.{}.a_long_name_of_a_layer") -> Checked:
-    """So many layers of a trace with twice the work."""
+    """This number of layers of a trace with twice the work."""
 
     def entry(layer: str, macs: int) -> Compared:
         return Compared(layer, layer, "aten.mm", Work(mac=macs), 1, "", "(1, 2)")

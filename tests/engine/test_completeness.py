@@ -89,7 +89,7 @@ def test_a_convention_that_weighs_what_is_unknown_is_incomplete(convention, know
 
 @pytest.mark.parametrize("cause", [None, Cause.OP_NOT_COUNTED])
 def test_nothing_is_booked_for_what_is_unknown_and_weighed(cause):
-    """A counter that counts 5 of an op of which a part is unknown: under `all` nobody knows how far it is off."""
+    """A counter that counts 5 of an op of which a part is unknown: under `all` it is unknown how far it is off."""
     part = known_part(OPS[1])
     item = make_item(
         None, None, layer="odd", op="o", counted=Work(special=5), seen=1, ran=part.work, times=1, cause=cause,

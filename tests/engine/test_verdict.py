@@ -26,7 +26,7 @@ T = samples.T
 
 
 def own(result: Answer, inputs: str = "float32 (1, 3)", **more: object) -> Answer:
-    """The sample's PyTorch side as somebody's own model ``net:Net`` would be reported."""
+    """The sample's PyTorch side, reported as a user's own model ``net:Net``."""
     there = {samples.TORCH, "thop", "fvcore", "flop_counter"}
     made = replace(
         result,

@@ -163,7 +163,7 @@ Members = dict[str, bytes]
 
 
 def archive(held: Members) -> bytes:
-    """An archive as PyTorch's, of these members, as anybody may write one."""
+    """An archive like PyTorch's with these members, as any program may write it."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as file:
         for name, data in held.items():

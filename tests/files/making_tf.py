@@ -135,7 +135,7 @@ def good_saved(folder: Path) -> None:
 
 
 def bad_keras(folder: Path) -> None:
-    """Keras files with code in them, classes of somebody's, tensors elsewhere or larger than life."""
+    """Keras files with code, with a user's classes, with tensors elsewhere, and with implausibly large tensors."""
     layers = tf.keras.layers
     model = tf.keras.Sequential([layers.Input((3,)), layers.Lambda(lambda t: t * 2)])
     model.save(folder / "lambda.keras")

@@ -1,4 +1,4 @@
-"""Somebody's own environment: a virtual one that holds the running interpreter's packages, but for some."""
+"""A user's own environment: a virtual environment with the running interpreter's packages, except some."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_a_factory_that_ends_its_process_is_run_once(
 
 
 def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository) -> None:
-    """The trace dies of it first, and nobody knows who is to blame; the model without any counter dies alike."""
+    """The trace dies of it first, and the culprit is unknown; the model without any counter dies alike."""
     repository.write(
         net="""
             import os, torch
@@ -177,7 +177,7 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
 
 
 def test_a_crash_beside_meta_takes_the_trace_on_meta_once(repository: Repository) -> None:
-    """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; whoever asks for meta has the trace on meta."""
+    """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; with meta requested, the trace is on meta."""
     repository.write(
         net="""
             import ctypes, torch

@@ -1,4 +1,4 @@
-"""A counter of somebody else's as people have it: its wheel and this tool's, installed into a fresh environment.
+"""Another author's counter as users have it: its wheel and this tool's, installed into a fresh environment.
 
 Nothing there is of this repository. The conformance kit passes the counter, and fails it with each fault that is planted.
 """

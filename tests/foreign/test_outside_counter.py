@@ -1,4 +1,4 @@
-"""A counter of somebody else's: a package of at most 40 lines that registers itself; no file of this repository knows it."""
+"""Another author's counter: a package of at most 40 lines that registers itself; no file of this repository knows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A framework of somebody else's: a package that registers itself, and that no file of this repository knows."""
+"""Another author's framework: a package that registers itself, and that no file of this repository knows."""
 
 from __future__ import annotations
 

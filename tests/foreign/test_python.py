@@ -1,4 +1,4 @@
-"""``--python``: the workers run in somebody's own environment, where nothing is installed and nothing is written."""
+"""``--python``: the workers run in a user's own environment, where nothing is installed and nothing is written."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Rows = Callable[[int], int]
 
 
 def of_rows(rows: Rows, rests: Rows | None = None, reported: Rows | None = None) -> tuple[Take, list[bool]]:
-    """Runs a layer ``a`` with so many rows, a transposition for each of ``rests``, and a counter with its own total; and a list
+    """Runs a layer ``a`` with ``rows`` rows, a transposition for each of ``rests``, and a counter with its own total; and a list
     that says of each run whether the counter ran."""
     load()
     counted = []

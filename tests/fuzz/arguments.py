@@ -1,4 +1,4 @@
-"""What stands behind an option: figures, shapes, settings, and formula files, which are code that somebody wrote by mistake."""
+"""What stands behind an option: figures, shapes, settings, and formula files, which are code with mistakes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FIGURES = (
 
 
 def figures() -> st.SearchStrategy[bytes]:
-    """Numbers that somebody printed, looked up in the committed baselines."""
+    """Published numbers, looked up in the committed baselines."""
     text = st.from_regex(NUMBER, fullmatch=True) | st.text(max_size=20) | st.sampled_from(FIGURES)
     look = ["decode", "--model", "matmul_init", "--no-run", "--baselines", BASELINES, "--"]
     return text.map(lambda number: command([*look, number]))

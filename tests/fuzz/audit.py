@@ -1,4 +1,4 @@
-"""What a case may not do: write outside its folder, start or connect to anything, run code that is nobody's module.
+"""What a case may not do: write outside its folder, start or connect to anything, run code that is in no module.
 
 The interpreter's audit events (PEP 578) tell of each, whatever raised or swallowed an exception afterwards.  What a framework's
 own C++ does has no such event: for that, the working folder of a case is an empty one, and has to stay so.

@@ -1,4 +1,4 @@
-"""Commands in this process, on files of somebody's: exit status 0 to 3, one sentence, no traceback, whatever is in the files.
+"""Commands in this process, on users' files: exit status 0 to 3, one sentence, no traceback, whatever is in the files.
 
 An input is JSON, ``{"args": [...], "files": {name: text}}``; ``{name}`` in an argument is that file's path. No worker is
 started: where a command would start one, it is handed what a committed baseline says was found.
@@ -132,7 +132,7 @@ def _one_sentence(err: str, longest: int) -> None:
     if CONTROL.search(lines[0]):
         raise Wrong("its sentence holds control characters")
     if len(lines[0]) > longest:
-        raise Wrong("its sentence is longer than anybody reads")
+        raise Wrong("its sentence is too long to read")
 
 
 def _counts(value: Any, where: str) -> None:

@@ -1,4 +1,4 @@
-"""What a loader is handed: it is stood in for by one that takes its argument and loads nothing."""
+"""The arguments of a loader: a stand-in takes the argument and loads nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FOUND = Path(__file__).with_name("found")
 
 
 class Wrong(Exception):
-    """What came of an input is not what may; alike findings have the same first line."""
+    """An input had an outcome that it must not have; like findings have the same first line."""
 
 
 class Slow(BaseException):

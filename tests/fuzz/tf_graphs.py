@@ -1,6 +1,6 @@
 """TensorFlow's protobufs with fields changed: a frozen graph, a SavedModel. Only the checks run; no session is started.
 
-What is accepted is held against what the ops themselves declare: none of them may have an input or attribute that is a file,
+Accepted graphs are compared with the declarations of their ops: none of them may have an input or attribute that is a file,
 a place or a library, but where a SavedModel restores its own variables; and nothing that runs as it is loaded may save.
 """
 

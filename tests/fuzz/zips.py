@@ -96,7 +96,7 @@ def directory(entries: Sequence[Entry], base: int) -> tuple[bytes, bytes]:
 
 
 def archive(entries: Sequence[Entry], prefix: bytes = b"", comment: bytes = b"") -> bytes:
-    """An archive as everybody writes it, behind a prefix that its offsets count in."""
+    """An archive as usually written, behind a prefix that its offsets include."""
     body, lines = directory(entries, len(prefix))
     count = sum(entry.listed for entry in entries)
     return prefix + body + lines + end(count, len(lines), len(prefix) + len(body), comment)

@@ -34,7 +34,7 @@ def stray(ready):
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """Whether it holds within so many seconds."""
+    """Whether it holds within this number of seconds."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)

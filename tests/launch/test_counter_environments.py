@@ -1,4 +1,4 @@
-"""A counter with requirements of its own has an environment of its family's name, which runs only if somebody names it."""
+"""A counter with requirements of its own has an environment of its family's name, which runs only if it is named."""
 
 from __future__ import annotations
 

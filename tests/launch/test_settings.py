@@ -36,7 +36,7 @@ def test_a_size_of_the_zoo_is_at_least_1(name: str, size: str, monkeypatch: pyte
 
 
 def test_every_whole_number_in_the_zoo_is_a_size() -> None:
-    """So that the rule above refuses nothing that could be meant."""
+    """The rule above refuses no setting that a user could mean."""
     numbers = [
         (name, key, value)
         for name in zoo_names()

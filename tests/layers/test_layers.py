@@ -1,4 +1,4 @@
-"""Layers and snippets nobody tuned to: every counter's ledger reconciles with the work that ran, residual 0.
+"""Layers and snippets that nothing was tuned to: every counter's ledger reconciles with the work that ran, residual 0.
 
 What is known not to is listed here with its reason, and an entry that no longer holds fails (strict).
 """

@@ -98,7 +98,7 @@ def jitted():
 
 
 def dead():
-    """Of two products one is not returned; of a scan's carry one part is not."""
+    """One of two products is not returned, and neither is one part of a scan's carry."""
 
     def net(w, x):
         (_, kept), _ = lax.scan(lambda c, _: ((c[0] @ w, c[1] @ w @ w), None), (x, x), None, length=3)

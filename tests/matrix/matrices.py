@@ -15,7 +15,7 @@ from tests.report import samples
 OLD, NEW, GONE = (
     Environment("old-1.0", "The first", "3.6", ("tf", "torch"), ("thing==1.0",)),
     Environment("current", "The running one", "current", ("tf", "torch"), ()),
-    Environment("gone", "Nobody has its Python", "3.5", ("tf",), ("thing==0.1",)),
+    Environment("gone", "No machine has its Python", "3.5", ("tf",), ("thing==0.1",)),
 )
 WHY = "there is no Python 3.5 under /opt/secret/pyenv; install it (`pyenv install 3.5`) or put python3.5 on PATH"
 LENT = "borrows the current environment's trace: ImportError: no tracer in /opt/secret/torch.py"

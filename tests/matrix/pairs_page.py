@@ -12,7 +12,7 @@ from reconcile.core.text import markdown, number, signed
 from reconcile.engine.answer import Answer
 
 NAMED = 3
-"""So many differing layers of a pair, or reasons why it is not in order, are named; the others are counted."""
+"""The most differing layers of a pair, or reasons why it is not in order, that are named; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,11 @@ TOTALS = {
     "current: thop": (250_052_032, 2 * (CONV + THOP_GRU + DENSE)),
     "current: fvcore": (2 * 8_691_200, 2 * (CONV + DENSE)),
     "current: flop_counter": (249_809_920, WORK),
-    # Keras 3 walks one step that nobody reads; sigmoid is one op without a formula; every Add of 2.21 is known.
+    # Keras 3 walks one step that is not read; sigmoid is one op without a formula; every Add of 2.21 is known.
     "current: tf.profiler@function": (20_198_944, FORWARD + PRODUCTS + GATES),
     # The loop's body once, its matrix products of the state and all gates without shapes.
     "current: tf.profiler@frozen": (20_142_592, FORWARD + 2 * 3 * H * X + 3 * H),
-    # Every step, the one that nobody reads, and the loop's integers: two Less in 98 looks, two sums in 97 steps.
+    # Every step, the one that is not read, and the loop's integers: two Less in 98 looks, two sums in 97 steps.
     "current: tf.profiler@runmeta": (
         252_757_222,
         FORWARD + (FRAMES + 1) * (PRODUCTS + GATES) + 2 * (FRAMES + 1) + 2 * FRAMES,

@@ -34,7 +34,7 @@ class Model(NamedTuple):
     routed: bool = False
 
     def products(self, tokens: int, keys: int, logits: int, m: int, d: int, gate: bool) -> int:
-        """FLOPs of ``tokens`` that each meet ``keys``, with logits of so many, as somebody takes the widths to be."""
+        """FLOPs of ``tokens`` that each meet ``keys``, with logits of this number of tokens, for assumed widths."""
         attention = H * (N * self.d + 2 * self.k * self.d) + N * self.d * H
         layer = attention + m * H * self.f * (A if self.routed else 1) + (H * E if gate and self.routed else 0)
         met = min(keys, self.window) if self.window else keys

@@ -122,7 +122,7 @@ def test_s5_the_convolution_alone_does_not_agree_and_why(matrix: Any) -> None:
 
 BROKEN = """
 ["py-3.5"]
-title = "a Python that nobody has"
+title = "a Python that does not exist"
 python = "3.5"
 frameworks = ["tf"]
 requirements = ["tensorflow==1.12.0"]

@@ -1,4 +1,4 @@
-"""``python -m tests.networks FRAMEWORK [--seed N] [--count C]``: the networks of so many seeds, and what is wrong with them."""
+"""``python -m tests.networks FRAMEWORK [--seed N] [--count C]``: the networks of C seeds, and what is wrong with them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SEEDS = {"torch": (5001, 9), "tf": (5000, 3)}
 
 @pytest.mark.parametrize("framework", SEEDS)
 def test_networks(framework: str) -> None:
-    """In a process of its own: what a framework says of itself on stderr is nobody's warning here."""
+    """In its own process: a framework's messages about itself on stderr are not warnings here."""
     first, count = SEEDS[framework]
     done = subprocess.run(
         [sys.executable, "-m", "tests.networks", framework, "--seed", str(first), "--count", str(count)],

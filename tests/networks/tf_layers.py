@@ -189,7 +189,7 @@ def folded(rng: Any, shape: Shape) -> Block | None:
 
 
 EINSUMS = {2: "bi,ij->bj", 3: "bti,ij->btj", 4: "bxyi,ij->bxyj"}
-"""Not with an ellipsis: its gradient by the weight is an outer product, element by element, and a sum."""
+"""They have no ellipsis: its gradient by the weight is an outer product, element by element, and a sum."""
 WRITTEN: dict[str, Callable[[Any, Any], Any]] = {
     "einsum": lambda m, x: tf.einsum(EINSUMS[len(x.shape)], x, m.held[0]),
     "tensordot": lambda m, x: tf.tensordot(x, m.held[0], 1),

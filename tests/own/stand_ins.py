@@ -393,7 +393,7 @@ column_parallel = _column_parallel
 # Training steps: the multiply-adds of forward and backward, and of what hangs on parameters.
 
 STEP = 8 * 4 * 4 * 2
-"""Of ``square()`` on ``wide()``: forward, and the gradient of the weight; the input needs none."""
+"""Work of ``square()`` on ``wide()``: forward, and the gradient of the weight; the input needs none."""
 TRAINED: dict[str, Callable[[], Case]] = {}
 
 

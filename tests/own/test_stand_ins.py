@@ -45,7 +45,7 @@ def test_a_number_is_what_ran(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_on_meta_too(name: str) -> None:
-    """Whoever asks for meta asks for less time, not for the work of another model."""
+    """A user who asks for meta wants less time, not the work of another model."""
     case = CASES[name]()
     assert published(case, device="meta") in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
 

@@ -34,7 +34,7 @@ def angles(rows, width, device):
 
 
 def kept_angles(rows, width, device):
-    """The same, kept where nobody knows."""
+    """The same, kept in an unknown place."""
     if (rows, width) not in KEPT:
         KEPT[rows, width] = angles.__wrapped__(rows, width, device)
     return KEPT[rows, width]

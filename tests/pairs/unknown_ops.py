@@ -1,4 +1,4 @@
-"""Ops whose work nobody has written down: eigenvalues, Fourier transform, a torch.library op, a rare TF op."""
+"""Ops without a formula: eigenvalues, Fourier transform, a torch.library op, a rare TF op."""
 
 from reconcile.model_zoo.pair import Input, Layer, Pair
 

@@ -160,7 +160,7 @@ def _broken(s: Statement, rest: Residual) -> Statement:
 
 
 def incomplete() -> Answer:
-    """torch runs an op without a formula: its trace has no total, its counters nothing to be held against."""
+    """torch runs an op without a formula: its trace has no total, and its counters have nothing to be compared with."""
     result = clean()
     reason = "the trace is incomplete: aten.linalg_solve has no formula"
     hole = Unknown("loop", "aten.linalg_solve", "net.loop/solve:0", "no work formula")

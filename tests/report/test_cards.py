@@ -25,7 +25,7 @@ COMMAND = "reconcile run --model steps --pass training"
 
 
 def read(result: Answer, command: str = COMMAND) -> dict[str, Any]:
-    """The card as somebody's YAML reader has it."""
+    """The card as a YAML reader has it."""
     front = next(iter(yaml.safe_load_all(f"---\nlicense: mit\n{cards.to_card(result, command)}---\n# A model\n")))
     assert list(front) == ["license", "flops"]
     found: dict[str, Any] = front["flops"]

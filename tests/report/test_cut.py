@@ -105,7 +105,7 @@ def test_the_tables_add_up_after_the_cut() -> None:
 
 @pytest.mark.parametrize("place", [0, 7, MANY - 1])
 def test_a_residual_is_never_in_the_sum(place: int) -> None:
-    """Of one unit, among layers of thousands."""
+    """A residual of one unit, among layers of thousands."""
     result = large()
     name = result.layers[place].layer
     (first,) = result.statements
@@ -139,7 +139,7 @@ def test_many_residuals_are_all_shown() -> None:
 
 
 def repeated(make: Callable[[], Answer], times: int) -> Answer:
-    """A training step with so many copies of the first layer, each with one multiply-add more than the one before."""
+    """A training step with this number of copies of the first layer, each with one multiply-add more than the one before."""
     result = make()
     (ran,) = result.traces
     first = [row for row in ran.rows if row.layer == "first"]

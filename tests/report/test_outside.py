@@ -1,4 +1,4 @@
-"""A framework that nobody counts, from another package: both traces, what separates them, and every report of it."""
+"""A framework without counters, from another package: both traces, what separates them, and every report of it."""
 
 from __future__ import annotations
 

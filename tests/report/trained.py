@@ -78,7 +78,7 @@ def trained(convention: Convention = BUILT_IN["matmul"]) -> Answer:
 
 
 def with_a_hole() -> Answer:
-    """The same, with an op in the second layer whose work nobody knows."""
+    """The same, with an op in the second layer whose work is unknown."""
     result = trained()
     (ran,) = result.traces
     hole = Unknown("second", "aten.gru_backward", "7", "no work formula")

@@ -114,7 +114,7 @@ def products(trace):
 
 
 def lies(op, trace):
-    """The trace without this op, with it once more in so many calls, or on tensors twice as large."""
+    """The trace without this op, with it once more in this number of calls, or on tensors twice as large."""
     others = tuple(o for o in trace.ops if o is not op)
     wider = [t._replace(shape=t.shape and (2 * t.shape[0], *t.shape[1:])) for t in (*op.inputs, *op.outputs)]
     size = len(op.inputs)
@@ -124,7 +124,7 @@ def lies(op, trace):
 
 
 def test_no_lie_about_an_op_that_a_counter_met_is_explained(parts):
-    """Remove, repeat or enlarge any op of the trace that multiplies matrices: whoever met it with a rule cannot explain it."""
+    """Remove, repeat or enlarge any op of the trace that multiplies matrices: a counter with a rule for it cannot explain it."""
     held = 0
     for ledger, trace in parts:
         for op in products(trace):

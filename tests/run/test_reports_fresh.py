@@ -1,4 +1,4 @@
-"""What is committed under reports/ is what the tool writes today; the README shows it as it is."""
+"""The committed files under reports/ are what the tool writes today; the README shows them as they are."""
 
 from __future__ import annotations
 

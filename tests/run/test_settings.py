@@ -1,4 +1,4 @@
-"""Settings nobody tuned to: other sizes, other layers, other devices reconcile to 0 as the demo does."""
+"""Settings that nothing was tuned to: other sizes, other layers, other devices reconcile to 0 as the demo does."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class DispatchCount(TorchDispatchMode):
 
 
 def multiply_adds(name: str, args: Any, out: Any) -> int:
-    """Of one kernel; a product of complex numbers has four."""
+    """Multiply-adds of one kernel; a product of complex numbers has four."""
     if name in PRODUCTS:
         a, b = args[PRODUCTS[name] : PRODUCTS[name] + 2]
         columns = b.shape[-1] if b.dim() > 1 else 1

@@ -1,4 +1,4 @@
-"""A cell's process: what it says, what becomes of it when somebody ends it, and that it ends with whoever started it."""
+"""A cell's process: what it says, what happens when a user ends it, and that it ends with the process that started it."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_a_scheduler_that_stops_ends_the_sweep_and_keeps_results(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its one worker finishes the first model; then nobody hears of the second."""
+    """Its one worker finishes the first model; then there is no news of the second."""
     dask(scheduler)
     stopped = []
 

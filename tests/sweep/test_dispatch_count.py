@@ -1,4 +1,4 @@
-"""The independent count that the sweep of a library is held to, held to closed forms itself."""
+"""Compares the independent count, with which the sweep of a library is compared, with closed forms."""
 
 from __future__ import annotations
 

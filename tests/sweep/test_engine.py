@@ -38,7 +38,7 @@ class Inline(Executor):
 
 
 class Remembering(Inline):
-    """Knows of every future that it gave whether somebody still holds it."""
+    """Knows of every future that it gave whether it is still held."""
 
     def __init__(self) -> None:
         self.given: list[weakref.ref[Future[Any]]] = []
@@ -70,7 +70,7 @@ def outcomes(folder: Path) -> dict[str, Any]:
 
 
 def test_what_is_finished_is_held_by_nobody(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
-    """Dask computes the results of a worker that is lost again, as long as somebody holds their futures."""
+    """Dask recomputes the results of a lost worker as long as their futures are held."""
     executor, held = Remembering(), []
     sweep(tmp_path / "out", executor=executor, each=lambda _finished: held.append(executor.held()))
     assert ran() == NAMES

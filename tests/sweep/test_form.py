@@ -1,4 +1,4 @@
-"""The form of a cell: what a run gives has it, and of what has it pages can be made, whatever somebody put in."""
+"""The form of a cell: every run's cell has it, and pages can be made of every cell that has it, whatever its values."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def rows(file: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("folder", SHARES, ids=lambda folder: folder.name)
 def test_the_share_that_is_reconciled(folder: Path) -> None:
-    """Of the models whose work was traced, those all of whose counters end at that work with residual 0, or cannot count it."""
+    """The models with a traced work whose counters all end at that work with residual 0, or cannot count it."""
     by_model: dict[str, list[dict[str, str]]] = {}
     for row in rows(folder / "sweep.csv"):
         by_model.setdefault(row["model"], []).append(row)

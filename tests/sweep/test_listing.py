@@ -1,4 +1,4 @@
-"""What somebody names, as cells: words, packages and files, each fault in one sentence."""
+"""Names from the command line as cells: words, packages and files, each fault in one sentence."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_module_of_the_users_is_not_imported_before_the_worker(tmp_path: Path,
 
 
 def test_who_has_a_nursery() -> None:
-    """Nobody outside ``warm()``, no framework with threads of its own, and no environment that may be too old."""
+    """No process outside ``warm()``, no framework with threads of its own, and no environment that may be too old."""
     assert nurseries.offered(request()) == {}
     with warm.warm():
         assert list(nurseries.offered(request())) == ["torch"]

@@ -116,7 +116,7 @@ def written(folder: Path, out: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def reference(folder: Path) -> dict[str, str]:
-    """What a sweep writes that nobody disturbs."""
+    """What an undisturbed sweep writes."""
     sweep(folder, "undisturbed", "--jobs", "2")
     return written(folder, "undisturbed")
 

@@ -1,4 +1,4 @@
-"""The folder of a sweep that somebody else prepared, or that bad luck did: links, folders, damaged cells, a full disk.
+"""The folder of a sweep that another user or bad luck prepared: links, folders, damaged cells, a full disk.
 
 Whatever lies there, nothing outside of it is touched, nothing of others is taken away, and no page is made of junk.
 """
@@ -194,7 +194,7 @@ def test_a_damaged_cell_is_run_again_and_said(sweep: Sweep, out: Path, tmp_path:
 
 
 def test_a_cell_that_is_no_file_is_run_again(sweep: Sweep, out: Path, tmp_path: Path) -> None:
-    """A pipe, which nobody writes to: whoever reads it waits."""
+    """A pipe without a writer: a reader waits."""
     sweep()
     kept = out / "cells" / "a.make.json"
     kept.unlink()
@@ -223,7 +223,7 @@ def test_a_report_that_is_missing_is_written_again(sweep: Sweep, out: Path, tmp_
 def test_a_full_disk_ends_the_sweep_in_a_sentence(
     sweep: Sweep, out: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """There is room for so many files: two reports and two cells, and the sweep's own three."""
+    """There is room for this number of files: two reports and two cells, and the sweep's own three."""
     wrote = 0
 
     def full(_file: int) -> None:

@@ -1,4 +1,4 @@
-"""A training step in Python, in the pytest plugin, and held against baselines: never against a call's."""
+"""A training step in Python, in the pytest plugin, and compared with baselines: never with a call's."""
 
 from __future__ import annotations
 

@@ -92,4 +92,4 @@ def test_what_is_not_covered_says_so(ask):
     with pytest.raises(UsageError, match="a model that code makes"):
         workflow.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": file}, training="sgd"))
     alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
-    assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was held against anything
+    assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was compared

@@ -40,7 +40,7 @@ class Pair:
         return Pair(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
 
     def __truediv__(self, other):
-        """Of c10/util/complex.h."""
+        """The division in c10/util/complex.h."""
         c, d = other.re, other.im
         size, low = c.max(-c.value), d.max(-d.value)
         if size.max(low) is not None and size.value >= low.value:

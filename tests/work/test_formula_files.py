@@ -251,7 +251,7 @@ def test_a_rule_may_count_below_nothing_and_a_formula_may_not() -> None:
 
 
 BOXES = make("torchvision.nms", [(5, 4), (5,)], [Tensor((3,), "int64")])
-"""Of its work the products are known, none, and nothing else."""
+"""An op with partly known work: it has no products, and the rest is unknown."""
 
 
 def completing(file: Path, op: str, body: str) -> None:

@@ -151,7 +151,7 @@ def test_what_the_cpu_computes_of_a_frozen_value_is_its_gradient():
 @pytest.mark.parametrize("why", ["dropout", "a mask that needs a gradient", "a choice of the model's"])
 @pytest.mark.parametrize("needs", FROZEN)
 def test_plain_products_make_what_is_needed(needs, why):
-    """Where no kernel runs (the math path), a part of the gradient that nobody needs is not computed."""
+    """Where no kernel runs (the math path), a part of the gradient that is not needed is not computed."""
 
     class Plain(Attention):
         def forward(self, x):
@@ -201,7 +201,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
 
 
 def test_phases_of_the_kernel_of_the_cpu():
-    """Of learned queries the gradient is one of weights; the keys' is not, nor is the data's, which nobody needs."""
+    """The gradient of learned queries is one of weights; the keys' is not, nor is the data's, which is not needed."""
 
     class Learned(nn.Module):
         def __init__(self):

@@ -231,7 +231,7 @@ def tanh_slope(x: Num, g: Num) -> Num:
 
 
 def chosen(tests: int, inside: bool, costly: Num, other: Num | float) -> Num:
-    """So many comparisons; the costlier side was computed (and counted) whichever is taken."""
+    """This number of comparisons; the costlier side was computed (and counted) whichever is taken."""
     costly.tally["cmp"] += tests
     return costly if inside else Num(other.value if isinstance(other, Num) else other, costly.tally)
 

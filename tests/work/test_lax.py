@@ -245,7 +245,7 @@ def test_windows(window, stride) -> None:
 
 @pytest.mark.parametrize("n", range(1, 8))
 def test_sorts_are_those_of_the_other_frameworks(n) -> None:
-    """Held in test_ordering; here by the record: the axis, integer keys, two keys."""
+    """test_ordering tests the count; here the record: the axis, integer keys, two keys."""
     aten = work_of(make("aten.sort", [(3, n)], [(3, n), (3, n)], dim=-1))
     assert work_of(make("lax.sort", [(n, 3)], [(n, 3)], dimension=0, num_keys=1)) == aten
     whole = Tensor((n, 3), "int32")

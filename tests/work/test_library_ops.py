@@ -22,7 +22,7 @@ VERSIONS = {"torch": "2.13.0"}
 
 @pytest.fixture(scope="module")
 def library():
-    """An op of a library that multiplies matrices where nobody sees it."""
+    """A library's op that multiplies matrices without any visible op."""
 
     @torch.library.custom_op("reconciletests::twice", mutates_args=())
     def twice(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

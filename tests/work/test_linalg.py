@@ -169,7 +169,7 @@ def test_cholesky(n, k):
 
 
 def triangular_inverse(u):
-    """Of an upper triangle, column by column: LAPACK's TRTI2."""
+    """The inverse of an upper triangle, column by column: LAPACK's TRTI2."""
     n = len(u)
     result = np.full((n, n), None)
     for j in range(n):

@@ -30,7 +30,7 @@ def test_every_formula_has_a_source_and_an_exact_name():
 
 
 def test_torch_and_tensorflow_know_the_names():
-    """A formula under a name that no framework has would never be found: names are held against both frameworks."""
+    """A formula under a name that no framework has would never be found: names are looked up in both frameworks."""
     torch = pytest.importorskip("torch")
     tensorflow = pytest.importorskip("tensorflow")
     known = {s.name.split("::")[1].rstrip("_") for s in torch._C._jit_get_all_schemas()}

@@ -108,7 +108,7 @@ def test_a_hint_that_zeros_are_left_out_is_no_count():
 
 
 def test_a_banded_product():
-    """Of N x N, N - 1 values above the diagonal, N on it and N - 1 below."""
+    """An N x N matrix has N - 1 values above the diagonal, N on it and N - 1 below."""
     ops = records(lambda d, x: L.tridiagonal_matmul(d, x, diagonals_format="compact"), (B, 3, N), RIGHT)
     assert sum(map(work_of, ops), ZERO) == Work(mac=B * (N + 2 * (N - 1)) * K, accumulators=B * N * K)
 

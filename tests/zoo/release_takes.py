@@ -67,7 +67,7 @@ def age(release: str) -> tuple[str, Version]:
 
 
 def chosen(found: Sequence[str]) -> list[str]:
-    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in so many."""
+    """The releases to look at: all; of more than fifty, the last of each minor release, or else one in every few."""
     if len(found) <= 50:
         return list(found)
     last = minors(found)
@@ -165,6 +165,6 @@ def _traces_here(framework: str) -> Found:
 
 
 def traces(counter: str, taken: Mapping[str, Any]) -> dict[str, tuple[Trace, dict[str, Any]]]:
-    """The traces that a release is held to, its own or those that are taken here, each with what its pair says of itself."""
+    """The traces that a release is compared with, its own or those taken here, each with its pair's description."""
     found = taken["traces"] if "traces" in taken else _traces_here(known_counters()[counter].framework)
     return {name: (from_json(held["record"]), held["meta"]) for name, held in found.items() if "record" in held}

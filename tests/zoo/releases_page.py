@@ -35,7 +35,7 @@ VERIFIED = (
     "* torchinfo 1.6.2 gives each module one hook (torchinfo/torchinfo.py:517); before, it gave one more for each parent of the",
     "  module (1.6.1, :477), and a Linear with two parents had three times its multiply-adds.",
 )
-"""Changes that somebody found in the source of both releases. tests/zoo/test_every_release.py holds them to their amounts."""
+"""Changes found in the source of both releases. tests/zoo/test_every_release.py checks their amounts."""
 
 
 def page(releases: Sequence[Any], changes: Sequence[Any]) -> str:

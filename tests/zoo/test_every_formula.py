@@ -66,7 +66,7 @@ def test_every_polynomial_gives_the_gallerys_count_at_its_sizes() -> None:
 
 
 def test_causes_lead_from_each_counter_to_the_work() -> None:
-    """The counter and its causes sum to the trace of its framework, at sizes that are nobody's."""
+    """The counter and its causes sum to the trace of its framework, at sizes that no test is tuned to."""
     unequal = []
     for pair in {row.pair for row in table.read()}:
         sizes = {name: 11 + 2 * index for index, name in enumerate(own_sizes(pair))}

@@ -79,7 +79,7 @@ def test_outputs_are_equal_and_every_weight_matters(request, model):
         if name.endswith(tuple(found["hidden"])):  # and it is so: an entry that no longer holds fails
             assert changed < 1e-4, f"{name} is said to have no effect"
         else:
-            assert changed > 1e-4, f"{name} was changed in TensorFlow alone and nobody noticed"
+            assert changed > 1e-4, f"{name} was changed in TensorFlow alone, without a visible effect"
     for end in found["hidden"]:
         assert [name for name in found["changed"] if name.endswith(end)], (end, list(found["changed"]))
 
@@ -117,7 +117,7 @@ def copy_weights(tf_model, torch_model):
 
 
 def test_what_is_another_computation_is_noticed(tmp_path):
-    """An output is held against its own largest value: beside one five hundred times as large, it would not be noticed.
+    """An output is compared with its own largest value: beside one five hundred times as large, an error would not be noticed.
     nn.GRU without batch_first reads 97 steps as one step of a batch of 97: same counts, other outputs."""
     path = tmp_path / "two_outputs.py"
     path.write_text(TWO_OUTPUTS)

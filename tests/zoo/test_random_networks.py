@@ -1,4 +1,4 @@
-"""Networks nobody wrote: the real counters of both frameworks on random plans of bricks, residual 0 under every convention.
+"""Random networks: the real counters of both frameworks on random plans of bricks, residual 0 under every convention.
 
 ``RECONCILE_RANDOM_NETWORKS=30`` draws that many plans, other ones each time; without it, it is one, always the same.
 """

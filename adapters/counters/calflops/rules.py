@@ -24,7 +24,7 @@ fill(
             macs=True,
         ),
         "resized": Formula(RESIZING, resized(as_large_as_input), "prod(size) if a size is given; else N of the input"),
-        # From 0.2.8 on their lines are comments; 0.2.8 itself asks at its end for what it did not keep, and does not run.
+        # From 0.2.8 on their lines are comments; 0.2.8 itself looks up at its end what it did not keep, and does not run.
         "mm": Formula((*of_torch("mm"), *of_torch("bmm")), matmul, SHARED["matmul"].text, macs=True, versions="<0.2.8"),
         "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), FROM_THE_LEFT),
         "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), FROM_THE_LEFT),

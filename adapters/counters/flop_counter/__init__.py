@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter: ops at the dispatcher."""
+"""torch.utils.flop_counter: counts ops at the dispatcher."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

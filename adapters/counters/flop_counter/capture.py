@@ -4,7 +4,7 @@ Every op the counter lets run passes its ``_count_flops``; there we note what it
 shapes are noted by a mode of our own underneath, which sees exactly what the counter lets through: ops it decomposes
 never get there, their parts do.
 
-Of a training step it counts what a user sees who wraps the whole step: forward, loss, gradients, optimiser.
+For a training step it counts the whole step, as if a user wrapped it: forward, loss, gradients, optimiser.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Watched(FlopCounterMode):
             return self.added.by(packet_name(func._overloadpacket), count)
 
     def so_far(self) -> int:
-        """Its total; what it has not begun stays so, since it tells the branches of torch.cond apart by that."""
+        """Its total. Entries that it has not begun are not created: it uses them to tell the branches of torch.cond apart."""
         return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
 

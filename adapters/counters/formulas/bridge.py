@@ -6,8 +6,8 @@ outside of the layers that read one.  A product that no term stands for is booke
 read is a gap.
 
 A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
-the products are those of windows of keys, each assumption that is left has a cause and an amount of its own; if not, nobody knows
-whether the assumption is the reason, and the term differs as a whole.
+the products are those of windows of keys, each remaining assumption has a cause and an amount of its own; if not, it is
+unknown whether the assumption is the reason, and the term differs as a whole.
 """
 
 from __future__ import annotations

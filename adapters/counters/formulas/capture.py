@@ -63,7 +63,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms
-    ]:  # it counts nothing, and says which products read a weight
+    ]:  # it counts nothing, and shows which products read a weight
         nothing = Term(PARAMETER, lambda facts: 0, "", "", passes=(0, 0))
         parted = [(f"{name}/{PARAMETER}", (nothing, None))] + parted
     sightings: List[Sighting] = []

@@ -127,7 +127,7 @@ def _kind(owner: torch.nn.Module) -> str:
 
 
 def _positions(rows: int, facts: Dict[str, Any]) -> bool:
-    """Whether a table of so many rows is one of positions."""
+    """Whether a table with this number of rows is a table of positions."""
     return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 

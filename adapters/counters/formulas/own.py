@@ -1,4 +1,4 @@
-"""What one source counts or refuses in a way of its own. Python 3.6, standard library only."""
+"""Counts and refusals that only one source has. Python 3.6, standard library only."""
 
 from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
 from .terms import (
@@ -121,7 +121,7 @@ PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
 
 
 def local(facts: Facts) -> Facts:
-    """MaxText's windows: each layer has one but the last of a pattern, whose length goes by the model; other models have none."""
+    """MaxText's windows: each layer has one except the last of a pattern (its length depends on the model); others have none."""
     pattern = PATTERNS.get(str(facts["model_type"]), 1)
     own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
     return dict(WINDOW.facts(own), window=own["window"])

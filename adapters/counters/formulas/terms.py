@@ -1,4 +1,4 @@
-"""What the terms of formulas are made of, as integer functions of facts. Python 3.6, standard library only.
+"""The parts of the terms of formulas, as integer functions of facts. Python 3.6, standard library only.
 
 A term is the work of one forward pass of the whole batch; a training step has ``passes`` times as much.  It has a base, which is
 compared with the products that ran, and assumptions, each of which puts other facts in the place of the model's and adds what
@@ -94,7 +94,7 @@ def assumed(term: Term, facts: Facts, number: int) -> Facts:
 
 
 def deviation(term: Term, facts: Facts, index: int) -> int:
-    """What one assumption adds to the count, after those before it."""
+    """The amount that one assumption adds to the count, after those before it."""
     return term.count(assumed(term, facts, index + 1)) - term.count(assumed(term, facts, index))
 
 

@@ -1,7 +1,7 @@
-"""Models whose code asks torch.jit.is_tracing(), and runs other ops where the answer is yes.
+"""Models whose code calls torch.jit.is_tracing(), and runs other ops if the answer is yes.
 
-A counter of a trace counts what they run then, and no call of theirs runs it.  Where a model has asked, its graph is made once
-more with the answer no: the difference is what the question is about.  Python 3.6, torch 1.x and later.
+A counter of a trace counts these other ops, which no normal call runs.  If a model has asked, its graph is made once more
+with the answer no: the difference shows which ops depend on the answer.  Python 3.6, torch 1.x and later.
 """
 
 import os

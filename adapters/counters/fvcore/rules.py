@@ -23,7 +23,7 @@ BOOK = RuleBook(
 )
 rule = BOOK.rule
 
-# Every handle of the releases since 0.1.5.post20210328 was read: these are all that changed.
+# We read every handle of the releases since 0.1.5.post20210328: only these changed.
 SINCE_MM = ">=0.1.5.post20210719"
 SINCE_EVAL = ">=0.1.5.post20210604"
 SINCE_TRANSPOSED = ">=0.1.5.post20220119"

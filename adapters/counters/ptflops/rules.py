@@ -26,7 +26,7 @@ SINCE_TRANSPOSED, BEFORE_TRANSPOSED = ">=0.7.5", "<0.7.5"
 
 
 def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
-    """So many products at each position of the output, or of the input if it is transposed, and one sum for each output."""
+    """``products`` products at each position of the output (of the input if transposed), and one sum for each output."""
     x, out = shape_in(op), shape_out(op)
     positions = prod((x if transposed else out)[2:])
     return Work(mac=x[0] * positions * products, add=x[0] * prod(out[1:]) if bias else 0)

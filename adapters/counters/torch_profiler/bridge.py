@@ -3,7 +3,7 @@
 An event lacks its outputs and settings, so the ops of a second call have them; the counter met such an op only if the profiler
 has an event of its name and shapes in the same module. Events lie within each other (aten::linear runs aten::addmm), and an op is
 at one level of them: it is looked for from the outermost events inwards. It takes everything that is counted in its event, and in
-the events around it that are no such op (aten::conv2d, which runs aten::convolution).
+the events around it that are not such ops (aten::conv2d, which runs aten::convolution).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _is_event(op: Op) -> bool:
 
 
 def _without_op(op: Op, entry: str, view: View) -> Item:
-    """A counted event that is no dispatched op, nor lies around or within one."""
+    """A counted event that is not a dispatched op, and not around or within one."""
     rule = BOOK.find(op.op, view.versions)
     shapes = " x ".join(str(t.shape) for t in op.inputs)
     gap = other_ops(view.counter, op.layer, f"{op.op} {shapes} ran less often without the profiler")

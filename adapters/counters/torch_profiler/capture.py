@@ -1,7 +1,7 @@
 """Ledger of torch.profiler's with_flops: one entry per module and operator that the module's own code calls.
 
 The profiler sees every operator, and within it those that it runs.  A mark around each module's call says which module an event
-is of.  An event that differs in nothing from another, nor in those within it, is one more call of it.
+is of.  An event that equals another, with all events within it, is one more call of it.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class Node:
 
 
 def is_mark(event: Any) -> bool:
-    """Whether an event is no operator: it stands for a module, or it is how the profiler records that."""
+    """Whether an event is not an operator: it stands for a module, or the profiler uses it to record one."""
     return bool(event.name.startswith((MARK, "profiler::")))
 
 
 def merged(nodes: Any) -> list[Node]:
-    """The nodes in order, with those that differ in nothing as one."""
+    """The nodes in order; equal nodes are merged into one."""
     by_key: dict[str, Node] = {}
     for node in nodes:
         if node.key in by_key:

@@ -2,7 +2,7 @@
 
 A function and the ops that ran in it are matched by their products: our formula for the function gives the multiply-adds of
 one call, and the ops of the calling module with that many are its own.  If fewer calls were counted than ran, the others were
-made where the counter does not look; if more were, the model ran other ops, and nothing is booked.
+made where the counter does not look; if more were counted, the model ran other ops, and nothing is booked.
 """
 
 from __future__ import annotations

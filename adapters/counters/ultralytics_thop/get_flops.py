@@ -41,7 +41,7 @@ def proxy_of(model: TorchModel) -> Tuple[int, int]:
     try:
         stride = max(int(module.stride.max()), SMALLEST) if hasattr(module, "stride") else SMALLEST
         thop.profile(module, (image.new_zeros((1, image.shape[1], stride, stride)),), verbose=False)
-    except Exception:  # whatever it is, get_flops takes the full size then
+    except Exception:  # for any error, get_flops then takes the full size
         return 0, 1
     height, width = image.shape[2:]
     if height % stride or width % stride:

@@ -2,14 +2,14 @@
 
 A product that XLA met and one that ran are the same if they are in one layer and XLA's formula gives both the same count; there
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
-kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX calls it by the name of a
-primitive of that layer whose instructions nobody states. Otherwise the model ran other ops, and nothing is booked.
+kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX gives it the name of a
+primitive of that layer whose instructions are not stated. Otherwise the model ran other ops, and nothing is booked.
 JAX drops what changes nothing (x + 0) when it hands a program over: single operations may be fewer than the model's.
-The operations of a primitive that is a library's routine (qr, svd) depend on that library, and nobody knows them: what else its
-layer has of single operations may be its own. The body of a loop that runs 0 times is in the program, and is a branch not taken.
-The compiled program is another one: of single operations, what it has and the model has not, or the other way around, is the
-compiler's. A product that has lost its layer's name, or whose input lost its padding, is found by its size. One that is not
-there is the compiler's as well if the program before compilation, which the ledger has beside it, holds the model's product.
+The operations of a primitive that is a library's routine (qr, svd) depend on that library and are unknown: the other single
+operations of its layer may belong to it. The body of a loop that runs 0 times is in the program, and is a branch not taken.
+The compiled program is another one: single operations that only it has, or that only the model has, are due to the
+compiler. A product that has lost its layer's name, or whose input lost its padding, is found by its size. A missing
+product is due to the compiler as well if the program before compilation, which the ledger also has, contains the model's product.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Key = tuple[str, Place]
 
 
 class Wanted(NamedTuple):
-    """What the trace needs of a program: the primitives at each key, and those of a layer whose instructions nobody states.
+    """The needs of the trace from a program: the primitives at each key, and those of a layer whose instructions are not stated.
 
     ``routines`` are those of each layer whose single operations are unknown."""
 
@@ -100,7 +100,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 
 def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
-    """What the trace needs, and items of the work of primitives whose instructions nobody states."""
+    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated."""
     wanted, left_out = Wanted({}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
@@ -120,7 +120,7 @@ def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
 def _met(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dict[Key, Met], list[Met]]:
     """The instructions of a program by layer and place, and those on integers alone.
 
-    The parts of a primitive whose instructions nobody states have places of their own.
+    The parts of a primitive whose instructions are not stated have places of their own.
     """
     met: dict[Key, Met] = {}
     whole: list[Met] = []
@@ -148,8 +148,8 @@ def _equations(ops: Iterable[tuple[Op, Part]]) -> int:
 
 
 def _renamed(met: dict[Key, Met], wanted: Wanted) -> None:
-    """Move products of a compiled program to the keys that need them: what lost its padding within a layer, and what lost its
-    layer's name, by its size. Only as many as are needed are moved."""
+    """Move products of a compiled program to the keys that need them: those that lost their padding within a layer, and those
+    that lost their layer's name, by their size. Only as many as are needed are moved."""
     lost = [key for key, ops in wanted.at.items() if key not in met and ops[0][1].ran.mac]
     spare = [key for key, found in met.items() if found.counted.mac and key not in wanted.at]
     for key in lost:
@@ -174,7 +174,7 @@ def _one(found: Met, times: int, cause: Cause | None, gap: str = "") -> Item:
 
 
 def _left_out(op: Op) -> Iterable[Item]:
-    """The work of a primitive whose instructions nobody states."""
+    """The work of a primitive whose instructions are not stated."""
     work = known_work(op)
     if work:
         reason = f"XLA's program has {op.op.partition('.')[2]} in parts"
@@ -258,7 +258,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
 
 
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
-    """Operations of which the program has not as many as the model; of a loop it would have had one."""
+    """Operations of which the program has fewer than the model; in a loop it would have one."""
     for op, part in wanted:
         if not op.calls:
             continue

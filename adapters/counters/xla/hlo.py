@@ -98,7 +98,7 @@ def _instruction(name: str, rest: str) -> Instruction:
 
 
 def _cut(text: str, end: str) -> tuple[str, str]:
-    """What stands before the first ``end`` outside of brackets, and what follows it."""
+    """The text before the first ``end`` outside of brackets, and the text after it."""
     depth, quoted = 0, False
     for at, letter in enumerate(text):
         if letter == '"':

@@ -1,4 +1,4 @@
-"""Which instructions of HLO a primitive of JAX becomes: their kinds and sizes, and what of the primitive's work each one does.
+"""The HLO instructions that a JAX primitive becomes: their kinds and sizes, and the part of the primitive's work that each does.
 
 Source: jax/_src/lax/lax.py and the files beside it, where ``mlir.register_lowering`` names the operation of each primitive.
 """

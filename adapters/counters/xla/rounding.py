@@ -1,4 +1,4 @@
-"""What adding an analysis in float32 changes of its sum."""
+"""How adding in float32 changes the sum of an analysis."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"H": "xla/service/hlo_cost_analysis.cc"})
 FLOAT32 = "hlo.(float32)"
-"""The op of an item that says what adding in float32 changes."""
+"""The op of an item with the change from adding in float32."""
 
 ELEMENTS: dict[str, Work] = {
     **dict.fromkeys(("add", "subtract", "negate"), Work(add=1)),

@@ -30,13 +30,13 @@ FUNCTIONS = words("""
     sqrt floor ceiling true false oo int_oo FloorDiv ModularIndexing Where PythonMod CleanDiv CeilToInt FloorToInt CeilDiv
     LShift RShift PowByNatural FloatPow FloatTrueDiv IntTrueDiv IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt
     RoundToInt RoundDecimal ToFloat Identity""")
-"""Of sympy's names and of torch.utils._sympy.functions, those that sizes are made of; sympy's Lambda or S are not."""
+"""Names of sympy and of torch.utils._sympy.functions that occur in sizes; sympy's Lambda and S do not."""
 
 SYMBOL = re.compile(r"[a-z]{1,2}\d+")
 TEXT = re.compile(r"\w+|-?\d*\.?\d*(e[-+]?\d{1,3})?")
-"""What may be quoted: a symbol's name and a number's digits. Anything else would be evaluated in its turn."""
+"""The texts that may be quoted: a symbol's name and a number's digits. Anything else would be evaluated again."""
 NUMBER = re.compile(r"-?\.?\d")
-"""What a text that is a number starts with."""
+"""The start of a text that is a number."""
 POWERS = frozenset(("Pow", "PowByNatural", "FloatPow", "LShift", "RShift", "RoundDecimal"))
 """Functions whose value has as many more digits as their second argument says."""
 PRECISION = 10
@@ -94,7 +94,7 @@ def _bits(node: ast.AST) -> tuple[int, int]:
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
-    """What an operation or a call works on, in order."""
+    """The operands of an operation or a call, in order."""
     if isinstance(node, ast.Call):
         return [*node.args, *(keyword.value for keyword in node.keywords)]
     return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]

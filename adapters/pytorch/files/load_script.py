@@ -2,8 +2,8 @@
 
 Loading one compiles its code, builds its objects, and runs a ``__setstate__`` if it has one. Its code is read here token by
 token, by rules under which Python's words and TorchScript's are the same; its pickles, which TorchScript reads by itself
-and which find no class of Python, may build objects of its own code alone. What the compiled module calls is looked at
-once more before it is run.
+and which find no class of Python, may build objects of its own code alone. The calls of the compiled module are checked
+again before it runs.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ TOKEN = re.compile(
 
 KEYWORDS = words("and assert class def elif else for if import in is not or pass return while with break continue")
 CALLED = words("annotate bool complex float getattr hasattr int isinstance range str unchecked_cast uninitialized")
-"""Functions that stand alone: types, conversions and the parts of an object. Not among them are fork, awaitable and print."""
+"""Functions without a prefix: types, conversions and the parts of an object. They do not include fork, awaitable and print."""
 
 HELD = re.compile(r"_\d+", re.ASCII)
-"""What the printer of TorchScript calls a function of the module's own that it holds: ``_0 = __torch__.f``."""
+"""The name that TorchScript's printer gives to a module's own function: ``_0 = __torch__.f``."""
 
 CLASSES = frozenset(f"quantized.{name}PackedParamsBase" for name in ("Linear", "Conv2d", "Conv3d", "Embedding")) | {
     "rnn.CellParamsBase"
@@ -54,7 +54,7 @@ BUILDERS = re.compile(
     r"|torch\._utils (_rebuild_tensor_v2|_rebuild_qtensor|_rebuild_parameter)|torch \w+Storage|torch per_\w+_affine",
     re.ASCII,
 )
-"""What a pickle of TorchScript names: its own classes, tensors and their storages, typed lists."""
+"""The names in a pickle of TorchScript: its own classes, tensors and their storages, typed lists."""
 
 
 def torchscript(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -164,7 +164,7 @@ def check_pickle(where: str, name: str, data: bytes) -> None:
 
 
 def check_graph(where: str, module: Any) -> None:
-    """Refuse a call of an operator that is in no list, and a loop beyond all patience: counters run the model."""
+    """Refuse a call of an operator that is in no list, and a loop with too many iterations: counters run the model."""
     hooks = (*module._c._get_forward_pre_hooks(), *module._c._get_forward_hooks())  # in no graph: its caller runs them
     graphs = [module.inlined_graph, *(hook.inlined_graph for hook in hooks)]  # their blocks do not keep them alive
     pending = [(graph, 1) for graph in graphs]

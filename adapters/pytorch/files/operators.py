@@ -1,9 +1,9 @@
 """Operators that a model out of a file may call: computation, and nothing that reaches out of the program.
 
-Each was looked at: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
-another machine, takes an address for a tensor, or makes a tensor whose indices nobody checks. An operator that is in
-none of these lists is refused, whatever it does; what names a version of ATen adds, somebody has to look at first.
-Out of the schemas of PyTorch 2.13.
+Each was reviewed: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
+another machine, takes an address for a tensor, or makes a tensor with unchecked indices. An operator that is in
+none of these lists is refused, whatever it does; names that a version of ATen adds have to be reviewed first.
+Taken from the schemas of PyTorch 2.13.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse
 isinstance itemsize layout max min name nbytes rangelist requires_grad tolist type unchecked_cast
 unchecked_unwrap_optional
 """
-"""Of TorchScript's own: its control flow, values and types. Not among them are fork, awaitable, rpc and Print,
+"""TorchScript's own operators: its control flow, values and types. They do not include fork, awaitable, rpc and Print,
 and calls that no graph shows: those through an interface."""
 
 OPERATORS = frozenset(
@@ -232,7 +232,7 @@ OPERATORS = frozenset(
 HIGHER_ORDER = words("""
     associative_scan cond flex_attention invoke_subgraph map map_impl out_dtype scan while_loop wrap_with_autocast
     wrap_with_set_grad_enabled""")
-"""Of torch.ops.higher_order: those that run parts of the program itself."""
+"""Operators of torch.ops.higher_order that run parts of the program itself."""
 
 SIZES = words("""
     _operator.add _operator.and_ _operator.eq _operator.floordiv _operator.ge _operator.getitem _operator.gt _operator.le

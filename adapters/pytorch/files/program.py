@@ -1,9 +1,9 @@
-"""What a ``.pt2`` archive says in JSON, looked through before torch.export.load of PyTorch 2.13 believes it.
+"""Checks the JSON of a ``.pt2`` archive before torch.export.load of PyTorch 2.13 reads it.
 
-That function unpickles what is said to be pickled, evaluates symbolic expressions (sympy.sympify is eval), calls whatever
-attribute of ``torch`` a node names, imports the modules that a tree of arguments names (utils/_pytree.py), and writes the
-names of nodes and arguments into Python source that it runs (fx/graph.py). So every text in the program is held to what
-may stand in its place, by the name of that place; where no other rule is, it is a plain name.
+That function unpickles every part that is marked as pickled, evaluates symbolic expressions (sympy.sympify is eval), calls any
+attribute of ``torch`` that a node names, imports the modules that a tree of arguments names (utils/_pytree.py), and writes the
+names of nodes and arguments into Python source that it runs (fx/graph.py). So every text in the program must be one
+that is allowed in its place, by the name of that place; without another rule, it must be a plain name.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _check_text(where: str, key: str, text: str) -> None:
 
 
 def is_operator(target: str) -> bool:
-    """Whether what a node calls is an overload of an operator in the list, or arithmetic of sizes."""
+    """Whether a node calls an overload of an operator in the list, or arithmetic of sizes."""
     parts = target.split(".")
     if parts[:2] != ["torch", "ops"]:
         return target in SIZES
@@ -121,7 +121,7 @@ def is_operator(target: str) -> bool:
 
 
 def _overloads(space: str, name: str) -> list[str]:
-    """What an operator's overloads are called, in the PyTorch at hand: other attributes of it are no operators."""
+    """The names of an operator's overloads in the installed PyTorch: its other attributes are no operators."""
     import torch
 
     packet = getattr(getattr(torch.ops, space), name, None)

@@ -2,8 +2,8 @@
 
 torchvision's wheels are built against CUDA: beside a PyTorch for the CPU its library does not load, and ``import torchvision``
 fails at the first operator that it gives a shape to.  Here they get their schemas, and torchvision is told that its library is
-there.  Those that a detector goes on from have a kernel (torchvision_kernels.py), and PyTorch says which of the others has none.
-Python 3.6.
+there.  Operators whose results a detector uses have a kernel (torchvision_kernels.py); for the others PyTorch reports that it
+lacks one.  Python 3.6.
 """
 
 import importlib.machinery
@@ -42,7 +42,7 @@ _kept: List[Any] = []
 
 
 class Finder:
-    """Declares the operators when somebody imports torchvision, and finds nothing itself."""
+    """Declares the operators when torchvision is imported, and finds nothing itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """None; see the class."""

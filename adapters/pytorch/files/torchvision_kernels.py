@@ -1,7 +1,7 @@
 """Kernels of torchvision's operators for the CPU, made of PyTorch's own, where torchvision's library cannot be loaded.
 
-A detector's own code goes on from the values of these: which boxes are left decides how much its next layer does.  They are for
-counting and slow.
+A detector's own code uses the values of these: the remaining boxes decide how much work its next layer does.  They are slow, and
+only for counting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The named arguments of a network of blocks made small: fewer layers, fewer heads of the same size, channels in the same ratios.
 
-What was consistent stays so: the size of a head is kept, as positions are split along it, and every width that is heads times
-that size shrinks with the heads.  A rule says how to build a model, never how to count it, and no rule knows a model.
+Arguments that agree still agree afterwards: the size of a head is kept, as positions are split along it, and every width that
+is heads times that size shrinks with the heads.  A rule says how to build a model, never how to count it; no rule knows a model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ STEPS = (
     Step(0, heads=False),
     Step(0, heads=False, filled=tuple(OPEN)),
 )
-"""What is tried, the smallest first; after them come the defaults."""
+"""The rules to try, the smallest model first; after them come the defaults."""
 
 
 def smaller(defaults: Mapping[str, Any], step: Step | None) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _numbers(value: Any) -> Iterator[int]:
 
 
 def _factor(values: Mapping[str, Any]) -> int:
-    """What all numbers of heads can be divided by."""
+    """A common divisor of all numbers of heads."""
     return math.gcd(*(n for name, value in values.items() if HEADS.search(name) for n in _numbers(value))) or 1
 
 
@@ -148,7 +148,7 @@ def _is_channels(name: str, value: Iterable[Any], least: int) -> bool:
 
 
 def _ratio(values: Mapping[str, Any], least: int) -> int:
-    """What all channels can be divided by, so that each stays a multiple of ``least``."""
+    """A common divisor of all channels, so that each stays a multiple of ``least``."""
     chosen = [
         value for name, value in values.items() if isinstance(value, (list, tuple)) and _is_channels(name, value, least)
     ]

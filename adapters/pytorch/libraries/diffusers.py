@@ -10,7 +10,7 @@ from . import fitted, mend, transformers
 from .channels import STEPS, Step, smaller
 
 TRIED, MOST = 12, 48
-"""Forms of inputs that are tried with one configuration, and with all of them."""
+"""How many forms of inputs are tried with one configuration, and with all of them."""
 
 
 def names() -> list[str]:
@@ -61,16 +61,16 @@ class Smallest(transformers.Smallest):
             if error is None:
                 return inputs
             self.stated = fitted.stated(str(error), self.given) or self.stated
-            errors.append(error.with_traceback(None))  # which nobody reads, and which would hold all activations
+            errors.append(error.with_traceback(None))  # the traceback is not read, and would hold all activations
         return None
 
     def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
-        """A configuration is not changed for what an error says: inputs are."""
+        """An error changes the inputs, never the configuration."""
 
     def _examples(self, model: Any) -> Iterator[dict[str, Any]]:
         """Inputs of every form that could be meant, each with the sizes that the model's layers take.
 
-        Those with as many dimensions as an error has asked for come first; of the others, fewer are tried then.
+        Inputs with as many dimensions as an error requires come first; then fewer of the others are tried.
         """
         configuration = dict(model.config)
         forms = list(fitted.forms(configuration, inspect.signature(model.forward).parameters))

@@ -80,7 +80,7 @@ def tokens(configuration: Any, length: int) -> Any:
 
 
 def image(configuration: Any, frames: int = 0, side: int = 0) -> Any:
-    """An image, or a video of so many frames."""
+    """An image, or a video of ``frames`` frames."""
     vision = part(configuration, *VISION)
     channels = number(vision, "num_channels", "in_channels", "in_chans", default=3)
     size = side or read(vision, "image_size", "img_size", "input_size", "resolution", default=IMAGE)

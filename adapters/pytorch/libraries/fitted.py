@@ -50,32 +50,32 @@ TAKEN = (
     re.compile(r"expected (?P<want>\d+) (audio )?channels, got (?P<got>\d+)"),
     re.compile(r"normalized_shape=\[(?P<want>\d+)\].*size\[.*?(?P<got>\d+)\]"),
 )
-"""What PyTorch says where a layer does not take an input, or several side by side."""
+"""PyTorch's errors for a layer that does not take an input, or several side by side."""
 BESIDE = (
     re.compile(r"Expected size (?P<want>\d+) but got size (?P<got>\d+)"),
     re.compile(r"Expected size (?P<got>\d+) but got size (?P<want>\d+)"),
     re.compile(r"tensor a \((?P<want>\d+)\) must match the size of tensor b \((?P<got>\d+)\)"),
     re.compile(r"tensor a \((?P<got>\d+)\) must match the size of tensor b \((?P<want>\d+)\)"),
 )
-"""What it says where two tensors do not fit together."""
+"""Its errors for two tensors that do not fit together."""
 DIMENSIONS = (
     re.compile(r"not enough values to unpack \(expected (?P<want>\d+), got (?P<got>\d+)\)"),
     re.compile(r"too many values to unpack \(expected (?P<want>\d+)"),
     re.compile(r"or (?P<want>\d+)D \(batched\) input to conv"),
     re.compile(r"input\.dim\(\) = (?P<got>\d+) is not equal to len\(dims\) = (?P<want>\d+)"),
 )
-"""What it says where an input has another number of dimensions."""
+"""Its errors for an input with another number of dimensions."""
 WHOLE, EACH, NUMBERED, FLAT = "whole", "each", "numbered", "flat"
 """Sizes that are 1 where points in time are whole numbers, where every frame has one, where masks are numbers, and where
 positions are those of one text."""
 TURNS = {"scalar types: Long": WHOLE, "'Bool'": NUMBERED, "expected 2, got 1": EACH, "(seq": FLAT}
-"""What an error says, and what is then made in the other way."""
+"""Words of an error, and the values that are then made in the other way."""
 MORE = re.compile(r"(labels|ids|mask|embeds?|hidden_states|latents|_size|style)(_t5)?$")
 """Parameters that are given if the error is about a None."""
 
 
 def forms(configuration: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter]) -> Iterator[Form]:
-    """What could be meant, the most usual first: sequences, images, videos and recordings, then without what may be left out."""
+    """Possible inputs, the most usual first: sequences, images, videos and recordings, then without optional parameters."""
     required = [
         name
         for name, p in parameters.items()
@@ -159,7 +159,7 @@ def _resized(message: str, sizes: Sizes) -> bool:
 
 
 def _set(sizes: Sizes, name: str, size: int) -> bool:
-    """A size is set once: what a layer took, no other layer refuses for that."""
+    """A size is set once: if one layer took it, no other layer's refusal changes it."""
     sizes[name] = size
     sizes[f"{name} set"] = 0
     return True
@@ -280,7 +280,7 @@ def _like(main: Any, channels: int) -> Any:
 
 
 def _enlarged(main: Any, channels: int, times: int) -> Any:
-    """A picture of what a latent image is made of: so many times as high and wide, with channels of its own."""
+    """The picture that a latent image is made from: ``times`` times as high and wide, with ``channels`` channels."""
     if main.dim() < 4:
         return main
     batch, _, *frames, height, width = main.shape

@@ -1,4 +1,4 @@
-"""Attributes that a configuration has to be given, as the errors of a model's own code say it.
+"""Attributes that a configuration needs according to the errors of a model's own code.
 
 Defaults leave attributes open that every checkpoint sets, and some attributes have to agree with each other.  A mend is read
 from an error, from the part of the configuration and the attribute that it is about: never from the name of a model.
@@ -179,7 +179,7 @@ def _by_kind(error: KeyError, configuration: Any) -> Iterator[tuple[type, str, A
 
 
 def sized(name: str, values: Mapping[str, Any]) -> Any:
-    """What an open attribute of that name gets; None if its name does not say."""
+    """The value for an open attribute of that name; None if its name does not tell."""
     for pattern, value in (
         (shrink.HEAD_SIZE, shrink.HEAD),
         (shrink.KV_HEADS, shrink.HEADS // 2),

@@ -1,4 +1,4 @@
-"""A configuration made small by general rules: what an attribute's name and its default say about it.
+"""Makes a configuration small by general rules, from the names and defaults of its attributes.
 
 A rule says how to build a model, never how to count it.  No rule knows a model: a configuration that a model's own code
 refuses is not used, and the next rung shrinks less (``RUNGS``).
@@ -44,7 +44,7 @@ RUNGS = (
     Rung(SCALED, layers=6),
     Rung(KEPT),
 )
-"""What is tried, the smallest first; after them comes the default configuration."""
+"""The rungs to try, the smallest first; after them comes the default configuration."""
 
 WIDTH, INNER, HEADS, HEAD, EXPERTS = 64, 128, 4, 16, 4
 """Widths, widths inside a feed-forward block, heads, the size of a head, and experts, if widths are equal."""
@@ -154,7 +154,7 @@ def _is_heads(name: str) -> bool:
 
 
 def _layers(values: Mapping[str, Any], rung: Rung) -> Iterator[tuple[int, int]]:
-    """Every number of layers with the one that takes its place: so many that each kind of layer is there."""
+    """Every number of layers with its replacement, which is large enough that each kind of layer is there."""
     for name, number in values.items():
         if not _is_layers(name, number):
             continue

@@ -23,7 +23,7 @@ from .shrink import (
 LARGEST = 300_000_000
 """Parameters of a model that is built: one that cannot be made smaller is not tried."""
 LONGEST = 200
-"""Characters of an error of the model's own code that are said."""
+"""Characters of an error of the model's own code that are shown."""
 ORDER = (
     "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", "MASKED_LM",
     "IMAGE_CLASSIFICATION", "OBJECT_DETECTION", "UNIVERSAL_SEGMENTATION", "SEMANTIC_SEGMENTATION", "INSTANCE_SEGMENTATION",
@@ -191,7 +191,7 @@ class Smallest:
     def _mended(
         self, errors: list[Exception], rung: Any, named: dict[str, Any], mends: mend.Mends
     ) -> mend.Mends | None:
-        """What the errors say of the configuration, and what they have said before; None if it is nothing new."""
+        """What the errors say about the configuration, with what they said before; None if there is nothing new."""
         with _quiet():
             default = self.model.config_class()  # type: ignore[attr-defined]
             try:
@@ -248,13 +248,13 @@ def _release(errors: list[Exception]) -> None:
 
 
 def _repeats(errors: list[Exception], error: Exception) -> bool:
-    """Whether an earlier error said the same: then nobody reads this one's traceback, which holds all activations."""
+    """Whether an earlier error said the same: then this one's traceback, which holds all activations, is not needed."""
     return any(type(earlier) is type(error) and str(earlier) == str(error) for earlier in errors)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What is logged about a configuration that is only tried is for nobody."""
+    """Suppress logging while a configuration is only tried."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -264,7 +264,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _telling(errors: list[Exception]) -> Exception:
-    """Of the first errors of all configurations the last: the configuration that was changed least, with the fullest inputs."""
+    """The last of all configurations' first errors: from the least changed configuration, with the fullest inputs."""
     own = [error for error in errors if not isinstance(error, Unfit)]
     if not own:
         return (errors or [Unfit("it takes no inputs that could be made from its configuration")])[-1]

@@ -39,7 +39,7 @@ STARTED = "a process was started here, or sent tensors, and nothing that runs in
 SHOWN = 3
 """Ops that a reason names."""
 BUSY_SHARE = 0.05
-"""Of the time of a call: a thread that computes less only waits and looks."""
+"""Fraction of a call's time: a thread that computes less only waits and polls."""
 
 LEVEL = "KINETO_LOG_LEVEL"
 """The profiler's own setting, without which it writes to standard error."""

@@ -1,8 +1,8 @@
 """Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
 
-On a device that computes this is so of attention alone, and only where PyTorch makes its products one by one: the trace then
+On a device that computes, this holds only for attention, and only where PyTorch makes its products one by one: the trace then
 says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
-compute although nobody needs them.  What looks at the values of a gradient (a hook, clipping, a test for NaN) gets values there.
+compute although nothing needs them.  Code that reads a gradient's values (a hook, clipping, a test for NaN) gets values there.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
@@ -34,7 +34,7 @@ from .records import tensor_record, tensors_in
 
 ATTENTION = ("query", "key", "value", "mask")
 PLAIN = 0
-"""Of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
+"""Answer of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
 
 
 class _Opaque(torch.autograd.Function):

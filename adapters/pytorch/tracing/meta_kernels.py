@@ -34,7 +34,7 @@ def traceable() -> Iterator[None]:
     """Meanwhile ``torch.jit.trace`` meets a convolution on meta as it does on the CPU: as one ``aten::_convolution``.
 
     PyTorch's own kernel for meta does not call that operator, and it fails under a trace, where sizes are tensors.  A PyTorch
-    that lets nobody replace the kernel stays as it is.
+    that does not allow the kernel to be replaced stays as it is.
     """
     try:
         from torch._meta_registrations import meta_conv

@@ -56,7 +56,7 @@ class ModulePath:
         self._followed: Set[int] = set()
         self._handles: List[Any] = []
         self.threads: Set[int] = set()  # whose ops are recorded, by the system's number
-        self.unseen: List[str] = []  # modules that were called on threads of which nobody knew
+        self.unseen: List[str] = []  # modules that were called on unknown threads
 
     @property
     def modules(self) -> List[torch.nn.Module]:

@@ -1,4 +1,4 @@
-"""Values that leave PyTorch for numpy and come back: what is computed with them in between reaches no dispatcher.
+"""Values that leave PyTorch for numpy and come back: operations on them in between reach no dispatcher.
 
 A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; an array comes back where PyTorch lifts
 fresh data that is no constant of the program.  Numbers (``item``), lists (``tolist``) and shapes are no arrays: the decisions

@@ -1,8 +1,8 @@
-"""Holds a recording on meta against one on the CPU, where that costs little.
+"""Compares a recording on meta with one on the CPU, if that costs little.
 
 On meta no dtype, index or factorisation is checked, and the model's code may ask for a value or a device and take another
-way.  Where the real run is cheap it is made as well; where it is not, products of tensors of different dtypes are still
-looked at.
+way.  If the real run is cheap, it is made as well; if not, products of tensors of different dtypes are still
+checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
 
 
 def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
-    """What only one of two runs did, in a few words; '' if they did the same.
+    """The ops that only one of two runs did, in a few words; '' if they did the same.
 
     Left out: ops that only move values, and in a training step the layers of which a device has kernels of its own.
     """
@@ -69,7 +69,7 @@ def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
 
 
 def _done(ops: Iterable[Op], kernels: set[str]) -> Counter[tuple[str, str, str, tuple[Shape, ...]]]:
-    """Gradients follow from what ran forward; what hooks add to them is held by its products."""
+    """Gradients follow from the forward ops; ops that hooks add to them are compared by their products."""
     found: Counter[tuple[str, str, str, tuple[Shape, ...]]] = Counter()
     for op in ops:
         compared = op.layer not in kernels and not _moves(op.op) and (op.phase == FORWARD or op.op in FACTORS)
@@ -116,7 +116,7 @@ def check_dtypes(ops: Iterable[Op]) -> None:
 
 
 def refusal(first: str, second: str) -> str:
-    """What PyTorch says of a product of these dtypes, computed; '' if it takes them."""
+    """PyTorch's error for a computed product of these dtypes; '' if it takes them."""
     try:
         torch.mm(*(torch.zeros((1, 1), dtype=getattr(torch, name)) for name in (first, second)))
     except RuntimeError as error:

@@ -52,7 +52,7 @@ def stored(tensor: torch.Tensor) -> Optional[int]:
 
 
 def meeting(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
-    """Of a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
+    """For a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
     the row of the second in common, and how many results their products add up to.  None of other tensors."""
     factors = tensors[-2:]
     if len(factors) < 2 or any(t.layout not in SPARSE or t.dim() != 2 or t.is_meta for t in factors):

@@ -1,4 +1,4 @@
-"""Notes of a trace: what its work rests on besides shapes, and the ways that PyTorch may take instead."""
+"""Notes of a trace: what its work depends on besides shapes, and other paths that PyTorch may take."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def of_ways(modules: list[Any], ops: list[Op]) -> Iterator[str]:
 
 
 def depends_on(ops: tuple[Op, ...]) -> Iterator[str]:
-    """Notes of what the work of these ops rests on besides their shapes: stored values, and formulas of other libraries."""
+    """Notes on what the work of these ops depends on besides their shapes: stored values, and formulas of other libraries."""
     if any(STORED in op.attrs for op in ops):
         yield SPARSE
     masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []

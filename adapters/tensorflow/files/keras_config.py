@@ -100,7 +100,7 @@ def _named(node: Mapping[str, Any]) -> str:
 
 
 def _registered_as(node: Mapping[str, Any], *names: Any) -> bool:
-    """Whether a node uses no name under which somebody registered an object."""
+    """Whether a node uses no name under which user code registered an object."""
     return node.get("registered_name") in (None, "", *names)
 
 

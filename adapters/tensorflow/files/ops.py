@@ -26,7 +26,7 @@ ATTRIBUTES: Mapping[str, tuple[str, frozenset[str]]] = {
 none)}."""
 
 HERE = re.compile(r"(/job:localhost)?(/replica:\d+)?(/task:\d+)?(/(device:)?[A-Za-z_]+(:(\d+|\*))?)?")
-"""A device of this process, as a node asks for one; '' for any."""
+"""A device of this process, as a node requests it; '' for any."""
 
 
 def first_forbidden(nodes: Iterable[Any], functions: frozenset[str], more: frozenset[str] = frozenset()) -> str | None:

@@ -26,7 +26,7 @@ def is_crop_of_convolution(operation: Any) -> bool:
 
 
 def note(crops: Iterable[Op]) -> Optional[str]:
-    """What these crops drop, None if they drop nothing, or if it is not known."""
+    """The elements that these crops drop, None if they drop nothing, or if it is not known."""
     dropping = [(op.layer, size) for op in crops for size in [_sizes(op)] if size is not None and size[0] != size[1]]
     if not dropping:
         return None

@@ -30,7 +30,7 @@ def alone() -> Iterator[None]:
 
 
 HEADS = ("Graph execution error", "Detected at node", "Node:", "2 root error", "(0)")
-"""How the lines begin that say nothing of what is wrong."""
+"""The beginnings of lines that do not say what is wrong."""
 SHOWN = 160
 
 
@@ -77,7 +77,7 @@ def own_graph(concrete: Any, definition: Any = None) -> OwnGraph:
 
 
 def results_of(own: OwnGraph, concrete: Any) -> List[Any]:
-    """The results of the function in the copy: its outputs, and its side effects. Of a call that was inlined there is no op
+    """The results of the function in the copy: its outputs, and its side effects. An inlined call has no op
     any more; the outputs wait for its side effects, as TensorFlow makes every output wait for all of them."""
     names = {operation.name for operation in own.graph.get_operations()}
     effects = [op.name for op in getattr(concrete.graph, "control_outputs", ()) if op.name in names]

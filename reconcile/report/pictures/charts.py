@@ -55,7 +55,7 @@ def _where(block: Block) -> str:
 
 
 def by_layer(result: Answer, limit: int = LAYERS) -> Layers:
-    """Each counter's value per layer beside the work that ran there. Beyond ``limit``, the smallest rows share one."""
+    """Each counter's value per layer beside the work that ran there. Above ``limit`` rows, the smallest share one."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     rows = list(result.layers)
     if not rows or not homes:

@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A label and its amount, where there are no columns."""
+    """A label and its amount, if there are no columns."""
 
     label: Text
     amount: Text = field(default_factory=Text)

@@ -1,4 +1,4 @@
-"""The terminal's table of layers. Layers that are alike are one line; what does not fit the screen is counted below it."""
+"""The terminal's table of layers. Layers that are alike are one line; layers that do not fit the screen are counted below it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .tables import STYLE, more, times
 
 @dataclass(frozen=True, slots=True)
 class LayerLine:
-    """A line of the table of layers: a value, an amount to add to it, and the cause or a note. With ``noted``, the value is
-    that of the note."""
+    """A line of the table of layers: a value, an amount to add to it, and the cause or a note. With ``noted``, the value
+    belongs to the note."""
 
     label: Text
     value: Text = field(default_factory=Text)
@@ -39,9 +39,9 @@ def layer_table(result: Answer, width: int = 80) -> RenderableType:
 
 
 def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
-    """The same for a large model in not more than ``limit`` rows, those where most is to be added, and one with the sums of the
-    others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with what is to
-    be added per counter; if the columns do not fit, it has one per counter; with a residual or unknown work, one per cause."""
+    """The same for a large model in at most ``limit`` rows: those with the largest amounts to add, and one with the sums of the
+    others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with the
+    amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _known(result)
     shown, rest = cut.largest(_folded(every), limit, lambda row: _to_add(row, homes))
@@ -60,7 +60,7 @@ def folded_rows(result: Answer) -> int:
 
 
 def _known(result: Answer) -> list[LayerRow]:
-    """The rows without the work of a layer in which that of an op is unknown."""
+    """The rows, without the work of layers that have an op of unknown work."""
     holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
     return [
         replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
@@ -114,7 +114,7 @@ def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:
-    """What is to be added to the counters, without signs; a residual comes before everything."""
+    """The amounts to add to the counters, without signs; a residual comes before everything."""
     amounts = [pair for counter in homes for pair in to_the_work(row, counter).items()]
     return any(cause == RESIDUAL for cause, _ in amounts), sum(abs(amount) for _, amount in amounts)
 
@@ -130,7 +130,7 @@ def _layer_stacked(line: LayerLine) -> Iterator[Line]:
 def _layer(
     row: LayerRow, homes: dict[str, str], *, together: bool = False, netted: bool = False
 ) -> Iterator[LayerLine]:
-    """The lines of a layer, one per counter and cause; with ``together``, counters that show the same share theirs; with
+    """The lines of a layer, one per counter and cause; with ``together``, counters that show the same share lines; with
     ``netted``, several causes are one line."""
 
     def amounts(counter: str) -> list[tuple[str, int]]:

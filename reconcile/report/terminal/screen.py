@@ -32,7 +32,7 @@ from .tables import (
 
 BRIEF = 8  # lines of a cause of a large model
 SCREEN = 60  # lines that a large model may take
-ROOM = 14  # of them for its layers, before the notes get any
+ROOM = 14  # of these, lines for its layers, before the notes get any
 LEAST = 3  # rows of its layers that are always shown
 
 
@@ -90,14 +90,14 @@ def show(
 
 
 def _names(files: Sequence[Path], brief: bool) -> list[str]:
-    """The files; with ``brief``, only the ends of those that begin like the first."""
+    """The files; with ``brief``, only the ends of the names that begin like the first."""
     first = str(files[0])
     begun = first.removesuffix(files[0].suffix)
     return [first, *(str(f).removeprefix(begun) if brief else str(f) for f in files[1:])]
 
 
 def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list[RenderableType]:
-    """The notes; how many there are, if they take more lines than that."""
+    """The notes, or only their number if they take more lines than that."""
     if not notes or _height(console, notes) <= max(room, 1):
         return notes
     count = f"{number(len(notes))} note{'s' * (len(notes) > 1)}"
@@ -139,7 +139,7 @@ def _headline(result: Answer, statement: Statement | None) -> Text:
 
 
 def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
-    """A sentence per counter; with ``brief``, one for counters of which the same is to be said."""
+    """A sentence per counter; with ``brief``, counters with the same sentence share it."""
     lines: list[RenderableType] = []
     for alike in same(counters, lambda c: (c.state, view.closing(c, brief)), brief):
         text = Text(", ".join(short([c.ledger.counter for c in alike])) + ": ", style="bold")

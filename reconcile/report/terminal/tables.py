@@ -31,7 +31,7 @@ from .columns import (
 LABEL = 44
 NARROW, WIDE = 72, 100
 LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
-OPS = 3  # named of lines that are folded
+OPS = 3  # folded lines that are named
 STYLE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
@@ -44,7 +44,7 @@ STYLE = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A layer's part of a cause, or that of ``count`` layers or blocks that are alike, and what it is about."""
+    """The part of a layer, or of ``count`` like layers or blocks, in a cause, and what it is about."""
 
     name: str
     count: int
@@ -66,7 +66,7 @@ def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableTy
 
     A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
     numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
-    is narrower, and before it comes to that, the reported totals are left out.
+    is narrower, and the reported totals are left out before that happens.
     """
     titles = ("counter", "as reported", "normalised", "", "", "")
     aligned = ("whole", "right", "right", "right", "right", "left")
@@ -113,7 +113,7 @@ def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, s
 
 
 def more(rest: Sequence[object]) -> Text:
-    """What stands for the lines that are not shown."""
+    """The line in place of those that are not shown."""
     return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
 
 
@@ -123,8 +123,8 @@ def statement_table(
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
 
     Layers that are alike share a line, as do the layers of a block if there are many; beyond ``limit`` lines the smallest amounts
-    of a cause are one line, so the sum stays right. With None every layer has its own. ``brief`` leaves out what would take a
-    second line: the ops, which the files have.
+    of a cause are one line, so the sum stays right. With None every layer has its own line. ``brief`` leaves out the ops,
+    which would take a second line; the files have them.
     """
     if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
@@ -213,7 +213,7 @@ SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "reco
 
 
 def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRow]]:
-    """Names and rows; those of layers that are alike are one, with their sums."""
+    """Names and rows; layers that are alike share a row, with their sums."""
     if limit is None:
         return [(row.layer, row) for row in table.rows]
     alike = folds.phases(table.rows)

@@ -29,7 +29,7 @@ from ..shapes import n_in, n_out
 POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot
 inner addmm baddbmm addmv addbmm addr outer ger linear einsum tensordot scatter_add index_add index_put _unsafe_index_put
 embedding_dense_backward pow trace"""
-"""Operators that only add and multiply: their work on complex numbers follows from that on real ones."""
+"""Operators that only add and multiply: their work on complex numbers follows from their work on real ones."""
 
 PRODUCT = MUL * 4 + ADD * 2
 QUOTIENT = DIV * 2 + MUL * 5 + ADD * 3 + CMP * 4
@@ -37,8 +37,8 @@ QUOTIENT = DIV * 2 + MUL * 5 + ADD * 3 + CMP * 4
 
 
 def complex_work(work: Work) -> Work:
-    """Work on complex numbers of an expression that has this work on real ones. Raises UnknownWork for other than sums and
-    products."""
+    """Work on complex numbers of an expression that has this work on real ones. Raises UnknownWork for anything except sums
+    and products."""
     if work.div or work.cmp or work.special:
         raise UnknownWork("more than sums and products, of complex numbers")
     return Work(mac=4 * work.mac, accumulators=2 * work.accumulators) + ADD * (2 * work.add) + PRODUCT * work.mul

@@ -16,11 +16,11 @@ from ..shapes import attr, n_in, n_out, shape
 
 _KERNEL = "ATen native/Distance.cpp, native/cpu/DistanceOpsKernel.cpp"
 _WIDE = 25
-"""More points than this, and PyTorch computes Euclidean distances by a matrix product where nothing else is asked for."""
+"""With more points than this, PyTorch by default computes Euclidean distances by a matrix product."""
 
 
 def _points(op: Op, order: float) -> Work:
-    """Per pair the norm of the difference of two points of M coordinates."""
+    """For each pair, the norm of the difference of two points of M coordinates."""
     coordinates = n_out(op) * shape(op)[-1]
     return Work(add=coordinates) + vector_norm(coordinates, n_out(op), order)
 
@@ -58,7 +58,7 @@ def _dist(op: Op) -> Work:
 
 
 def _slope(op: Op) -> Work:
-    """Of one coordinate of one pair: the difference; p = 1: g sign(d); p = 2: dist == 0 ? 0 : g d / dist."""
+    """For one coordinate of one pair: the difference; p = 1: g sign(d); p = 2: dist == 0 ? 0 : g d / dist."""
     order = float(attr(op, "p"))
     if order not in (1, 2):
         raise UnknownWork(f"{op.op} of order {order:g} has no formula, only orders 1 and 2", SINGLE)

@@ -1,7 +1,7 @@
 """ATen operators on lists of tensors (``_foreach_*``), and optimisers that are one operator (``_fused_*``).
 
-A foreach operator does for each tensor what the operator of one does: ATen native/ForeachOpsKernels.cpp.  A record's outputs are
-the list of results, of one that works in place the list that it changes.
+A foreach operator does for each tensor what the operator on one tensor does: ATen native/ForeachOpsKernels.cpp.  A record's
+outputs are the list of results; for an operator that works in place, the list that it changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SOURCE = "for each tensor of the list, what the operator of one does: ATen nati
 _OF_ONE = """abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp
 lgamma log log10 log1p log2 maximum minimum mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc"""
 _LISTED = {"scalars": "value", "exponent": "exponent"}
-"""Arguments with a number for each tensor, and what the operator of one calls it."""
+"""Arguments with a number for each tensor, and their names in the operator on one tensor."""
 
 no_arithmetic("copies or moves values, for each tensor of the list", *map("aten._foreach_{}".format, ("clone", "copy")))
 no_arithmetic("fills with zeros, each tensor of the list", "aten._foreach_zero")
@@ -112,7 +112,7 @@ def _update_scale(op: Op) -> Work:
 
 
 def _prepared(op: Op, decayed: Work) -> Work:
-    """Of a gradient's element, before the step: unscaled, negated, the weight's decay (``decayed``)."""
+    """For one element of a gradient, before the step: unscaling, negation, weight decay (``decayed``)."""
     work = DIV if op.given("grad_scale") else ZERO
     if attr(op, "maximize"):
         work = work + ADD

@@ -1,7 +1,7 @@
 """ATen's linear algebra: direct factorisations and solutions, matrix by matrix.
 
-Whether a factorisation belongs to the convention `matmul`: it does not, see linalg.py. One that iterates until it converges, or
-whose reflections depend on the data, has no count, but has no products of matrices either.
+A factorisation does not belong to the convention `matmul`, see linalg.py. A factorisation that iterates until it converges, or
+whose reflections depend on the data, has no count, and no products of matrices.
 """
 
 from __future__ import annotations
@@ -155,9 +155,9 @@ def _multi_dot(op: Op) -> Work:
 
 @cache
 def _chain(sizes: tuple[int, ...], first: int, last: int) -> tuple[int, Work]:
-    """The multiply-adds and the work of the product of these matrices, of the first of the cheapest orders.
+    """The multiply-adds and the work of the product of these matrices, in the first of the cheapest orders.
 
-    Of three matrices PyTorch multiplies the first two first if both orders cost the same, of more the last ones.
+    If orders cost the same, PyTorch first multiplies the first two of three matrices, and the last two of more.
     """
     if first == last:
         return 0, Work()

@@ -1,5 +1,5 @@
-"""Products in low precision: of 8-bit and 4-bit numbers, scaled. Multiply-adds are those of the product that they stand for; what
-the scales cost depends on how finely they are given."""
+"""Products in low precision: of scaled 8-bit and 4-bit numbers. Multiply-adds are those of the product that they represent; the
+cost of the scales depends on their granularity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen operators that order, select and search: comparisons alone, one definition whatever the data (ordering.py)."""
+"""ATen operators that order, select and search: only comparisons, one definition for all data (ordering.py)."""
 
 from __future__ import annotations
 

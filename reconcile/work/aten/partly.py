@@ -1,7 +1,7 @@
-"""ATen operators of which only a part of the work is determined: they have no products of matrices, and their other operations
+"""ATen operators whose work is known only in part: they have no products of matrices, and their other operations
 depend on the data, or on an algorithm that a library chooses.
 
-Under the convention `matmul` they are known; under others the trace names them.
+Under the convention `matmul` their work is known; under others the trace names them as unknown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ATen operators that PyTorch tags as pointwise (torch.Tag.pointwise, aten/src/ATen/native/tags.yaml), in any of its overloads.
 
-An op of the list that has no formula is known to have no multiply-adds, and nothing else about its work is known.
+An op of the list without a formula has no multiply-adds; the rest of its work is unknown.
 """
 
 from __future__ import annotations

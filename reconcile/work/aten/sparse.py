@@ -1,4 +1,4 @@
-"""ATen operators on sparse tensors: the record says how many values each of them stores, and the work is that of the stored ones.
+"""ATen operators on sparse tensors: the record says how many values each tensor stores, and only stored values cause work.
 
 It depends on the values, so it is counted as it ran. Two stored values at one place count twice, as the kernels compute them.
 """
@@ -31,7 +31,7 @@ def _stored(op: Op) -> list[int | None]:
 
 def _product(op: Op, first: int) -> Work:
     """Each stored value of one factor times a row or a column of the other, onto the result: as many accumulators as there are
-    results, or products if they are fewer.  Of two sparse factors the record says how many values meet."""
+    results, or products if they are fewer.  For two sparse factors the record says how many pairs of values are multiplied."""
     counts, result = _stored(op), out_shape(op)
     left, right = counts[first], counts[first + 1]
     if left is not None and right is not None and MEETING in op.attrs:

@@ -1,4 +1,4 @@
-"""JAX's linear algebra and what else has no multiply-adds, but no count of single operations either."""
+"""JAX's linear algebra, and other primitives without multiply-adds and without a count of single operations."""
 
 from __future__ import annotations
 

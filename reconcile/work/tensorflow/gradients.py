@@ -1,5 +1,5 @@
-"""TensorFlow ops of the backward pass and of the optimiser's step; those of convolutions and norms are in tf_layers.py,
-elementwise ones in elementwise.py."""
+"""TensorFlow ops of the backward pass and of the optimiser's step; layers.py has those of convolutions and norms, elementwise.py
+has the elementwise ones."""
 
 from __future__ import annotations
 

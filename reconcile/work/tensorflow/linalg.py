@@ -1,5 +1,5 @@
-"""TensorFlow's linear algebra: factorisations and systems as ATen's are counted (linalg.py), sparse and banded products by the
-values that they store, and complex numbers by their parts (aten_complex.py)."""
+"""TensorFlow's linear algebra: factorisations and systems as ATen's are counted (linalg.py), sparse and banded products by their
+stored values, and complex numbers by their parts (aten/complex_numbers.py)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""TensorFlow ops of which only a part of the work is determined: they have no products of matrices, as ATen's of the same names
-(aten_partly.py), and their other operations depend on the data, or on an algorithm that a library chooses, or have no formula.
+"""TensorFlow ops whose work is known only in part: they have no products of matrices, like ATen's ops of the same names
+(aten/partly.py), and their other operations depend on the data, or on an algorithm that a library chooses, or have no formula.
 
 Left out on purpose, as they multiply matrices inside: LRN (by a band matrix), CholeskyGrad, Mfcc, the functions of matrices, the
 quantized products, and MatrixSolveLs, which may.

@@ -79,7 +79,7 @@ def called(formula: Any, op: Op) -> int:
 
 
 def hooked(hook: Any, op: Op) -> int:
-    """What the hook of a recurrent module adds."""
+    """The amount that the hook of a recurrent module adds."""
     settings = {key: value for key, value in op.attrs.items() if key != "number"}
     module = getattr(nn, op.op.rpartition(".")[2])(**settings, device="meta")
     module.__flops__ = 0
@@ -139,7 +139,7 @@ MODELS: dict[str, tuple[Any, tuple[int, ...]]] = {
 
 
 def models(family: str) -> Iterator[tuple[str, Any]]:
-    """Of each model and both numbers: the total, and the amounts by cause with the residual."""
+    """For each model and both numbers: the total, and the amounts by cause with the residual."""
 
     for name, (make, shape) in MODELS.items():
         counters = (family, f"{family}@macs")

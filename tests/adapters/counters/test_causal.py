@@ -1,4 +1,4 @@
-"""The convention for causal attention, only products that are not masked: closed forms, causes, and what nobody can know."""
+"""The convention for causal attention, only products that are not masked: closed forms, causes, and what is unknown."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_plain_products_are_taken_whole_and_the_sentence_says_so() -> None:
 
 
 def test_products_without_a_mask_are_another_implementation() -> None:
-    """The layer may be causal in both models: nobody knows, so it is not called other work."""
+    """The layer may be causal in both models; this is unknown, so it is not called other work."""
     stack, causal = [(4, 5, 3)] * 3, {"is_causal": True, "attn_mask": None}
     fused = make("aten.scaled_dot_product_attention", stack, [(4, 5, 3)], **causal)._replace(layer="a")
     scores = make("BatchMatMulV2", stack[:2], [(4, 5, 5)], adj_x=False, adj_y=True)._replace(id="1", layer="a")

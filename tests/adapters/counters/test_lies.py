@@ -312,7 +312,7 @@ def test_a_called_module_of_which_nothing_ran_has_no_formula(convention):
 
 
 def test_a_module_of_which_we_have_no_formula_either():
-    """Its weight is not in the record: nobody can say what it did, and nothing ran."""
+    """Its weight is not in the record: its work is unknown, and nothing ran."""
     unknown = LINEAR._replace(attrs={**LINEAR.attrs, "weight": None})
     assert own_work(unknown) is None
     case = Case(thop(MACS, unknown), (), "")

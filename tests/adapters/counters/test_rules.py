@@ -22,7 +22,7 @@ FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     if module.name.endswith("_cases")
     for family, hand in importlib.import_module(module.name).FAMILIES.items()
 }
-"""Of every ``*_cases.py``: releases whose sources were read, one or more for every range that rules tell apart, and cases."""
+"""For every ``*_cases.py``: releases whose sources were read, one or more for every range that rules tell apart, and cases."""
 
 
 def book(family: str) -> RuleBook:

@@ -136,7 +136,7 @@ def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
 
 
 def test_a_gru_is_counted_step_by_step_and_its_products_agree() -> None:
-    """Of each of 5 steps: the products and the one add of a gate that is not in place (B H = 6)."""
+    """It counts, for each of 5 steps, the products and the one add of a gate that is not in place (B H = 6)."""
     result = reconcile.run(torch=nn.GRU(4, 3), inputs=torch.ones(5, 2, 4), counters=("torch.profiler",)).result
     (ledger,) = result.ledgers
     assert ledger.total == 5 * 2 * 2 * GRU + 5 * 6

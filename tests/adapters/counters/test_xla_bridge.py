@@ -123,7 +123,7 @@ def test_what_the_compiler_changed(name: str) -> None:
 
 
 OPEN: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...]]] = {
-    # The program before compilation has not the model's product either: nobody knows what the compiler did with it.
+    # The program before compilation does not have the model's product either: it is unknown what the compiler did with it.
     "a product that never was in the program": (0, (), (ran(),)),
     "another product in the program": (2 * B * 4 * OUT, (dot(inner=4), dot(inner=4, before=True)), (ran(),)),
     "a product more than the model has": (2 * PRODUCT, (dot(), dot("b"), dot(before=True), dot("b", before=True)), (ran(),)),
@@ -186,7 +186,7 @@ def test_a_loop_that_runs_0_times() -> None:
 
 
 def routine() -> Op:
-    """A factorisation whose single operations nobody knows."""
+    """A factorisation whose single operations are unknown."""
     return op("lax.qr", ((B, OUT),), (B, OUT), equations=1)
 
 

@@ -215,7 +215,7 @@ def recurrent() -> Iterator[Case]:
 
 
 def float32_sums() -> Iterator[Case]:
-    """Of 2^24 and above, float32 holds every second number, and from 2^25 on every fourth; a tie goes to the even one."""
+    """From 2^24 on, float32 holds every second number, and from 2^25 on every fourth; a tie goes to the even one."""
     edge = 1 << 24
     for addends, stray in (
         ([[7, 2], [edge - 14, 1]], 0),

@@ -21,7 +21,7 @@ def tensor(name: str) -> Any:
 
 
 def chain(domain: str, op: str, times: int) -> list[Any]:
-    """So many calls of an operation, one after another, from x to y."""
+    """This number of calls of an operation, one after another, from x to y."""
     names = ["x", *(f"v{n}" for n in range(1, times)), "y"]
     return [helper.make_node(op, [a], [b], domain=domain) for a, b in pairwise(names)]
 
@@ -32,7 +32,7 @@ def model(nodes: list[Any], functions: list[Any]) -> Any:
 
 
 def nested(depth: int, times: int) -> Any:
-    """Functions f0, f1, ..., each of which calls the next so many times; the last is as many Relus."""
+    """Functions f0, f1, ..., each of which calls the next this number of times; the last is as many Relus."""
     functions = [
         helper.make_function("mine", f"f{n}", ["x"], ["y"], chain("mine", f"f{n + 1}", times), OPSETS)
         for n in range(depth - 1)

@@ -87,7 +87,7 @@ def passes(data: bytes) -> bool:
 
 
 def main(seed: str, number: str) -> None:
-    """Mutate so many."""
+    """Mutate this many."""
     chance = random.Random(int(seed))
     first = bases()
     assert [data for data in first if not passes(data)] == []

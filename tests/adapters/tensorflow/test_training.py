@@ -57,7 +57,7 @@ def test_products_of_a_network(step):
         **{(layer, phase): amount for layer, amount in each.items() for phase in (F, I, W)},
         ("first", F): first,
         ("first", W): first,
-        ("first", I): first,  # nobody asks for it: Keras runs groups in a function, whose gradient has both
+        ("first", I): first,  # not requested: Keras runs groups in a function, whose gradient has both
     }
 
 

@@ -53,7 +53,7 @@ def test_a_recurrent_layer(kind, gates):
 
 
 def test_a_recurrent_layer_on_the_input():
-    """Nobody asks for the gradient with respect to the input, step by step neither; that of the state is needed."""
+    """No gradient with respect to the input is requested, nor step by step; the gradient of the state is needed."""
     batch, steps, width, hidden = 2, 5, 4, 3
     found = macs(ran(chain((batch, steps, width), L.GRU(hidden, name="steps")), batch, steps, width))
     assert {phase: amount for (_, phase), amount in found.items()} == {
@@ -161,7 +161,7 @@ def test_checkpointing_shows_its_recomputation():
     for layer in ("saved.a", "saved.b"):
         assert found[layer, F] == found[layer, I] == found[layer, W] == 5 * 24
     again = {layer: amount for (layer, phase), amount in found.items() if phase == RECOMPUTATION}
-    assert again == {"saved.a": 5 * 24}  # what b would give again nobody needs
+    assert again == {"saved.a": 5 * 24}  # what b would give again is not needed
     assert work(ops)["saved", I] == Work(cmp=5 * 6)  # relu's
 
 

@@ -167,7 +167,7 @@ def test_an_upgrade_is_held_against_the_baseline_that_is_there(bench: Bench, mon
     assert moved.stdout.startswith(f"toy: not as in {bench.path}: thop moved, at dense, gru\nthop {OLD} -> {NEW}\n")
     note = " ".join(moved.stdout.split())
     assert (
-        f"there is no baseline of thop-{NEW} yet: held against the one of the current environment, taken on thop"
+        f"there is no baseline of thop-{NEW} yet: compared with the one of the current environment, taken on thop"
         in note
     )
     gone = bench.check("--with", f"thop=={NEW}", "--against", str(bench.folder / "toy" / "gone.json"))

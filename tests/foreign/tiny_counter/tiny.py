@@ -1,4 +1,4 @@
-"""A FLOP counter of somebody's, as people write them: hooks on three classes, multiply-adds, biases left out."""
+"""A user's FLOP counter, as people write them: hooks on three classes, multiply-adds, biases left out."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What pinned environments found is kept under everything it depends on, and never instead of an error."""
+"""Results of pinned environments are kept under everything that they depend on, and never in place of an error."""
 
 from __future__ import annotations
 

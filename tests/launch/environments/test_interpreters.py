@@ -1,4 +1,4 @@
-"""Where interpreters and uv are found, and that none is taken at its word."""
+"""Where interpreters and uv are found; each is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making and caching: once, whole or not at all, whoever else is at it."""
+"""Making and caching: once, completely or not at all, also if other processes do the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What confines a worker that loads a file: it may not write outside its folder, and reaches nothing and nobody."""
+"""What confines a worker that loads a file: it may not write outside its folder, and reaches no other process or machine."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_harm_is_done(tmp_path: Path) -> None:
 
 
 def test_unconfined_it_would_be(tmp_path: Path) -> None:
-    """Each attempt is one that this system lets: but those that a container or Yama refuses to anybody."""
+    """This system allows each attempt, except those that a container or Yama refuses to every process."""
     harm, work = attempts(tmp_path, confined=False)
     elsewhere = {"memory of another", "trace another", "namespace", "io_uring", "attributes"}
     assert {name for name, said in harm.items() if said != "done"} <= elsewhere

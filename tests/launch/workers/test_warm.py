@@ -157,7 +157,7 @@ def test_all_ends_where_the_tool_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path) -> None:
-    """The worker ends as soon as it begins, and nobody waits longer than that."""
+    """The worker ends as soon as it begins, and the caller waits no longer than that."""
     from reconcile.launch.workers.supervisor import Supervisor
     from reconcile.launch.workers.zipapp import pack
 

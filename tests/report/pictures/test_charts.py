@@ -1,4 +1,4 @@
-"""What the pictures show adds up, before anything is drawn."""
+"""The numbers of the pictures add up, before anything is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators on lists of tensors: each is held to what the operator of one tensor does, one by one."""
+"""Operators on lists of tensors: each is compared with the operator on one tensor, one by one."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def product(calls: int) -> Op:
 
 
 def held(recorded: int, *notes: str) -> tuple[Trace, Ledger]:
-    """A loop of ``STEPS`` products, and the ledger of statistics in which so many are recorded."""
+    """A loop of ``STEPS`` products, and the ledger of statistics that record this number of products."""
     trace = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (product(STEPS),), (), (), ("gru",), ())
     op = product(recorded)
     entry = Entry(op.id, "gru", "MatMul", ONE * recorded, recorded)

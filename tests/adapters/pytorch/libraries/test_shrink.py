@@ -245,7 +245,7 @@ def test_errors_that_repeat_hold_no_activations() -> None:
 
 
 def test_a_failed_configuration_holds_no_model_meanwhile() -> None:
-    """Not by what its errors say, by the errors that those were raised from, or by a circle of its own."""
+    """Neither its errors' text, nor the errors that those were raised from, nor a circle of its own keeps it alive."""
     held = weakref.WeakSet[torch.nn.Module]()
     most = calls = 0
 

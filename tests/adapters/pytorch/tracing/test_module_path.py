@@ -53,7 +53,7 @@ def test_the_trace_says_where_inference_may_take_another_path():
 
 
 def test_paths():
-    """Of a shared module the first name; a module made in a forward is its maker's; nothing stays behind."""
+    """A shared module has its first name; a module made in a forward belongs to its maker; nothing stays behind."""
     seen = []
 
     class Leaf(torch.nn.Module):
