@@ -11,7 +11,7 @@ import pytest
 
 from tests.foreign.conftest import Repository, everything
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("started")]
+pytestmark = pytest.mark.frameworks
 
 CLUMSY = """
     import atexit, builtins, io, json, os, random, signal, subprocess, sys, threading, time, torch

@@ -49,11 +49,6 @@ def running(ready: Path) -> list[psutil.Process]:
     ]
 
 
-@pytest.fixture(autouse=True)
-def _started(started: None) -> None:
-    """tests/conftest.py has the workers of other folders forked."""
-
-
 @pytest.fixture
 def ready(tmp_path: Path) -> Iterator[Path]:
     """The file that a stray makes when it runs; whatever a failing test leaves of them is ended."""

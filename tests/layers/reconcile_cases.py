@@ -79,7 +79,7 @@ def examine(trace, ledgers):
     """Everything that is not as it should be, under two conventions."""
     problems, failed = [], {}
     for convention in (conventions.MATMUL, conventions.TEXTBOOK):
-        books = reconcile.reconcile([trace], ledgers, Alignment([]), convention, conventions.BUILT_IN)
+        books = reconcile.reconcile([trace], ledgers, Alignment([]), conventions.Conventions(convention))
         if not books.traces[0].complete:
             return {"problems": [books.traces[0].reason], "failed": {}, "totals": {}, "notes": list(trace.notes)}
         for statement, ledger in zip(books.statements, books.ledgers, strict=True):

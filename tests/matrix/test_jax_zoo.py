@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
-from reconcile.engine.phases import phases
 from reconcile.engine.settle import settle
 from reconcile.gallery.run import APART
 from reconcile.kit.conform import families
@@ -117,7 +116,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
     )
     collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
     result = settle(collected, Conventions(MATMUL))
-    work = {trace.framework: phases(trace, MATMUL) for trace in result.traces}
+    work = {trace.framework: result.by_phase(trace) for trace in result.traces}
     assert work["tf"][FORWARD] > 0
     assert work["jax"][FORWARD] == work["tf"][FORWARD]
     gradients = (INPUT_GRADIENT, WEIGHT_GRADIENT)

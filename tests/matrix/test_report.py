@@ -18,7 +18,7 @@ from reconcile.matrix import report as matrix
 from reconcile.matrix import terminal as matrix_terminal
 from reconcile.matrix.run import MatrixResult
 from reconcile.report.csv import COLUMNS
-from tests.report import matrices as hand
+from tests.matrix import matrices as hand
 from tests.report import samples
 from tests.report.tables import amount, read
 from tests.report.test_footing import add_counters, add_statement

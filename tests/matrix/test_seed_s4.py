@@ -12,7 +12,6 @@ from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.report.markdown import to_markdown
-from reconcile.report.view import phases
 from reconcile.work import load as load_formulas
 
 pytestmark = pytest.mark.matrix
@@ -97,7 +96,7 @@ def test_the_real_backward_stands_beside_it(results):
     (trace,) = result.traces
     forward = 2 * (macs + dense)
     backward = 2 * (macs - first) + 2 * macs + 2 * 2 * dense
-    assert phases(trace, BUILT_IN["matmul"]) == {"forward": forward, "backward": backward}
+    assert result.by_phase(trace) == {"forward": forward, "backward": backward}
     assert (forward, backward) == (7_715_946_496, 15_195_865_088)
     assert result.statements[0].to_total == forward + backward
     text = to_markdown(result)

@@ -190,7 +190,6 @@ def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
     )
 
 
-@pytest.mark.usefixtures("started")
 def test_what_prints_forks_and_leaves_processes_reconciles(repository: Repository) -> None:
     """A forked child that comes back from the factory, raises in it or goes on running is no second worker."""
     repository.write(

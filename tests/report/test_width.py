@@ -22,7 +22,8 @@ from reconcile.engine.answer import Answer
 from reconcile.matrix import terminal as matrix_terminal
 from reconcile.matrix.run import MatrixResult
 from reconcile.report.terminal import screen as terminal
-from tests.report import matrices, samples, trained
+from tests.matrix import matrices
+from tests.report import samples, trained
 
 CAUSES = (Cause.OUTSIDE_CONVENTION, Cause.LOOP_COUNTED_ONCE, Cause.IMPLEMENTATION_DIFFERS)
 LAYERS = ("dense", "loop", "encoder.blocks.11.attention.query_projection", "層" * 30)

@@ -11,7 +11,6 @@ from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.report import reports
-from reconcile.report.view import phases
 
 pytestmark = pytest.mark.frameworks
 
@@ -31,7 +30,7 @@ def test_phases_of_both_frameworks(found):
     inside, state = 2 * b * steps * 3 * h * f * columns, 2 * b * 3 * h * h
     line = 2 * b * steps * h * c
     forward = conv + inside + steps * state + line
-    tf, torch = (phases(trace, result.convention) for trace in result.traces)
+    tf, torch = (result.by_phase(trace) for trace in result.traces)
     assert tf == {
         "forward": forward,
         "loss": 0,

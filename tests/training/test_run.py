@@ -15,7 +15,6 @@ from reconcile.engine.verdict import verdict
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
 from reconcile.report import reports
-from reconcile.report.view import phases
 
 NET = """
 import torch
@@ -54,7 +53,7 @@ def test_a_training_step(ask):
     result = ask("net", "3,2,5,5", "matmul", training="adam")
     conv, linear = 2 * 3 * 36 * 9, 2 * 3 * 36 * 5
     (trace,) = result.traces
-    assert phases(trace, result.convention) == {
+    assert result.by_phase(trace) == {
         "forward": conv + linear,
         "loss": 0,
         "input-gradient": linear,

@@ -18,7 +18,6 @@ from reconcile.gallery.steps import PAGE, command, headline, to_markdown
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
-from reconcile.report.view import phases
 from reconcile.work import load
 from tests.zoo.choice import APART, chosen
 
@@ -91,7 +90,7 @@ def follows_from_evidence(collected: Collected) -> None:
 def multiplies_the_same_matrices(model: str, collected: Collected) -> None:
     """Both frameworks multiply the same matrices in every phase, or the pair is one of ``OTHERWISE``."""
     same = settle(collected, Conventions(BUILT_IN["matmul"]))
-    tf, torch = (phases(trace, same.convention) for trace in same.traces)
+    tf, torch = (same.by_phase(trace) for trace in same.traces)
     (bridge,) = (s for s in same.statements if (s.from_, s.to) == ("trace@tf", "trace@torch"))
     if model in OTHERWISE:
         assert {line.cause for line in bridge.adjustments} == {Cause.REAL_WORK_DIFFERS}

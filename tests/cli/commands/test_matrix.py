@@ -17,7 +17,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.workers.supervisor import Event
 from reconcile.matrix import run as matrix
 from reconcile.matrix.run import MatrixResult
-from tests.report import matrices as hand
+from tests.matrix import matrices as hand
 
 NAMES = [name for name, environment in load().items() if environment.unasked]
 MINE = """

@@ -145,7 +145,7 @@ def test_a_cache_that_cannot_be_used_is_a_reason(uv: Uv, tmp_path: Path) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from reconcile.launch import provision as e
+from reconcile.launch.environments import provision as e
 e.uv_command = lambda: (sys.argv[1],)
 e.find = lambda version: Path(sys.executable)
 e.ensure(e.Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protobuf<3.20")))

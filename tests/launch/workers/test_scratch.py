@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
 HOLDS = """
 import sys, time
-from reconcile.launch.scratch import scratch
+from reconcile.launch.workers.scratch import scratch
 with scratch() as folder:
     (folder / "work").mkdir()
     print(folder.name, flush=True)

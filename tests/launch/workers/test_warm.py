@@ -131,7 +131,7 @@ def test_only_workers_of_the_running_interpreter_are_forked() -> None:
 WORKER = """
 import os, sys, threading
 sys.path[:0] = [{root!r}, {own!r}]
-from reconcile.launch import warm
+from reconcile.launch.workers import warm
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 with warm.warm():

@@ -138,7 +138,9 @@ def test_a_statement_without_totals_is_no_picture() -> None:
 def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
     code = """if 1:
         import sys
-        from reconcile.report import gallery, markdown, pictures, reports
+        from reconcile.gallery import markdown as gallery
+        from reconcile.report import markdown, reports
+        from reconcile.report.pictures import charts as pictures
         from tests.report import samples
         reports.render(samples.clean(), ("md", "csv", "json"))
         assert "matplotlib" not in sys.modules

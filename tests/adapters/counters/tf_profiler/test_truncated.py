@@ -13,7 +13,7 @@ from reconcile.adapters.counters.tf_profiler import capture
 from reconcile.align.alignment import Alignment
 from reconcile.cli import cli
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN
+from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine.reconcile import reconcile
 
@@ -43,7 +43,7 @@ def held(recorded: int, *notes: str) -> tuple[Trace, Ledger]:
 @pytest.mark.parametrize("recorded", [1, 30_000])  # a node without a record keeps its static count: one
 def test_what_is_missing_has_its_cause(recorded: int) -> None:
     trace, ledger = held(recorded, RUN_STATS_TRUNCATED)
-    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), Conventions(BUILT_IN["matmul"])).statements
     assert statement.state is State.EXPLAINED
     assert statement.residual == 0
     assert statement.to_total == ONE * STEPS
@@ -52,7 +52,7 @@ def test_what_is_missing_has_its_cause(recorded: int) -> None:
 
 def test_it_is_that_cause_only_where_they_stopped() -> None:
     trace, ledger = held(1)
-    (statement,) = reconcile((trace,), (ledger,), Alignment(()), BUILT_IN["matmul"], BUILT_IN).statements
+    (statement,) = reconcile((trace,), (ledger,), Alignment(()), Conventions(BUILT_IN["matmul"])).statements
     assert statement.by_cause() == {Cause.LOOP_COUNTED_ONCE: ONE * (STEPS - 1)}
 
 

@@ -11,7 +11,7 @@ import torch
 from reconcile.adapters.pytorch.libraries import example, transformers
 from reconcile.adapters.pytorch.libraries.mend import mended
 
-from .test_smallest import Configuration, Net
+from .test_shrink import Configuration, Net
 
 pytestmark = pytest.mark.frameworks
 
