@@ -12,6 +12,7 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.errors import Refused, UsageError
 from reconcile.engine.answer import Answer
+from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest
 from reconcile.sweep import cell
 from reconcile.sweep.cells import Cell, Manner, request_of
@@ -47,7 +48,8 @@ def test_what_has_no_number_says_why() -> None:
 
 def said(monkeypatch: pytest.MonkeyPatch, folder: Path, run: Run, manner: Manner = PLAIN) -> dict[str, Any]:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(cell, "run", lambda request, take=None: run(request))
+    found = Collected({}, (), ())
+    monkeypatch.setattr(cell, "done", lambda job: replace(job, collected=found, answer=run(job.request)))
     return cell.answer(request_of(Cell("net", factories=BOTH), manner, ()), folder)
 
 

@@ -12,7 +12,7 @@ from reconcile.core.causes import State
 from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from reconcile.core.protocol import ModelFile
 from reconcile.engine.verdict import verdict
-from reconcile.launch import runner
+from reconcile.launch import user_models
 from reconcile.launch.request import RunRequest
 from reconcile.report import reports
 
@@ -39,7 +39,7 @@ def ask(tmp_path_factory):
     (folder / "trained.py").write_text(NET)
 
     def asked(function, shape, convention, **options):
-        inputs = runner.user_models.read_inputs([shape])
+        inputs = user_models.read_inputs([shape])
         factories = {"torch": f"trained:{function}"}
         request = RunRequest(
             convention=convention, factories=factories, inputs=inputs, paths=(str(folder),), device="meta", **options
