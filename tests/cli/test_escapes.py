@@ -67,7 +67,7 @@ def test_an_error_shows_what_it_quotes(stub: Stub) -> None:
     [
         ("run", "--format", EVIL),
         ("run", f"--{EVIL}"),
-        ("run", "--timeout", EVIL),
+        ("run", "--model", "gru_demo", "--timeout", EVIL),
         ("explain", EVIL),
         ("zoo", EVIL),
         (EVIL,),

@@ -34,7 +34,7 @@ def test_a_defect_of_ours_has_its_code_and_keeps_its_traceback(
     assert (result.exit_code, result.stdout) == (EXIT_CRASHED, "")
     (line,) = result.stderr.splitlines()
     assert re.match(
-        rf"Error: this is a defect of reconcile: {re.escape(said)} \(reconcile/cli/run\.py, line \d+\)\.", line
+        rf"Error: this is a defect of reconcile: {re.escape(said)} \(reconcile/cli/commands/run\.py, line \d+\)\.", line
     )
     (kept,) = temporary.iterdir()
     assert line.endswith(f"which is in {kept}.")

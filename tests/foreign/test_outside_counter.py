@@ -118,4 +118,4 @@ def test_a_new_one_runs(tmp_path: Path) -> None:
     assert ledgers(here, "gru_demo")["mine"]["total"] == 97 * DENSE
     again = reconcile(tmp_path, here, "counter", "new", "mine")
     assert (again.returncode, again.stdout) == (2, "")
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from reconcile.adapters.counters.bridge import View
 from reconcile.adapters.counters.module_bridge import Hooks, bridge_modules
-from reconcile.adapters.counters.rulebook import RuleBook
+from reconcile.adapters.counters.rulebook import Rule, RuleBook
 from reconcile.core.records import Op, Sighting, Trace
 from reconcile.work import Work
 
@@ -17,8 +19,8 @@ def op(name: str, **attrs: object) -> Op:
     return Op("m", name, "m", (), (), attrs)
 
 
-def book() -> RuleBook:
-    rules = RuleBook("toy", "toy", {"F": "toy.py"})
+def book(of_library: Callable[[Op], Rule | None] | None = None) -> RuleBook:
+    rules = RuleBook("toy", "toy", {"F": "toy.py"}, of_library=of_library)
     rules.rule("own.Conv2d", source="F:1", formula="1")(lambda op: MAC)
     rules.pattern("classes with Conv", lambda op: "Conv" in op.op, source="F:2", formula="2", versions=">=1")(
         lambda op: MAC * 2
@@ -47,9 +49,8 @@ def test_an_own_rule_comes_before_the_first_pattern_that_matches(record: Op, ver
 
 
 def test_the_rule_of_a_library_comes_before_a_pattern() -> None:
-    rules = book()
-    taught = rules.rules()[0]
-    rules.of_library = lambda op: taught if op.op == "their.Conv2d" else None
+    taught = book().rules()[0]
+    rules = book(lambda op: taught if op.op == "their.Conv2d" else None)
     assert rules.of(op("their.Conv2d"), {"toy": "1"}) is taught
     of_pattern = rules.of(op("their.Conv3d"), {"toy": "1"})
     assert of_pattern is not None

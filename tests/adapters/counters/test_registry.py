@@ -149,7 +149,7 @@ def written(file: Path) -> int:
     return len(lines) - len(left)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("ptflops", 280), ("torchinfo", 60)])
+@pytest.mark.parametrize(("folder", "most"), [("ptflops", 280), ("torchinfo", 61)])
 def test_a_counter_takes_few_lines_of_code(folder: str, most: int) -> None:
     """What several counters need is shared, so that one more is its own formulas, also of older releases, and little else."""
     assert sum(map(written, (HERE / folder).glob("*.py"))) <= most
