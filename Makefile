@@ -13,9 +13,8 @@ SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
 
-# The order is that of tests/conftest.py: long files first.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; a missing environment or a skipped test fails.

@@ -24,12 +24,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start frameworks come first: short ones are left for the end, where no process waits long for the others."""
-    long = {item.path for item in items if item.get_closest_marker("frameworks")}
-    items.sort(key=lambda item: item.path not in long)
-
-
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
