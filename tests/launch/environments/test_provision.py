@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
-from reconcile.launch.environments import provision
+from reconcile.launch.environments import interpreters, provision
 from reconcile.launch.environments.interpreters import EnvironmentError_
 from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.environments.provision import STAMP, ensure, folder_of
@@ -121,8 +121,9 @@ def test_a_missing_interpreter_and_a_missing_uv_are_reasons(uv: Uv, monkeypatch:
         patch.setattr(provision, "uv_command", lambda: ("/nowhere/uv",))
         with pytest.raises(EnvironmentError_, match="uv cannot be started: No such file"):
             ensure(ENV)
-    monkeypatch.undo()  # the real search for interpreters, whether or not uv is here
+    monkeypatch.undo()  # the real search for interpreters, by a uv that finds none
     monkeypatch.setattr(provision, "uv_command", lambda: ("uv",))
+    monkeypatch.setattr(interpreters, "uv_command", lambda: (sys.executable, "-c", "raise SystemExit(2)"))
     with pytest.raises(EnvironmentError_, match=r"no Python 3\.1 "):
         ensure(Environment("old", "Old", "3.1", ("tf",), ()))
 
