@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -15,7 +15,9 @@ OPTIONS = frozenset(("convention", "convention_files", "formulas", "quiet", "ver
 """The parameters that say something about two files; all others are those of a run."""
 
 
-def compare(ctx: click.Context, older: Path, newer: Path, asked: dict[str, Any], *, quiet: bool, verbose: bool) -> None:
+def compare(
+    ctx: click.Context, older: Path, newer: Path, asked: dict[str, Any], *, quiet: bool, verbose: bool
+) -> NoReturn:
     """Compare the files, print what moved, and exit. Raises UsageError for files that do not compare."""
     from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
     from ..drift.check import between

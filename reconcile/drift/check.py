@@ -14,7 +14,7 @@ from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.choose import pair_file
-from ..launch.prepare import conventions_of, prepared
+from ..launch.prepare import conventions_of, formulas_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event
@@ -72,18 +72,16 @@ def check(
     Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
-    conventions_of(request)  # report an unknown name before a missing baseline
+    convention = conventions_of(request).chosen  # an unknown name is reported before a missing baseline
     lent = None if update else _lent(path, environment)
     path = lent or path
     old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
-    with prepared(request) as conventions:
+    with formulas_of(request):
         collected = (take or collect)(request, progress)
         if old is not None:
             held_against(old, path, collected, params=not update)
-        drift = (
-            compare(_asked(old.collected, request.counters), collected, conventions.chosen) if old is not None else None
-        )
+        drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
     if old is not None and drift is not None and lent is not None:
         drift = replace(
             drift, notes=(OF_CURRENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
@@ -99,7 +97,7 @@ def check(
 def between(older: Path, newer: Path, request: RunRequest) -> Drift:
     """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
     of the request. Raises UsageError if they cannot be compared."""
-    conventions_of(request)  # report an unknown name before errors in the files
+    convention = conventions_of(request).chosen  # an unknown name is reported before errors in the files
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")
@@ -113,8 +111,8 @@ def between(older: Path, newer: Path, request: RunRequest) -> Drift:
             f"{older} holds {', '.join(old.counters) or 'no counter'} and {newer} {', '.join(new.counters) or 'none'}; "
             f"no counter is in both. Give two files that share a counter."
         )
-    with prepared(request) as conventions:
-        return compare(old.collected, new.collected, conventions.chosen)
+    with formulas_of(request):
+        return compare(old.collected, new.collected, convention)
 
 
 def failed(collected: Collected) -> tuple[Missing, ...]:

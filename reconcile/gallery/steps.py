@@ -37,7 +37,8 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
 
 def headline(result: Answer) -> Statement | None:
     """The first statement of a model's report: of the counter that sees gradients best, not thousands of lines of another one."""
-    return next((s for s in result.statements if (s.from_, s.to) == _ends()), None)
+    ends = _ends()
+    return next((s for s in result.statements if (s.from_, s.to) == ends), None)
 
 
 def _ends() -> tuple[str, str]:

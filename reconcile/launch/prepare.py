@@ -13,15 +13,20 @@ from .request import RunRequest
 
 @contextmanager
 def prepared(request: RunRequest) -> Iterator[Conventions]:
-    """The conventions of the request. Within this context, the work of an op is known by the user's formulas as well.
-
-    Raises UsageError for a convention or a formula file that cannot be used.
-    """
+    """The conventions of the request, and within this context its formulas. Raises UsageError as both of these do."""
     conventions = conventions_of(request)
+    with formulas_of(request):
+        yield conventions
+
+
+@contextmanager
+def formulas_of(request: RunRequest) -> Iterator[None]:
+    """Within this context, the work of an op is known by the user's formulas as well. Raises UsageError for a file of formulas
+    that cannot be used."""
     load()
     with scoped():
         load_formulas(request.formulas, request.timeout)
-        yield conventions
+        yield
 
 
 def conventions_of(request: RunRequest) -> Conventions:
