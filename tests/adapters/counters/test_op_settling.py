@@ -1,0 +1,77 @@
+"""Ops that differ in their place alone are judged once: no rule and no reason of a counter reads where an op is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reconcile.adapters.counters.op_settling import Judged, OpCounter
+from reconcile.adapters.counters.rulebook import RuleBook
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.core.records import RECOMPUTATION, Op, Trace
+from reconcile.decode.gather import SHIPPED
+from reconcile.drift import baselines
+from reconcile.engine.settle import settle
+from reconcile.work import Work, load, registered, work_of
+
+FILES = sorted(SHIPPED.glob("*/*.json"))
+"""What real workers found."""
+
+
+def elsewhere(op: Op) -> Op:
+    """The same op at another place of the model."""
+    return op._replace(id="elsewhere", layer="another.layer", phase=RECOMPUTATION, within=("call",))
+
+
+def said(judged: Judged) -> tuple[Any, ...]:
+    """A judgement by its values: a reason is an exception, which equals itself alone."""
+    reason = judged.missed and (judged.missed.cause, judged.missed.reason)
+    return judged.rule, judged.counted, reason, judged.work, judged.cause, judged.unknown
+
+
+class Heard:
+    """From now on, every op that a counter of ops judges is judged elsewhere, too."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ops: list[Op] = []
+        self.differ: list[Op] = []
+
+        def judged(counter: OpCounter, op: Op) -> Judged:
+            here = counter._judge(op)
+            self.ops.append(op)
+            if said(counter._judge(elsewhere(op))) != said(here):
+                self.differ.append(op)
+            return here
+
+        monkeypatch.setattr(OpCounter, "judged", judged)
+
+
+def test_no_rule_of_a_counter_of_ops_reads_where_an_op_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard(monkeypatch)
+    for file in FILES:
+        settle(baselines.load(file).collected, Conventions(BUILT_IN["all"]))
+    assert {"aten.gru", "aten.relu"} <= {op.op for op in heard.ops}
+    assert heard.differ == []
+
+
+def test_no_formula_of_ours_reads_where_an_op_is() -> None:
+    load()
+    traces = [t for file in FILES for t in baselines.load(file).collected.traces if isinstance(t, Trace)]
+    ops = [op for trace in traces for op in trace.ops if op.op in registered()]
+    assert {"aten.convolution", "aten.gru", "Conv2D"} <= {op.op for op in ops}
+    assert [op for op in ops if work_of(elsewhere(op)) != work_of(op)] == []
+
+
+@pytest.mark.parametrize(
+    ("compute", "differ"), [(lambda op: Work(mac=1), []), (lambda op: Work(mac=len(op.layer)), ["op0"])]
+)
+def test_a_rule_that_reads_the_layer_is_found(
+    compute: Callable[[Op], Work], differ: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard(monkeypatch)
+    book = RuleBook("toy", "toy", {"F": "toy.py"})
+    book.rule("toy.mm", source="F:1", formula="1")(compute)
+    OpCounter("toy", book, {"toy": "1"}, lambda op: "").judged(Op("op0", "toy.mm", "a", (), (), {}))
+    assert [op.id for op in heard.differ] == differ
