@@ -10,7 +10,7 @@ from reconcile.work import load, registered, registered_variants
 
 HELD = {
     "aten.complex_numbers": ("complex", "loops over pairs of numbers"),
-    "aten.distances": ("sampling", "loops"),
+    "aten.distances": ("aten/distances", "loops"),
     "aten.elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
     "aten.foreach": ("aten/foreach", "what PyTorch runs for one tensor, and for an optimiser that is not fused"),
     "aten.fused_gradients": ("gradient_recurrent, gradient_attention", "loops, and autograd's own ops"),

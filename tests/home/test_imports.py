@@ -6,58 +6,19 @@ import attempt whether or not the real one is installed; `test_the_probe_can_fai
 
 from __future__ import annotations
 
-import ast
-import functools
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
-from reconcile.core import registry
+from tests.home.modules import ENGINE, LINKS, MODULES, ROOT, ZOO, imports, part
 
-ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("tensorflow", "keras", "torch", "jax", "flax", "thop", "fvcore")
 HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
-
-
-def source_files() -> dict[str, Path]:
-    """Every module of the package by its dotted name, links followed."""
-    found = {}
-    for folder, folders, files in os.walk(ROOT / "reconcile", followlinks=True):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for file in sorted(files):
-            if file.endswith(".py"):
-                path = Path(folder, file)
-                parts = path.relative_to(ROOT).with_suffix("").parts
-                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = source_files()
-
-
-@functools.cache
-def imports(module: str) -> frozenset[str]:
-    """The modules of this package that `module` imports, anywhere in it."""
-    path = MODULES[module]
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            base = [*base, *(node.module.split(".") if node.module else [])]
-            for alias in node.names:
-                name = ".".join([*base, alias.name])
-                found.add(name if name in MODULES else ".".join(base))
-    return frozenset(name for name in found if name in MODULES and name != "reconcile")
 
 
 def travelling() -> set[str]:
@@ -160,16 +121,6 @@ FLOORS = (
 ROOT_HOLDS = {"__init__", "__main__", "pytest_plugin", "workflow"}
 
 
-def part(module: str) -> str:
-    """The part of the house a module belongs to: `core`, `adapters`, `cli` ..."""
-    return module.split(".")[1]
-
-
-ENGINE = [m for m in MODULES if re.match(r"reconcile\.(align|engine)\b", m)]
-ADAPTERS = [m for m in MODULES if m.startswith("reconcile.adapters")]
-ZOO = [m for m in MODULES if m.startswith("reconcile.model_zoo.") and m.rpartition(".")[2] not in ("loading", "pair")]
-
-
 def upward(links: dict[str, frozenset[str]]) -> list[str]:
     """The imports that do not go down, out of {module: modules that it imports}."""
     floor = {name: number for number, name in enumerate(FLOORS)}
@@ -187,9 +138,6 @@ def circles(links: dict[str, frozenset[str]]) -> list[list[str]]:
     while free := {m for m, found in left.items() if not found & left.keys()}:
         left = {m: found for m, found in left.items() if m not in free}
     return [sorted(left)] if left else []
-
-
-LINKS = {m: imports(m) for m in MODULES if m != "reconcile"}
 
 
 def test_the_root_holds_five_files() -> None:
@@ -266,87 +214,3 @@ def test_reports_reach_no_counter_and_no_worker() -> None:
     modules = [m for m in MODULES if m.startswith("reconcile.report")]
     assert modules
     assert [(m, i) for m in modules for i in imports(m) if part(i) in {"adapters", "model_zoo", "worker"}] == []
-
-
-@functools.cache
-def words(module: str) -> str:
-    """The module's text without comments: what the code says, docstrings included."""
-    return ast.unparse(ast.parse(MODULES[module].read_text()))
-
-
-def test_the_engine_knows_no_counter_by_name() -> None:
-    counters = {path.parent.name for path in (ROOT / "adapters" / "counters").glob("*/rules.py")}
-    assert {"thop", "fvcore", "tf_profiler", "flop_counter"} <= counters
-    counters |= {name.replace("_", ".") for name in counters} | {"FlopCounterMode"}
-    assert [(m, name) for m in ENGINE for name in sorted(counters) if name in words(m).replace("--formulas", "")] == []
-
-
-def test_engine_and_adapters_know_no_model_by_name() -> None:
-    """But for formulas: the sources of some choose by the class or the type of a configuration, and so do their rules."""
-    models = {m.rpartition(".")[2] for m in ZOO if ".bricks" not in m}  # a file each; bricks are what some are made of
-    assert "gru_demo" in models
-    read = [m for m in ENGINE + ADAPTERS if not m.startswith("reconcile.adapters.counters.formulas.")]
-    assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
-
-
-FACES = {
-    "formula",
-    "drift",
-    "decode",
-    "matrix",
-    "llm",
-    "pages",
-    "kit",
-    "gallery",
-    "scorecard",
-    "report",
-    "sweep",
-    "audit",
-    "upgrade",
-    "cli",
-    "api",
-    "pytest_plugin",
-}
-
-
-def test_no_face_knows_a_framework_by_its_name() -> None:
-    """They ask the registry: a framework of another package is shown like the others."""
-    names = set(registry.frameworks())
-    assert {"tf", "torch", "onnx", "jax"} <= names
-    faces = [m for m in MODULES if part(f"{m}.") in FACES]
-    assert {part(f"{m}.") for m in faces} == FACES
-    texts = [
-        (m, node.lineno, node.value) for m in faces for node in ast.walk(parsed(m)) if isinstance(node, ast.Constant)
-    ]
-    assert [found for found in texts if isinstance(found[2], str) and found[2] in names] == []
-
-
-def parsed(module: str) -> ast.Module:
-    """The module's syntax tree."""
-    return ast.parse(MODULES[module].read_text())
-
-
-NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
-"""Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
-by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
-
-
-def named(modules: Iterable[str]) -> list[tuple[str, int, str]]:
-    """Strings in the code of reconcile/ that are the name of a framework or of a counter: module, line, name."""
-    names = {*registry.frameworks(), *registry.known_counters()}
-    return [
-        (m, node.lineno, node.value)
-        for m in modules
-        if part(m) not in ("adapters", "model_zoo") and m.removeprefix("reconcile.") not in NAMING
-        for node in ast.walk(parsed(m))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
-    ]
-
-
-def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
-    assert named(LINKS) == []
-
-
-def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
-    assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}

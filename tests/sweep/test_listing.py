@@ -10,42 +10,14 @@ import pytest
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
 from reconcile.launch import user_models
-from reconcile.launch.environments import named as environments
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.model_zoo.pair import Input
 from reconcile.sweep import listfile, listing
 from reconcile.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of, sources
 from tests.outside import NUMPY
+from tests.sweep.nets import HERE, THERE, listed
 
-THERE = environments.load(None)
-HERE = [THERE["current"]]
-PACKAGE = """
-import os
-from os import path
-from .inner import made
-
-class Big: pass
-BACKEND = os.environ["KERAS_BACKEND"]
-
-def small(weights="web", *, width=3): ...
-def anything(*args, **more): ...
-def takes(width): ...
-def _hidden(): ...
-if BACKEND == "torch":
-    def torch_alone(): ...
-print("loaded")
-"""
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "nets").mkdir()
-    (tmp_path / "nets" / "__init__.py").write_text(PACKAGE)
-    (tmp_path / "nets" / "inner.py").write_text("def made(): ...\ndef other(): ...\n")
-    (tmp_path / "breaks.py").write_text("raise ValueError('not today')\n")
-    (tmp_path / "json.py").write_text("raise ValueError('not the one that is meant')\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_package_lists_what_can_be_called_without_anything() -> None:
@@ -166,75 +138,6 @@ def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -
 def test_inputs_are_not_for_pairs() -> None:
     with pytest.raises(UsageError, match="defines its own inputs"):
         listing.cells_of("gru_demo", [Input("", (1,), "")])
-
-
-def listed(folder: Path, text: str) -> list[Cell]:
-    (folder / "list.toml").write_text(text)
-    return listfile.read(Path("list.toml"), THERE, HERE)
-
-
-def test_a_list_of_everything(folder: Path) -> None:
-    cells = listed(
-        folder,
-        """
-        [[model]]
-        package = "nets"
-        without = ["anything"]
-        arguments = { width = 5 }
-
-        [[model]]
-        factory = "nets:small"
-        name = "wide"
-        inputs = ["ids=1,8:int64"]
-        frameworks = ["torch"]
-
-        [[model]]
-        tf = "a:make"
-        torch = "b:make"
-        environments = ["current", "tf-2.3.1"]
-
-        [[model]]
-        zoo = "gru_demo"
-        set = { batch = 8 }
-        """,
-    )
-    assert [cell.name for cell in cells] == [
-        "nets.made", "nets.small", "wide", "a.make+b.make", "a.make+b.make@tf-2.3.1", "gru_demo",
-    ]  # fmt: skip
-    assert cells[1].arguments == {"width": 5}
-    assert cells[2] == Cell("wide", factories={"torch": "nets:small"}, inputs=(("ids", (1, 8), "int64"),))
-    assert dict(cells[4].factories) == {"tf": "a:make"}  # there is no PyTorch in it
-    assert cells[4].place == THERE["tf-2.3.1"]
-    assert cells[5].overrides == {"batch": "8"}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "it has no [[model]] table"),
-        ("[model]\nzoo = 'gru_demo'", "it has no [[model]] table"),
-        ("[[model]]\nname = 'x'", "number 1: it names no model: give one of zoo, package, factory, tf, torch, jax."),
-        ("models = 3", "unknown key 'models'"),
-        ("[[model]", "is not valid TOML"),
-        ("[[model]]\nzoo = 'gru_dem'", "number 1: unknown model 'gru_dem'. Did you mean gru_demo"),
-        ("[[model]]\nzoo = 'gru_demo'\nset = { frame = 3 }", "gru_demo has no parameter 'frame'"),
-        ("[[model]]\nzoo = 'gru_demo'\n[[model]]\nfactory = 3", "number 2: factory must be a text, not 3."),
-        ("[[model]]\nfactory = 'a:b'\nset = { a = 1 }", "'set' does not go with factory; expected frameworks"),
-        ("[[model]]\nfactory = 'a:b'\ninputs = '1,2'", "inputs must be a list of texts, not '1,2'."),
-        ("[[model]]\nfactory = 'a:b'\ninputs = ['x']", "number 1: --input 'x' cannot be read"),
-        ("[[model]]\nfactory = 'a'", "does not name a factory. Write MODULE:FUNCTION"),
-        ("[[model]]\nfactory = 'a:b'\nframeworks = ['mxnet']", "frameworks are some of tf, torch, jax"),
-        ("[[model]]\nfactory = 'a:b'\nenvironments = ['tf-1']", "unknown environment 'tf-1'"),
-        ("[[model]]\ntorch = 'a:b'\nenvironments = ['tf-2.3.1']", "a.b: the environment tf-2.3.1 has none of torch."),
-        ("[[model]]\nfactory = 'a:b'\narguments = { day = 2020-01-01 }", "arguments must be texts, numbers"),
-        ("[[model]]\npackage = 'nets'\nwithout = ['smal']", "unknown model of nets 'smal'. Did you mean small"),
-    ],
-)
-def test_each_fault_of_a_list_in_a_sentence(folder: Path, text: str, said: str) -> None:
-    with pytest.raises(UsageError) as error:
-        listed(folder, text)
-    assert said in str(error.value)
-    assert str(error.value).count("list.toml") == 1
 
 
 def test_two_models_of_one_name_are_one_or_refused() -> None:

@@ -11,16 +11,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.adapters.pytorch.files.arithmetic import is_arithmetic
-from reconcile.adapters.pytorch.files.operators import OPERATORS
-from reconcile.adapters.pytorch.files.program import is_operator, looked_at
+from reconcile.adapters.pytorch.files.program import looked_at
 from reconcile.adapters.shared.model_file import FileError
 
 ROOT = Path(__file__).parents[3]
@@ -224,97 +221,6 @@ def test_a_tensor_that_is_pickled(entry: dict[str, Any]) -> None:
     data = json.dumps({"config": {"a": entry}}).encode()
     with pytest.raises(FileError, match="holds something pickled"):
         looked_at("m.pt2", "data/weights/model_weights_config.json", data)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "torch.ops.aten.save.default", "torch.ops.aten._print.default", "torch.ops.aten.set_.source_Storage",
-        "torch.ops.aten.backward",
-        "torch.ops.aten._cslt_compress.default", "torch.ops.aten.from_blob.default",
-        "torch.ops.aten._sparse_coo_tensor_unsafe.default",
-        "torch.ops.inductor._reinterpret_tensor.default", "torch.ops.profiler._record_function_enter.default",
-        "torch.ops.load_library",
-        "torch.ops._c10d_functional.broadcast.default", "torch.ops.mkldnn.data_ptr.default", "torch.ops.higher_order.print",
-        "torch.ops.higher_order.call_torchbind", "torch.ops.higher_order.cond.x", "torch.ops.aten", "torch.ops", "torch.load",
-        "torch.sym_int.x", "math.__loader__.load_module", "math.factorial", "_operator.attrgetter", "_operator.methodcaller",
-        "_operator.call", "operator.add", "os.system", "", ".", "torch.ops.aten.add.Tensor.x",
-    ],
-)  # fmt: skip
-def test_what_is_no_operator(target: str) -> None:
-    assert not is_operator(target)
-
-
-def test_the_list_holds_what_computes() -> None:
-    """Neither what reaches out of a program nor what a family of such names would be known by."""
-    names = {name.partition("::")[2] for name in OPERATORS}
-    parts = (
-        "file",
-        "save",
-        "load",
-        "print",
-        "library",
-        "rpc",
-        "fork",
-        "await",
-        "blob",
-        "ptr",
-        "storage",
-        "cslt",
-        "unsafe_csr",
-    )
-    held = {name for name in names for part in parts if part in name.lower()}
-    assert held == {"storage_offset", "sym_storage_offset", "isprintable"}  # numbers, and a question to a text
-    assert {
-        f"aten::{name}" for name in ("linear", "conv2d", "gru", "lstm", "scaled_dot_product_attention", "add_")
-    } <= OPERATORS
-
-
-SIZED = (
-    "Pow(Symbol('s0', integer=True), Integer(2))", "PowByNatural(Symbol('u0', integer=True), Integer(3))", "s0**2 * s1**-1",
-    "Pow(Symbol('s0'), Rational(1, 2), evaluate=False)", "2**s0", "LShift(Integer(1), Integer(31))", "1 << 40", "2**1000",
-    "Float('1.5e300', precision=53)", "Symbol('e999999999')", "9223372036854775807 * s0", "s0" + "+s0" * 200,
-    "(" * 90 + "s0" + ")" * 90,
-)  # fmt: skip
-ENDLESS = (
-    "9**9**9**9", "Pow(9, Pow(9, 9))", "Pow(9, e=387420489)", "Pow(e=387420489, b=9)", "(s0 + 2)**387420489",
-    "9**" * 2000 + "9", "**".join(["(9"] * 90) + ")" * 90, "((9**999)**999)**999", "2**(0*s0 + 2**62)", "1 << 2**40",
-    "1 >> 2**40", "LShift(1, 2**40)", "RShift(1, 2**40)", "PowByNatural(9, 2**40)", "FloatPow(9, 2**40)",
-    "RoundDecimal(s0, 2**40)",
-    "Pow(Integer(2), Rational(2**40, 3))", "Float('1e999999999')", "Float('1E999999999')", "Rational('1e-999999999')",
-    "Integer('1e999999999')", "Float('1.5', 999999999)", "Float('1.5', precision=999999999)", "Float('1.5', 99999*99999)",
-    "'s0' * 9999999999", "9999999999 * 's0'", "1e999", "-" * 9000 + "1",
-)  # fmt: skip
-"""What takes hours, or all memory, to evaluate."""
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        ("Add(Integer(1), Symbol('s0', integer=True))", True),
-        ("Max(2, 3*s0 + 1)", True),
-        ("Float('1.5e-3', precision=53)", True),
-        ("FloorDiv(Symbol('s77', positive=True, integer=True), Integer(2))", True),
-        ("StrictGreaterThan(Symbol('u0', integer=True), Integer(1))", True),
-        ("Lambda(Symbol('x'), Symbol('x'))", False),
-        ("S('print')", False),
-        ("Symbol('x').func", False),
-        ("Integer('print()')", False),
-        ("print()", False),
-        ("(lambda: 1)()", False),
-        ("[1 for x in s0]", False),
-        ("s0[0]", False),
-        ("f'{s0}'", False),
-        ("1+" * 6000 + "1", False),
-        ("(" * 500 + ")" * 500, False),
-        *((text, True) for text in SIZED),
-        *((text, False) for text in ENDLESS),
-    ],
-)
-def test_arithmetic(text: str, plain: bool) -> None:
-    start = time.monotonic()
-    assert is_arithmetic(text) is plain
-    assert time.monotonic() - start < 2
 
 
 CONTAINERS = """

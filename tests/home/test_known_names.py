@@ -1,0 +1,85 @@
+"""Frameworks, counters and models are named in their own folders alone: all other code asks the registry."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+
+import pytest
+
+from reconcile.core import registry
+from tests.home.modules import ADAPTERS, ENGINE, LINKS, MODULES, ROOT, ZOO, parsed, part, words
+
+
+def test_the_engine_knows_no_counter_by_name() -> None:
+    counters = {path.parent.name for path in (ROOT / "adapters" / "counters").glob("*/rules.py")}
+    assert {"thop", "fvcore", "tf_profiler", "flop_counter"} <= counters
+    counters |= {name.replace("_", ".") for name in counters} | {"FlopCounterMode"}
+    assert [(m, name) for m in ENGINE for name in sorted(counters) if name in words(m).replace("--formulas", "")] == []
+
+
+def test_engine_and_adapters_know_no_model_by_name() -> None:
+    """But for formulas: the sources of some choose by the class or the type of a configuration, and so do their rules."""
+    models = {m.rpartition(".")[2] for m in ZOO if ".bricks" not in m}  # a file each; bricks are what some are made of
+    assert "gru_demo" in models
+    read = [m for m in ENGINE + ADAPTERS if not m.startswith("reconcile.adapters.counters.formulas.")]
+    assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
+
+
+FACES = {
+    "formula",
+    "drift",
+    "decode",
+    "matrix",
+    "llm",
+    "pages",
+    "kit",
+    "gallery",
+    "scorecard",
+    "report",
+    "sweep",
+    "audit",
+    "upgrade",
+    "cli",
+    "api",
+    "pytest_plugin",
+}
+
+
+def test_no_face_knows_a_framework_by_its_name() -> None:
+    """They ask the registry: a framework of another package is shown like the others."""
+    names = set(registry.frameworks())
+    assert {"tf", "torch", "onnx", "jax"} <= names
+    faces = [m for m in MODULES if part(f"{m}.") in FACES]
+    assert {part(f"{m}.") for m in faces} == FACES
+    texts = [
+        (m, node.lineno, node.value) for m in faces for node in ast.walk(parsed(m)) if isinstance(node, ast.Constant)
+    ]
+    assert [found for found in texts if isinstance(found[2], str) and found[2] in names] == []
+
+
+NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
+"""Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
+by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
+
+
+def named(modules: Iterable[str]) -> list[tuple[str, int, str]]:
+    """Strings in the code of reconcile/ that are the name of a framework or of a counter: module, line, name."""
+    names = {*registry.frameworks(), *registry.known_counters()}
+    return [
+        (m, node.lineno, node.value)
+        for m in modules
+        if part(m) not in ("adapters", "model_zoo") and m.removeprefix("reconcile.") not in NAMING
+        for node in ast.walk(parsed(m))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    ]
+
+
+def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
+    assert named(LINKS) == []
+
+
+def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
+    assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
