@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "api",
     "Run": "api.results",
+    "count": "steps.count",
+    "Step": "steps.count",
     "polynomials": "api",
     "Formula": "api.results",
     "ReconcileError": "core.errors",

@@ -24,6 +24,7 @@ FRAMEWORK = Framework(
     backend="torch",
     forks=True,
     placed=True,
+    steps=True,
     libraries=(
         ("transformers", ".adapters.pytorch.libraries.transformers"),
         ("diffusers", ".adapters.pytorch.libraries.diffusers"),

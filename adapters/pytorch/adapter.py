@@ -100,6 +100,12 @@ class Adapter(adapter.Adapter):
             stack.callback(caches.forget_meta)
             yield
 
+    def step(self, models: Tuple[Any, ...], nested: Tuple[Any, ...]) -> Any:
+        """See Adapter.step."""
+        from .steps.context import StepContext
+
+        return StepContext(models, nested)
+
     def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""
         _check_device(request.device)

@@ -87,6 +87,7 @@ class TrainingRecorder(Recorder):
         self._pending: list[Pending] = []
         self._arrived: dict[int, Slot] = {}  # results of the node that was done last
         self._done: Any = None
+        self._nested = 0  # backward passes that run
         self._detached: set[int] = set()  # leaves inside of a checkpoint that are what went into it
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
@@ -162,7 +163,7 @@ class TrainingRecorder(Recorder):
 
     def watch(self, roots: list[Any]) -> None:
         """Hook every node behind these to report when it is done; ops recomputed inside a node belong to its layer."""
-        outermost = not self._slots
+        outermost = not self._nested
         if self._loss is not None and outermost:
             self._loss = (self._loss[0], newest())
         for node in [n for root in roots for n in behind(root)]:
@@ -181,8 +182,12 @@ class TrainingRecorder(Recorder):
     def inside(self) -> Iterator[None]:
         """Within this, a backward pass runs inside of a node of another: each settles its own."""
         held, self._pending, self._done = self._pending, [], None
-        yield
-        self._pending, self._done = held, None
+        self._nested += 1
+        try:
+            yield
+        finally:
+            self._nested -= 1
+            self._pending, self._done = held, None
 
     def _slot(self, node: Any, source: Any) -> Slot:
         here = self.path.made_in(source._sequence_nr())

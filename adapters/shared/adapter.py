@@ -54,6 +54,11 @@ class Adapter:
         module = dict(self.framework.libraries).get(package)
         return importlib.import_module(absolute(module)).maker(factory) if module else factory
 
+    def step(self, models: Tuple[Any, ...], nested: Tuple[Any, ...]) -> Any:
+        """A context that records what a program runs in it, see pytorch/steps/context.py. Raises FactoryError if this framework
+        has none."""
+        raise FactoryError(f"{self.framework.title} has no context that records a program's own step.")
+
     def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""
         return "float32"

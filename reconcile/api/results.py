@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from ..formula import formula as formulas
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Run:
-    """What a run found: ``result`` is the whole record, the rest are views of it.
+class Found:
+    """Views of what a run or a step found: ``result`` is the whole record.
 
     Frames are pandas frames of Python integers, exact at any size; a cell is None where a number is not known. Whatever is
     raised here is a ReconcileError: NotInResult for a name that did not run, PackageMissing where pandas is not installed.
     """
+
+    __slots__ = ()
 
     result: Answer
 
@@ -141,7 +142,7 @@ class Run:
         return clean(summary(self.result))
 
     def __repr__(self) -> str:
-        return f"<reconcile.Run of {clean(self.result.model)}: {self}>"
+        return f"<reconcile.{type(self).__name__} of {clean(self.result.model)}: {self}>"
 
     def _repr_html_(self) -> str:
         from ..report.notebook import to_html
@@ -152,6 +153,13 @@ class Run:
         from ..report.notebook import to_markdown
 
         return to_markdown(self.result)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Found):
+    """What a run found: ``result`` is the whole record, the rest are views of it."""
+
+    result: Answer
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -39,6 +39,8 @@ class Counter(NamedTuple):
     ``leads`` says whose statement a report shows first, of its framework's counters: of a ``"call"``, the one that people mean by
     the framework's counter; of a training ``"step"``, the one that sees gradients best.
 
+    ``nested`` says whether it counts a program's own step beside the trace, in one execution: its module ``nested`` makes it.
+
     ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
     imports it from there.
     """
@@ -61,6 +63,7 @@ class Counter(NamedTuple):
     rare: bool = False
     checked: Tuple[str, str] = ("", "")
     leads: Tuple[str, ...] = ()
+    nested: bool = False
 
     @property
     def family(self) -> str:

@@ -34,7 +34,7 @@ class Framework(NamedTuple):
     ``lends`` whether a trace that one version takes can be compared with the counters of another: in TensorFlow it cannot,
     because each release of Keras names its nodes differently. ``backend`` is its name in Keras 3, '' for none. ``forks`` says
     whether a process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its
-    counters run a model on the device that the user names.
+    counters run a model on the device that the user names, and ``steps`` whether a program's own step is recorded where it runs.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
@@ -69,6 +69,7 @@ class Framework(NamedTuple):
     backend: str = ""
     forks: bool = False
     placed: bool = False
+    steps: bool = False
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str, str], ...] = ()

@@ -44,6 +44,8 @@ RECOMPUTATION = "recomputation"
 """Phase of an op that runs again in the backward pass because its result was not kept."""
 OPTIMIZER = "optimizer"
 """Phase of an op of the optimiser's step."""
+OTHER = "other"
+"""Phase of an op of a program's own step that is none of these, such as clipping gradients; its layer is the function's name."""
 
 TRAINING = "training"
 """The pass that has all of these phases."""
@@ -52,7 +54,7 @@ PREFILL = "prefill"
 DECODE = "decode"
 """The pass of a language model that reads one more token of each sequence, with a cache; its context follows the word."""
 
-PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER)
+PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER, OTHER)
 """The phases in the order of reports."""
 
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"

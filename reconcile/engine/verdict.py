@@ -195,6 +195,12 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
     if trace.unknown:
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
+        if first.op.startswith("("):  # it is no op: something that was not seen
+            return Withheld(
+                trace.framework,
+                first.reason + (f" (and {number(more)} more like it)" if more else ""),
+                "Change that and run again.",
+            )
         where = f" at layer {first.layer}" if first.layer else ""
         known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
         return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY + known)

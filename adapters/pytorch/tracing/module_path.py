@@ -92,12 +92,16 @@ class ModulePath:
         self._follow("")
         self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
         self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
-        for module in self._hooked:
-            self._handles.append(hooked_before(module, self._push))
-            if HAS_META:  # as old as the argument
-                self._handles.append(hooked_after(module, self._done, prepend=True))
-            self._handles.append(hooked_after(module, self._pop))
+        for module in list(self._hooked):
+            self._hook(module)
         return self
+
+    def _hook(self, module: torch.nn.Module) -> None:
+        self._hooked.add(module)
+        self._handles.append(hooked_before(module, self._push))
+        if HAS_META:  # as old as the argument
+            self._handles.append(hooked_after(module, self._done, prepend=True))
+        self._handles.append(hooked_after(module, self._pop))
 
     def _push_unhooked(self, module: torch.nn.Module, inputs: Any) -> None:
         if module not in self._hooked:

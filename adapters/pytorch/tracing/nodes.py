@@ -30,9 +30,9 @@ class TrainingPath(ModulePath):
         self._since = [0]
         self._layers = [""]
 
-    def mark(self, layer: str) -> None:
-        """From here on nodes are made in this layer."""
-        self._since.append(newest())
+    def mark(self, layer: str, since: int | None = None) -> None:
+        """From here on, or from this node on, nodes are made in this layer."""
+        self._since.append(newest() if since is None else since)
         self._layers.append(layer)
 
     def made_in(self, node: int) -> str:

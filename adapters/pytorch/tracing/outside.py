@@ -34,10 +34,13 @@ class Crossings:
         """Whether a function takes values out of PyTorch or makes a tensor."""
         return func in self._leaving or func in self._making
 
-    def call(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], layer: str) -> Any:
-        """Call such a function, and note that values left; a tensor that it makes of anything but an array is a constant."""
+    def call(
+        self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], layer: str, leaves: bool | None = None
+    ) -> Any:
+        """Call such a function, and note that values left; a tensor that it makes of anything but an array is a constant.
+        ``leaves`` says which of both it is, if that is known."""
         value = args[0] if args else None
-        if func in self._leaving:
+        if func in self._leaving if leaves is None else leaves:
             if isinstance(value, torch.Tensor) and is_data(value) and (value.is_floating_point() or value.is_complex()):
                 self.left.append(layer)
             return func(*args, **kwargs)

@@ -1,0 +1,69 @@
+"""flop_counter in a program's own step: it counts the very execution that the trace is made of.
+
+The recorder of the trace shows it each op that ran, and it adds what its formulas give.  Neither its mode nor its tracker of
+modules is entered: the mode runs both branches of a condition and stops at operators that run functions, the tracker hangs hooks
+on the program's tensors and fails on some of them.  What it cannot count ends its count, never the step.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from torch.utils.flop_counter import FlopCounterMode
+
+from ....core.records import FLOP, Ledger
+from ...pytorch.steps.recorder import StepRecorder
+from ...shared.refusal import BeyondCounter
+from ..dispatched import Added
+from ..limits import reason_of
+from .capture import COUNTER, LIMITS, packet_name
+
+
+class Nested(FlopCounterMode):
+    """The counter itself, within a program's step."""
+
+    def __init__(self, recorder: StepRecorder) -> None:
+        super().__init__(display=False)
+        self.mod_tracker: Any = SimpleNamespace(parents=("Global",))
+        self.added = Added(lambda: recorder.last, self._of_packet)
+        self.failed: Exception | None = None
+        self._packet: Any = None
+
+    def _of_packet(self) -> int:
+        return int(self.flop_counts["Global"].get(self._packet, 0))
+
+    def takes_apart(self, func: Any) -> bool:
+        """Whether it counts the operators that this one is made of, and not this one (FlopCounterMode.__torch_dispatch__)."""
+        return (
+            func not in self.flop_registry and func._overloadpacket not in self.flop_registry and func._can_decompose()
+        )
+
+    def saw(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        """An op ran."""
+        packet = func._overloadpacket
+        if packet not in self.flop_registry or self.failed is not None:
+            return
+        self._packet = packet
+        try:
+            self.added.by(packet_name(packet), lambda: self._count_flops(packet, out, args, kwargs))
+        except Exception as error:  # a formula of the counter's, or of a library
+            self.failed = error
+
+    def lost(self, why: str) -> None:
+        """Something ran that it would count otherwise, or not at all."""
+        self.failed = self.failed or BeyondCounter(why)
+
+    def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
+        """The ledger of the step. Raises BeyondCounter where the counter failed on an op of it."""
+        if self.failed is not None:
+            reason = str(self.failed) if isinstance(self.failed, BeyondCounter) else reason_of(self.failed, LIMITS)
+            raise BeyondCounter(reason or f"its formula failed ({self.failed})") from self.failed
+        entries, sightings = self.added.beside(list(recorder.ops.values()))
+        total = int(self.get_total_flops())
+        assert total == sum(entry.value for entry in entries)
+        return Ledger(COUNTER, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings), {}, ())
+
+
+nested = Nested
+"""What ``reconcile.count`` makes for this counter."""

@@ -1,0 +1,241 @@
+"""A context around a program's own code: what runs in it is recorded, and counters of ops count the same execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from ....core.message import text_of
+from ....core.records import CALLED_WITH, Problem, Trace
+from ...shared.refusal import BeyondCounter
+from ..model import versions
+from ..trace import finished
+from ..tracing.elsewhere import noticed
+from ..tracing.higher_order import uncompiled
+from ..tracing.outside import LEAVING, MAKING
+from ..tracing.records import tensors_in
+from ..tracing.threads import followed as threads_followed
+from ..training import ENGINE, UNFOLLOWED, Unrecorded
+from .at_rest import AtRest
+from .recorder import StepRecorder
+
+COMPILED = (
+    "torch.compile was off in the step: it is counted as it is written. Compiled, the same products run in fewer kernels, and "
+    "random numbers differ"
+)
+"""Note of a step of a program that compiles a part of it."""
+ENDED = "the step ended early (%s), and what would have run after that is not recorded"
+NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
+
+STEPPED = "one step of the program itself, as it ran: "
+
+
+@contextmanager
+def crossings(recorder: StepRecorder) -> Iterator[None]:
+    """Meanwhile the recorder is told where values leave for numpy and come back.
+
+    A mode of functions would tell the same (trace.py) and be called for every attribute of a tensor that anybody reads.
+    """
+    replaced: list[tuple[Any, str, bool, Any]] = []
+    seen = recorder.crossings
+
+    def watch(owner: Any, name: str) -> None:
+        function = getattr(owner, name, None)
+        if function is None:
+            return
+
+        @wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            return seen.call(function, args, kwargs, recorder.path.current, leaves=owner is torch.Tensor)
+
+        replaced.append((owner, name, name in vars(owner), function))
+        setattr(owner, name, watched)
+
+    for name in LEAVING:
+        watch(torch.Tensor, name)
+    for name in MAKING:
+        watch(torch, name)
+    try:
+        yield
+    finally:
+        for owner, name, own, function in replaced:
+            setattr(owner, name, function) if own else delattr(owner, name)
+
+
+@contextmanager
+def backward_passes(recorder: StepRecorder) -> Iterator[None]:
+    """Meanwhile the recorder follows every backward pass."""
+    run = getattr(torch.autograd, ENGINE)
+
+    def watched(roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
+        with recorder.passing(bool(create_graph)):
+            return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+
+    setattr(torch.autograd, ENGINE, watched)
+    try:
+        yield
+    finally:
+        setattr(torch.autograd, ENGINE, run)
+
+
+@contextmanager
+def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[None]:
+    """Meanwhile the recorder knows when an optimiser steps; ``done`` is called after each step."""
+    from torch.optim import optimizer as module
+
+    steps: list[Any] = []
+
+    def before(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        entered = recorder.optimizing()
+        entered.__enter__()
+        steps.append(entered)
+
+    def after(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if steps:
+            steps.pop().__exit__(None, None, None)
+        if not recorder.stepping:
+            recorder.steps += 1
+            done()
+
+    handles = [module.register_optimizer_step_pre_hook(before), module.register_optimizer_step_post_hook(after)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def eager(noted: list[str]) -> Iterator[None]:
+    """Meanwhile what torch.compile has made runs as it is written: a compiled kernel shows no ops."""
+    import sys
+
+    compiler = getattr(torch, "compiler", None)
+    if "torch._dynamo" not in sys.modules or not hasattr(compiler, "set_stance"):
+        yield
+        return
+    from torch._dynamo.eval_frame import OptimizedModule
+
+    before = OptimizedModule.__call__
+
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        noted.append(COMPILED)
+        return before(self, *args, **kwargs)
+
+    OptimizedModule.__call__ = called
+    try:
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    finally:
+        OptimizedModule.__call__ = before
+
+
+class StepContext:
+    """What runs between ``enter`` and ``leave`` as a trace, and as a ledger of each counter that is nested in it.
+
+    ``nested`` make counters that the recorder tells each op: see ``nested`` of flop_counter.
+    """
+
+    def __init__(self, models: Sequence[torch.nn.Module], nested: Sequence[Callable[[StepRecorder], Any]]) -> None:
+        self.recorder = StepRecorder(models)
+        self.models = models
+        self.counters = self.recorder.counters = [make(self.recorder) for make in nested]
+        self.seconds = 0.0
+        self.compiled: list[str] = []
+        self.runs = False
+        self._stack = ExitStack()
+        self._began = 0.0
+
+    def enter(self, done: Callable[[], None] = lambda: None) -> None:
+        """Begin to record; ``done`` is called after each step of an optimiser."""
+        recorder, path = self.recorder, self.recorder.path
+        recorder.unfollowed = UNFOLLOWED
+        with ExitStack() as stack:
+            for each in (
+                noticed(path, recorder.elsewhere),
+                eager(self.compiled),
+                uncompiled(),
+                backward_passes(recorder),
+                crossings(recorder),
+                optimizers(recorder, done),
+                threads_followed(lambda: Unrecorded(path)),
+                path,
+                recorder,
+            ):
+                stack.enter_context(each)
+            self._stack = stack.pop_all()
+        self.runs = True
+        self._began = perf_counter()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End to record; ``error`` is what ended the step before its time."""
+        self.seconds = perf_counter() - self._began
+        self.runs = False
+        self._stack.close()
+        recorder = self.recorder
+        recorder.finish()
+        if error is not None:
+            recorder.elsewhere.append(Problem("", "(step)", "", ENDED % f"{type(error).__name__}: {text_of(error)}"))
+        elif not recorder.ops:
+            recorder.elsewhere.append(Problem("", "(step)", "", NOTHING))
+
+    @property
+    def device(self) -> str:
+        """The device of the models' weights, else of the process."""
+        weights = (p for module, _ in self.recorder.calls for p in module.parameters())
+        weight = next(weights, None)
+        return "cpu" if weight is None else weight.device.type
+
+    def trace(self) -> Trace:
+        """The trace of the step."""
+        recorder = self.recorder
+        notes = (self.told(), *self.called_with(), *dict.fromkeys(self.compiled))
+        return finished(recorder, self.device, notes)._replace(versions=self.versions())
+
+    def versions(self) -> dict[str, str]:
+        """Of PyTorch, and of the Keras that made a model."""
+        return next((versions(model) for model in self.models), versions())
+
+    def ledgers(self) -> list[Any]:
+        """The ledger of each counter; an exception in the place of one says why there is none."""
+        found: list[Any] = []
+        for counter in self.counters:
+            try:
+                found.append(counter.ledger(self.recorder, self.device, self.versions()))
+            except BeyondCounter as error:
+                found.append(error)
+        return found
+
+    def at_rest(self, tokens: int | None = None) -> AtRest:
+        """The model of the step for a formula. Raises FactoryError where no model was called, where its calls differ in more
+        than the batch, and where it read another number of tokens."""
+        return AtRest(self.recorder, self.models[0] if self.models else None, self.device, tokens)
+
+    def told(self) -> str:
+        """What the step was."""
+        recorder = self.recorder
+        parts = [
+            _several(len(recorder.calls), "call of a model", "calls of a model"),
+            _several(recorder.passes, "backward pass", "backward passes"),
+            _several(recorder.steps, "step of an optimizer", "steps of an optimizer"),
+        ]
+        return STEPPED + ", ".join(parts)
+
+    def called_with(self) -> tuple[str, ...]:
+        """The tensors that the models were called with: those of all calls, if they are alike."""
+        counts: dict[str, int] = {}
+        for _, given in self.recorder.calls:
+            text = ", ".join(f"{str(dtype).replace('torch.', '')} {shape}" for shape, dtype in given)
+            counts[text] = counts.get(text, 0) + 1
+        texts = [text if n == 1 else f"{n} times {text}" for text, n in counts.items() if text]
+        return (CALLED_WITH + "; ".join(texts),) if texts else ()
+
+
+def _several(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"

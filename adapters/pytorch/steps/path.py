@@ -1,0 +1,128 @@
+"""Names of modules in a program: those of the models that it names, and of others as they are called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....core.records import LOSS_LAYER
+from ..tracing.module_path import module_paths
+from ..tracing.nodes import TrainingPath
+
+CALL = "_call_impl"
+"""The function of torch.nn.Module in which a hook before a call finds the call's named arguments."""
+
+
+def named(models: Sequence[torch.nn.Module]) -> dict[torch.nn.Module, str]:
+    """Every module of these models with its path: below the class's name where there are several models."""
+    if len(models) == 1:
+        return module_paths(models[0])
+    found: dict[torch.nn.Module, str] = {}
+    for model in models:
+        _add(found, model, _unused(type(model).__name__, found))
+    return found
+
+
+def _unused(name: str, taken: Mapping[torch.nn.Module, str]) -> str:
+    """``Net``, or ``Net#2`` where that is another model's."""
+    used, number = set(taken.values()), 1
+    while (name if number == 1 else f"{name}#{number}") in used:
+        number += 1
+    return name if number == 1 else f"{name}#{number}"
+
+
+def _add(found: dict[torch.nn.Module, str], model: torch.nn.Module, name: str) -> None:
+    for module, path in module_paths(model).items():
+        found.setdefault(module, ".".join(filter(None, (name, path))))
+
+
+class StepPath(TrainingPath):
+    """Paths of several models, and of modules that a program calls by themselves.
+
+    ``met`` is called with the modules that get a name, ``called`` with the arguments of a call that no other module makes, and
+    ``left`` when it is done.  A module without weights that is called after a model is part of the loss.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[torch.nn.Module],
+        met: Callable[[Mapping[torch.nn.Module, str]], None],
+        called: Callable[[torch.nn.Module, Any], None],
+        left: Callable[[], None],
+    ) -> None:
+        super().__init__(models[0] if models else torch.nn.Module())
+        self.given = bool(models)
+        self._names = named(models) if models else {}
+        self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
+        self._met, self._called, self._left = met, called, left
+        self.losing = False  # whether a loss may be taken now
+        self.depth = 0  # modules that run on the thread of the program
+        self.latest = ""
+        if self._names:
+            met(self._names)
+
+    def mark(self, layer: str, since: int | None = None) -> None:
+        """See TrainingPath.mark."""
+        self.latest = layer
+        super().mark(layer, since)
+
+    def at(self, layer: str, since: int) -> None:
+        """From this node on they are made in this layer, which is no module's."""
+        if self.latest != layer:
+            self.mark(layer, since)
+
+    def unwind(self, depth: int) -> None:
+        """Leave the modules that an exception ended: this many run."""
+        del self.running[depth:]
+
+    @property
+    def running_module(self) -> bool:
+        """Whether a module of a model runs now."""
+        return len(self.running) > 1
+
+    def _meet(self, module: torch.nn.Module) -> None:
+        inside = [m for m in module.modules() if m in self._names]
+        if inside:  # what wraps a model, such as DistributedDataParallel
+            self._names[module] = ""
+            return
+        if self.losing and next(module.parameters(), None) is None:
+            added = dict.fromkeys(module.modules(), LOSS_LAYER)
+        else:
+            first = not self.given and not any(name != LOSS_LAYER for name in self._names.values())
+            name = "" if first and next(module.parameters(), None) is not None else type(module).__name__
+            added = {}
+            _add(added, module, _unused(name, self._names) if name else "")
+        self._names.update(added)
+        for each in added:
+            if each is not module and (each._forward_pre_hooks or each._forward_hooks):
+                self._hook(each)
+        self._met(added)
+
+    def _push(self, module: torch.nn.Module, inputs: Any) -> None:
+        root = not self.running_module
+        if root and module not in self._names:
+            self._meet(module)
+        super()._push(module, inputs)
+        if root and self.current != LOSS_LAYER:
+            self._called(module, (inputs, _named_arguments()))
+
+    def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
+        loss = self.current == LOSS_LAYER
+        super()._pop(module, inputs, outputs)
+        if not self.running_module and not loss:
+            self._left()
+
+
+def _named_arguments() -> dict[str, Any]:
+    """The named arguments of the module's call that is running this hook; PyTorch does not pass them to hooks of the process."""
+    frame: Any = sys._getframe(1)
+    for _ in range(8):
+        frame = frame.f_back
+        if frame is None:
+            break
+        if frame.f_code.co_name in (CALL, "inner") and isinstance(frame.f_locals.get("kwargs"), dict):
+            return dict(frame.f_locals["kwargs"])
+    return {}

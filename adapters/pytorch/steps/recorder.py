@@ -1,0 +1,333 @@
+"""Records what a program's own step dispatches, with its phase and its layer.
+
+=================  ==============================================================================================
+forward            within a call of a model
+loss               outside of models, after a model's call: on values that gradients flow through, and its gradients
+input-gradient,    see adapters/pytorch/phases.py; also where a program takes gradients of gradients
+weight-gradient
+recomputation      what a checkpoint of either kind computes again
+optimizer          within ``step`` of any optimiser; a model that a closure calls there is its forward pass
+other              everything else, by the function that the program calls: ``clip_grad_norm_``
+=================  ==============================================================================================
+
+Nothing stands in for a call: fused attention, recurrent layers and checkpoints run as the program has them run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ....core.records import (
+    BACKWARD,
+    FORWARD,
+    IN_HOOK,
+    INPUT_GRADIENT,
+    LOSS,
+    LOSS_LAYER,
+    ON_THREAD,
+    OPTIMIZER,
+    OTHER,
+    RECOMPUTATION,
+    WEIGHT_GRADIENT,
+    Op,
+)
+from ..phases import TrainingRecorder
+from ..trace import LIFTED, Recorder, is_work
+from ..tracing.followed_calls import is_transformed
+from ..tracing.higher_order import is_higher_order
+from ..tracing.module_path import AfterForward
+from ..tracing.nodes import TrainingPath, is_leaf, newest, recomputing, storage_of
+from ..tracing.records import tensors_in
+from ..tracing.wrappers import is_fake, is_wrapper
+from .path import StepPath
+from .signature import Signatures
+
+OPTIMIZER_LAYER = "(optimizer)"
+"""Layer of what an optimiser does: it handles parameters of several layers at once."""
+AFTER_LAYER = "(after the call)"
+"""Layer of what a program does with a model's results if it takes no gradients."""
+PROGRAM = "(program)"
+"""Layer of what the program itself computes, outside of any function of a library."""
+OPERATOR, COMPOSITE = 1, 2
+"""Kinds of what is dispatched; 0 is no work."""
+WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
+OPENED = (
+    "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
+    "out there"
+)
+LIBRARY = "torch"
+OURS = __name__.partition(".")[0]
+WRAPPERS = ("decorate_context", "inner")
+"""Functions of PyTorch around those that a program calls."""
+
+
+class StepRecorder(TrainingRecorder):
+    """Records every dispatched op of a program's step."""
+
+    def __init__(self, models: Any) -> None:
+        self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
+        self._kinds: dict[Any, int] = {}
+        self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
+        self.signatures = Signatures()
+        self.held: dict[Any, list[Any]] = {}  # by what tells ops apart: the op, its attrs, the number of calls
+        self.last = ""  # the layer of the op that was recorded last
+        self.passes = 0  # backward passes
+        self.steps = 0  # of optimisers
+        self.stepping = 0
+        self._graphs: list[bool] = []  # of the backward passes that run: whether gradients of theirs may follow
+        self._wrapped: list[
+            bool
+        ] = []  # of the same: whether torch.func runs them, so that a node's results are not its own
+        self._depths: list[int] = []  # of the same: how many modules ran when they began
+        self._inputs: list[Any] = []
+        self._weights: dict[int, Any] = {}
+        super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
+        self.path: StepPath = StepPath(models, self._met, self._called, self._left)
+
+    # Names and calls of models.
+
+    def _met(self, names: Mapping[torch.nn.Module, str]) -> None:
+        for module, name in names.items():
+            for tensor in [*module._parameters.values(), *module._buffers.values()]:
+                if tensor is not None:
+                    self._owners.setdefault(id(tensor), name)
+                    self._set_clean(tensor, True)
+                    self._weights.update([storage_of(tensor)])
+
+    def _called(self, module: torch.nn.Module, given: Any) -> None:
+        if torch._C._current_autograd_node() is not None:
+            return  # a checkpoint calls it again
+        self.calls.append((module, _shapes(given)))
+        leaves = [t for t in _tensors(given) if t.requires_grad and t.is_leaf and id(t) not in self._owners]
+        self._inputs += leaves  # alive, so that their ids stay theirs
+        self._detached.update(map(id, leaves))
+
+    def _left(self) -> None:
+        self.path.losing = torch.is_grad_enabled()
+
+    # Ops.
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if types and any(map(is_wrapper, types)):
+            for counter in self.counters:
+                counter.lost(WRAPPED % next(filter(is_wrapper, types)).__name__)
+            return NotImplemented  # see Recorder
+        if types and any(map(is_fake, types)):
+            return func(*args, **kwargs)
+        if is_higher_order(func):
+            for counter in self.counters:
+                counter.lost(OPENED % func.name())
+            return self._opened(func, args, kwargs)
+        kind = self._kinds.get(func)
+        if kind is None:
+            kind = self._kinds[func] = self._kind(func)
+        if kind == COMPOSITE:
+            with self:
+                return func.decompose(*args, **kwargs)
+        out = func(*args, **kwargs)
+        if kind and not self.paused:
+            self._place(func, args, kwargs, out)
+            for counter in self.counters:
+                counter.saw(func, args, kwargs, out)
+        return out
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled within a step, and PyTorch's own guard costs more than the rest
+
+    def _kind(self, func: Any) -> int:
+        """What an operator is. One that is nothing but others, which reaches a recorder in inference_mode alone, is taken apart
+        as counters of ops do."""
+        if not is_work(func):
+            return 0
+        if any(counter.takes_apart(func) for counter in self.counters):
+            return COMPOSITE
+        return OPERATOR
+
+    def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """See Recorder.opened; what is recorded whole belongs to the module that runs."""
+        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.add
+        node = torch._C._current_autograd_node()
+        if node is not None and phase == FORWARD:
+            phase = BACKWARD
+        self.add = lambda op: before(op._replace(layer=layer, phase=phase))  # type: ignore[method-assign]
+        try:
+            return Recorder.opened(self, func, args, kwargs)
+        finally:
+            del self.add
+
+    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
+        """See Recorder.record; equal calls share one record."""
+        op = self.signatures.record(func, args, kwargs, out)
+        if op.op == LIFTED:
+            self.crossings.lifted(out)
+        return op._replace(layer=layer)
+
+    def _place(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        node, now = torch._C._current_autograd_node(), newest()
+        made = now > self._newest  # an op's node is made right before it is dispatched
+        if node is None or (self.stepping and is_leaf(node)):
+            layer, phase = self._outside(args, kwargs)
+            if layer is None:
+                layer = self.path.current
+            elif phase != OTHER:
+                self.path.at(layer, now - 1 if made else now)
+            if phase in (FORWARD, LOSS):
+                self._follow(func, args, kwargs, out)
+            elif phase == OTHER:  # data that the program makes, say
+                for tensor in tensors_in(out):
+                    if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
+                        self._set_clean(tensor, False)
+            self.last = layer
+            self.add(self.record(func, args, kwargs, out, layer)._replace(phase=phase))
+            return
+        self.last = self.where()
+        op = self.record(func, args, kwargs, out, self.last)
+        if self._again():
+            self._follow(func, args, kwargs, out)
+            self.add(op._replace(phase=RECOMPUTATION))
+            return
+        if made and self._graphs and self._graphs[-1]:
+            self.path.at(op.layer, now - 1)
+        self._newest = now
+        if is_leaf(node):
+            self.add(op._replace(phase=self._phase_at_leaf(node)))
+        elif node._sequence_nr() not in self._slots or self._wrapped[-1]:
+            # a pass that was begun otherwise than by torch.autograd, or whose gradients are wrapped: not told apart
+            self.add(op._replace(phase=BACKWARD))
+        else:
+            self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
+
+    def _outside(self, args: Any, kwargs: Any) -> tuple[str | None, str]:
+        """Layer and phase of what runs in no backward pass; None for the layer of a module that runs."""
+        if self.path.running_module:
+            if self.path.current == LOSS_LAYER:
+                return LOSS_LAYER, LOSS
+            return None, FORWARD
+        tensors = tensors_in([*args, *kwargs.values()])
+        followed = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        if self.stepping and not followed:
+            return OPTIMIZER_LAYER, OPTIMIZER
+        if self.path.losing and (torch.is_grad_enabled() or any(t.requires_grad for t in tensors)):
+            return LOSS_LAYER, LOSS  # without gradients within the forward of a Function of the program's
+        if followed and self.calls and any(t.grad_fn is not None for t in tensors):
+            return LOSS_LAYER, LOSS
+        if followed:
+            return "", FORWARD
+        return called_function(), OTHER
+
+    def where(self) -> str:
+        """See TrainingRecorder.where."""
+        node = torch._C._current_autograd_node()
+        if node is None:
+            return self.path.current
+        if is_leaf(node):
+            return self._owners.get(id(node.variable), "")
+        if self._again():
+            return self.path.inner
+        return self.path.made_in(node._sequence_nr())
+
+    def _again(self) -> bool:
+        """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""
+        return recomputing() and not (self._graphs and self._graphs[-1])
+
+    def _phase_at_leaf(self, node: Any) -> str:
+        return INPUT_GRADIENT if id(node.variable) in self._detached else WEIGHT_GRADIENT
+
+    def _phase_of(self, node: int, goal: int) -> str:
+        return LOSS if self.path.made_in(node) == LOSS_LAYER else super()._phase_of(node, goal)
+
+    def add(self, op: Op) -> None:
+        """See Recorder.add: ops are merged by their parts here, and once more when the step is done."""
+        if self.on_thread or isinstance(op.layer, AfterForward):
+            tags = {ON_THREAD: True} if self.on_thread else {IN_HOOK: True}
+            op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **tags))
+        # equal attrs are one object (Signatures), or are told apart here and merged at the end
+        key = (id(op.attrs), op.layer, op.phase, len(op.outputs))
+        found = self.held.get(key)
+        if found is None:
+            self.held[key] = [op, 1]
+        else:
+            found[1] += 1
+
+    def finish(self) -> None:
+        """Merge equal ops, in the order of their first execution; name what is the loss of no backward pass."""
+        for op, calls in self.held.values():
+            if op.phase == LOSS and not self.passes:
+                op = op._replace(layer=AFTER_LAYER, phase=OTHER)
+            op = op._replace(id=self.next_id(), calls=calls)
+            key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
+            met = self.ops.get(key)
+            self.ops[key] = op if met is None else met._replace(calls=met.calls + calls)
+        self.held = {}
+
+    # Backward passes and optimisers.
+
+    @contextmanager
+    def passing(self, create_graph: bool) -> Iterator[None]:
+        """Within this, a backward pass runs."""
+        self._graphs.append(create_graph)
+        self._wrapped.append(is_transformed())
+        self._depths.append(len(self.path.running))
+        try:
+            with self.inside():
+                yield
+        finally:
+            self._graphs.pop()
+            self._wrapped.pop()
+            self.path.unwind(self._depths.pop())
+            if not self._nested:
+                self.passes += 1
+                self.path.losing = False
+                self._clean = dict(self._weights)  # what was computed from weights is let go
+
+    def done(self, node: int, gradients: tuple[Any, ...]) -> None:
+        """See TrainingRecorder.done; a checkpoint stops what it computes again by an exception, which leaves modules behind."""
+        if self._depths:
+            self.path.unwind(self._depths[-1])
+        super().done(node, gradients)
+
+    @contextmanager
+    def optimizing(self) -> Iterator[None]:
+        """Within this, an optimiser steps."""
+        self.stepping += 1
+        try:
+            yield
+        finally:
+            self.stepping -= 1
+
+
+def called_function() -> str:
+    """``(clip_grad_norm_)``: the function of PyTorch that the program calls and in which this op runs."""
+    frame: Any = sys._getframe(1)
+    name = ""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] == LIBRARY:
+            shown = frame.f_code.co_name
+            if not shown.startswith("_") and shown not in WRAPPERS:
+                name = shown
+        elif module.partition(".")[0] == OURS:
+            name = ""  # PyTorch calls us, by functions of its own
+        else:
+            break
+        frame = frame.f_back
+    return f"({name})" if name else PROGRAM
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [t for item in value for t in _tensors(item)] if isinstance(value, (tuple, list)) else []
+
+
+def _shapes(given: Any) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    return [(tuple(map(int, t.shape)), t.dtype) for t in _tensors(given)]

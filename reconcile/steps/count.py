@@ -1,0 +1,203 @@
+"""``reconcile.count``: a context around your own code. What runs in it is the trace, and counters count that very execution.
+
+>>> import torch, reconcile
+>>> net, data = torch.nn.Linear(4, 2), torch.ones(3, 4)
+>>> optimizer = torch.optim.AdamW(net.parameters())
+>>> with reconcile.count(net) as step:
+...     net(data).square().mean().backward()
+...     optimizer.step()
+>>> print(step)
+Reconciled: 1 counter, 1 exact.
+>>> step.metrics()["flops"]
+96
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..api.results import Found
+from ..core.causes import State
+from ..core.errors import NotInResult, UsageError
+from ..core.framework import adapter_of
+from ..core.records import FORWARD
+from ..core.registry import frameworks, known_counters
+from ..engine.answer import Answer
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+
+if TYPE_CHECKING:
+    from ..core.framework import Framework
+    from ..launch.request import RunRequest
+    from .against import Against
+
+UNENTERED = "the step has not run: look at it after the `with` block."
+RUNS = "the step still runs: look at it after the `with` block."
+
+
+def count(
+    *models: Any,
+    counters: Sequence[str] = (),
+    convention: str = "matmul",
+    convention_files: Sequence[str | Path] = (),
+    formulas: Sequence[str | Path] = (),
+    name: str = "",
+) -> Step:
+    """Count what runs in this context: your loop, your loss, your optimizer, as they are.
+
+    ``models`` are for names: without them, modules are named as they are called. ``counters`` are counters of ops, which count
+    the very same execution; all that can, unless given. ``convention``, ``convention_files`` and ``formulas`` are those of
+    ``reconcile.run``. ``name`` is the step's name in reports.
+
+    Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
+    as it is written. Raises UsageError, with one sentence, for what cannot be used.
+    """
+    from ..launch.request import run_request
+
+    request = run_request(
+        convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
+    )
+    return Step(_framework_of(models), models, request, name)
+
+
+class Step(Found):
+    """One step of a program: the context, and after it views of what ran, as ``reconcile.Run`` has them."""
+
+    __slots__ = ("_answer", "_collected", "_counters", "_framework", "_models", "_name", "_request", "context")
+
+    def __init__(self, framework: Framework, models: Sequence[Any], request: RunRequest, name: str = "") -> None:
+        self._framework, self._models, self._request = framework, tuple(models), request
+        self._name = name or (type(models[0]).__name__ if models else "step")
+        self._counters = _nested(framework, request.counters)
+        self.context: Any = None
+        self._collected: Collected | None = None
+        self._answer: Answer | None = None
+
+    def __enter__(self) -> Step:
+        self.enter()
+        return self
+
+    def enter(self, done: Callable[[], None] = lambda: None) -> None:
+        """Begin to count, without a ``with`` block; ``done`` is called after each step of an optimizer."""
+        if self.context is not None:
+            raise UsageError("a step is counted once: call reconcile.count again for the next.")
+        self.context = adapter_of(self._framework).step(self._models, tuple(self._counters.values()))
+        self.context.enter(done)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave(error)
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End to count; ``error`` is what ended the step before its time."""
+        self.context.leave(error)
+
+    @property
+    def result(self) -> Answer:  # type: ignore[override]
+        """The whole record of the step. Raises NotInResult before its end."""
+        if self._answer is None:
+            self._answer = self._settled(self.collected)
+        return self._answer
+
+    def _settled(self, collected: Collected) -> Answer:
+        from dataclasses import replace
+
+        from .. import workflow
+
+        return workflow.run(replace(self._request, every_convention=True), take=lambda *_: collected)
+
+    @property
+    def collected(self) -> Collected:
+        """The step's trace and ledgers. Raises NotInResult before its end."""
+        if self.context is None:
+            raise NotInResult(UNENTERED)
+        if self.context.runs:
+            raise NotInResult(RUNS)
+        if self._collected is None:
+            self._collected = self._taken()
+        return self._collected
+
+    def _taken(self) -> Collected:
+        ledgers: list[Any] = []
+        for counter, made in zip(self._counters, self.context.ledgers(), strict=True):
+            if isinstance(made, Exception):
+                unit, device = known_counters()[counter].unit, self.context.device
+                made = Missing(counter, self._framework.name, State.NOT_COMPARABLE, str(made), unit, device)
+            ledgers.append(made)
+        return Collected(self._meta(), (self.context.trace(),), tuple(ledgers))
+
+    def _meta(self) -> dict[str, Any]:
+        from ..worker.main import EMPTY
+
+        name, framework = self._name, self._framework.name
+        return {**EMPTY, "name": name, "params": {framework: name}, "frameworks": [framework], "context": None}
+
+    @property
+    def seconds(self) -> float:
+        """How long the step took while it was counted, in seconds: longer than without."""
+        if self.context is None:
+            raise NotInResult(UNENTERED)
+        return float(self.context.seconds)
+
+    def metrics(self) -> dict[str, float]:
+        """A flat dict of numbers for W&B, TensorBoard or MLflow: ``flops``, ``flops/forward`` and the other phases, ``seconds``.
+
+        Raises NotInResult where there is no number to publish.
+        """
+        self.cite()  # or why there is none
+        result = self.result
+        (trace,) = result.traces
+        table = result.phase_table(trace)
+        total = trace.totals[result.convention.name]
+        phases: Mapping[str, int] = table.total.flops if table is not None else {FORWARD: total}
+        return {
+            "flops": total,
+            **{f"flops/{phase}": flops for phase, flops in phases.items()},
+            "seconds": self.seconds,
+        }
+
+    def against(self, *formulas: str, tokens: int | None = None) -> Against:
+        """Statements to the unit from formulas that people quote to what ran, such as ``against("formula:6n", "formula:palm")``.
+
+        ``tokens`` is checked against the tokens that the model read in the step. Raises UsageError for a counter that is no
+        formula, and for another number of tokens.
+        """
+        from .against import Against, statements
+
+        return Against(self._settled(statements(self, formulas, tokens)))
+
+
+def _framework_of(models: Sequence[Any]) -> Framework:
+    """The framework of these models; of none, the first that records steps."""
+    from ..worker.user_code import kind
+
+    records = [record for record in frameworks().values() if record.steps]
+    strays = []
+    for record in records:
+        is_model = adapter_of(record).is_model
+        strays = [model for model in models if not is_model(model)]
+        if not strays:
+            return record
+    titles = " or ".join(record.title for record in records)
+    raise UsageError(f"reconcile.count takes {titles} models, and this is {kind(strays[0])}.")
+
+
+def _nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
+    """The counters that count the same execution, with what makes each."""
+    from importlib import import_module
+
+    known = {name: c for name, c in known_counters().items() if c.framework == framework.name and c.nested}
+    for name in asked:
+        if name in known:
+            continue
+        if name in known_counters():
+            raise UsageError(
+                f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
+                f"{' and '.join(known)}."
+            )
+    chosen = [name for name in known if name in asked or not asked]
+    return {name: import_module(f"{known[name].module}.nested").nested for name in chosen}
