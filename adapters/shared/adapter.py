@@ -59,6 +59,10 @@ class Adapter:
         has none."""
         raise FactoryError(f"{self.framework.title} has no context that records a program's own step.")
 
+    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+        """Watch the program of this process, see pytorch/steps/watch.py. The framework has just been imported."""
+        raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")
+
     def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""
         return "float32"
