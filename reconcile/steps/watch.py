@@ -135,10 +135,22 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
         return f"{script.name} ended without importing {titles}, so there is no step to count."
     if seen.get("below"):
         return f"{script.name}: {seen['below']}."
-    calls, steps = int(seen["calls"]), int(seen["steps"])
+    called, took = _times(seen["calls"]), _several(seen["steps"], "step")
+    if seen["status"]:
+        return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
     if script.call:
-        return f"{script.name} called a model {calls} time{'s' * (calls != 1)}, so there is no {script.wanted}: give --calls 1 to {calls}."
-    if not steps:
-        more = f" It called a model {calls} time{'s' * (calls != 1)}: count one call with --calls 1." if calls else ""
+        return (
+            f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
+        )
+    if not seen["steps"]:
+        more = f" It called a model {called}: count one call with --calls 1." if seen["calls"] else ""
         return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"
-    return f"{script.name} took {steps} step{'s' * (steps != 1)}, so there is no {script.wanted}: give --steps 1 to {steps}."
+    return f"{script.name} took {took}, so there is no {script.wanted}: give --steps 1 to {seen['steps']}."
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else _several(count, "time")

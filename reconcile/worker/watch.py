@@ -104,7 +104,7 @@ class Program:
         """The step is over: leave what was recorded, and end the program unless it is to go on."""
         folder = self.asked["out"]
         write(paths.join(folder, "trace.json"), to_json(context.trace()))
-        for counter, ledger in zip(counters, context.ledgers()):
+        for counter, ledger in zip(counters, context.ledgers(), strict=True):
             if isinstance(ledger, Exception):
                 write(
                     paths.join(folder, counter + ".error.json"),

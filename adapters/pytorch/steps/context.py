@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....core.message import text_of
-from ....core.records import CALLED_WITH, Problem, Trace
+from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
 from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finished
@@ -32,8 +32,6 @@ COMPILED = (
 """Note of a step of a program that compiles a part of it."""
 ENDED = "the step ended early (%s), and what would have run after that is not recorded"
 NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
-
-STEPPED = "one step of the program itself, as it ran: "
 
 
 @contextmanager
@@ -133,7 +131,7 @@ def eager() -> Iterator[None]:
         if "torch._dynamo" in sys.modules:
             as_written()
         else:  # it takes seconds to import, so only where the program does
-            torch.compile = compiled  # type: ignore[assignment]
+            torch.compile = compiled
         try:
             yield
         finally:
@@ -243,7 +241,7 @@ class StepContext:
             _several(recorder.passes, "backward pass", "backward passes"),
             _several(recorder.steps, "step of an optimizer", "steps of an optimizer"),
         ]
-        return STEPPED + ", ".join(parts)
+        return OWN_STEP + ", ".join(parts)
 
     def called_with(self) -> tuple[str, ...]:
         """The tensors that the models were called with: those of all calls, if they are alike."""
