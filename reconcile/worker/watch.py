@@ -14,6 +14,7 @@ import importlib.abc
 import os
 import runpy
 import sys
+import traceback
 from functools import partial
 from importlib.machinery import PathFinder
 from io import open
@@ -76,8 +77,11 @@ class Program:
                 print(error.code, file=sys.stderr)
         except BaseException as error:
             self.seen["error"] = f"{type(error).__name__}: {first_line(error)}"
-            self.tell()
-            raise
+            frame = error.__traceback__
+            while frame is not None and frame.tb_frame.f_globals.get("__name__") in (__name__, runpy.__name__):
+                frame = frame.tb_next
+            traceback.print_exception(type(error), error, frame)
+            status = 1
         self.seen["status"] = status
         self.tell()
         return status

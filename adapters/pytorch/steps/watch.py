@@ -7,6 +7,7 @@ trace says so.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,13 +15,15 @@ import torch
 from torch.nn.modules import module as module_hooks
 from torch.optim import optimizer as optimizer_hooks
 
-from .context import StepContext
+from .context import StepContext, eager
 
 LEFT_OUT = "%d call%s of a model without gradients before the step, an evaluation or a generation, not counted"
 BELOW = (
     "the program entered a mode of its own around its model (TorchDispatchMode, such as FlopCounterMode), and a step that begins "
     "in one cannot be watched: leave it out, or use reconcile.count around your code"
 )
+HOOKED = r"Using `torch\.compile\(module\)` when there are global hooks"
+"""Start of a warning of PyTorch's about hooks such as ours."""
 
 
 class Watch:
@@ -45,6 +48,9 @@ class Watch:
         self.finished = False
         self.trains = False  # whether the step has called a model with gradients
         self.below = False
+        self._eager = eager()
+        self._eager.__enter__()  # for good: what is compiled before the step costs minutes and is not counted
+        warnings.filterwarnings("ignore", message=HOOKED)
         module_hooks.register_module_forward_pre_hook(self._before)
         module_hooks.register_module_forward_hook(self._after, always_call=True)
         optimizer_hooks.register_optimizer_step_pre_hook(self._steps)

@@ -68,7 +68,7 @@ def watch(
     """
     from ...core import atomic
     from ...core.errors import UsageError
-    from ...launch.environments.named import at
+    from ...launch.environments.interpreters import user_interpreter
     from ...launch.request import run_request
     from ...report import reports
     from ...steps.watch import Script, watch
@@ -79,7 +79,7 @@ def watch(
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
         raise UsageError("--steps and --calls name two things to count: give one of them.")
     request = run_request(**asked, formats=formats)
-    place = str(at(python).python) if python else ""
+    place = str(user_interpreter(python)[0]) if python else ""
     program = Script(script, arguments, module, *steps, calls or 0, go_on, place)
     atomic.prepare(out)
     result = watch(program, request)
