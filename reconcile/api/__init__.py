@@ -215,5 +215,5 @@ def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Cal
     return workflow.run(
         replace(request, every_convention=True),
         tell,
-        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context),
+        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context, r.standard),
     )

@@ -39,7 +39,8 @@ class RunRequest:
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories; ``formulas`` are Python files that register work formulas. ``python`` is the interpreter to run
     in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
-    optimiser of a training step, '' for a call of the model. ``context`` is the number of tokens in a language model's cache
+    optimiser of a training step, '' for a call of the model, and ``standard`` says that the user named it: a compiled model then
+    takes the standard step in place of its own. ``context`` is the number of tokens in a language model's cache
     before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
     ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
     """
@@ -57,6 +58,7 @@ class RunRequest:
     user_python: str = ""
     trace: bool = True
     training: str = ""
+    standard: bool = False
     context: int | None = None
     factories: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, ModelFile] = field(default_factory=dict)
@@ -255,7 +257,8 @@ def run_request(**options: Any) -> RunRequest:
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
-    return RunRequest(**values, factories=factories, files=files, training=optimizer)
+    standard = given.get("optimizer") is not None
+    return RunRequest(**values, factories=factories, files=files, training=optimizer, standard=standard)
 
 
 def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:

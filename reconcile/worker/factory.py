@@ -2,7 +2,7 @@
 
 ``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
 tensor, a tuple or list of positional ones, or a dict of named ones, of any structure.  A Keras model that states its inputs
-needs none.
+needs none.  A compiled Keras model may also come as (model, x, y), with the targets of its training step.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
@@ -91,8 +91,11 @@ class FactoryPair(pairs.Pair):
         made = self._call(lambda: factory(**named), f"the factory {self.where}", Declined)
         model = made
         inputs: Any = None
+        self.targets = None
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
+            if len(inputs) == 2 and keras_model.compiled(model) and not _is_call(*inputs):
+                inputs, self.targets = inputs[:1], inputs[1:]
         model, inputs = self._call(lambda: self.adapter.as_model(model, inputs), f"what the factory {self.where} made")
         if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
             backend = self.framework.backend or f"none that {self.framework.title} has"
@@ -163,6 +166,11 @@ class FactoryPair(pairs.Pair):
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model as its own code would, without any counter. Raises FactoryError if that fails as well."""
         self._call(call, f"the model of {self.where}, called with ({inputs()}),", Declined)
+
+
+def _is_call(positional: Any, named: Any) -> bool:
+    """Whether these are positional and named inputs, and not inputs and targets."""
+    return isinstance(positional, (tuple, list)) and isinstance(named, Mapping)
 
 
 def needs_arguments(function: Any) -> bool:
