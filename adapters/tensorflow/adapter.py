@@ -15,6 +15,7 @@ class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
     loader = ".adapters.tensorflow.load"
+    own_steps = True
 
     def before_import(self) -> None:
         """See Adapter.before_import."""

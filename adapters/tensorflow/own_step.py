@@ -38,7 +38,8 @@ class OwnStep:
         """The step, noted. ``owner`` gives a variable's layer, and ``handles`` the handles of variables in a graph."""
         specs = self._specs()
         self.plain(specs)  # makes what is made at the first step: variables of the optimizer, the metrics, the loss
-        parts, inputs = Parts(owner), []
+        parts = Parts(owner)
+        inputs: list[Any] = []
 
         def step(*tensors: Any) -> Any:
             import tensorflow as tf
@@ -140,8 +141,10 @@ def _whose(model: Any) -> str:
 
 def _loss(model: Any) -> str:
     """The compiled loss in one line; the regularizers and add_loss come on top of it."""
-    names = [name_of(loss) for loss in nested.leaves(model.loss, lambda value: not isinstance(value, (list, tuple, dict)))]
-    return ", ".join(names) if model.loss is not None else "its own, none is compiled"
+    import tensorflow as tf
+
+    names = [name_of(loss) for loss in tf.nest.flatten(model.loss) if loss is not None]
+    return ", ".join(names) or "its own, none is compiled"
 
 
 def _optimizers(model: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
-from ..shared.keras_model import STANDARD_STEP, compiled, keras_of, layer_paths
+from ..shared.keras_model import STANDARD_STEP, compiled, keras_of
 from ..shared.refusal import BeyondCounter
 from .flow import Step
 from .gradients import noted_gradients, parts, size
@@ -25,6 +25,7 @@ from .model import TfModel, _dtype_name, is_leaf
 from .own_step import OwnStep
 from .phases import Places
 from .trace import Tracer, finished
+from .variables import handle_of, handles_in, owners_of
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
 NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
@@ -92,10 +93,10 @@ class TrainingModel(TfModel):
 
         model = self._ready()
         if self.own is not None:
-            owners = _owners(model)
+            owners = owners_of(model)
             trained = list(model.trainable_variables)
             step = self.own.build(
-                self.scopes, lambda v: owners.get(id(_handle(v)), ""), lambda graph: _handles(graph, trained)
+                self.scopes, lambda v: owners.get(id(handle_of(v)), ""), lambda graph: handles_in(graph, trained)
             )
             self._concrete = self.own.concrete
             return step
@@ -110,13 +111,13 @@ class TrainingModel(TfModel):
             for i, t in enumerate(tensors)
         ]
         built: dict[str, Any] = {}
-        owners = _owners(model)
+        owners = owners_of(model)
 
         def standard(*inputs: Any) -> Any:
             graph = tf.compat.v1.get_default_graph()
             with tf.GradientTape() as tape:
                 outputs = tf.nest.flatten(self.invoke(inputs, training=True))
-                trained = _handles(graph, variables)
+                trained = handles_in(graph, variables)
                 floating = [t for t in outputs if _is_float(t)]
                 learned = [t for t in floating if _depends(t, trained)]
                 built.update(inputs=inputs, trained=trained)
@@ -191,29 +192,8 @@ def _optimizer(model: Any, name: str) -> Any:
     return getattr(keras.optimizers, OPTIMIZERS[name])()
 
 
-def _handle(variable: Any) -> Any:
-    value = getattr(variable, "value", variable)
-    return getattr(variable, "handle", None) if callable(value) else value.handle
-
-
-def _handles(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
-    """The handles of the variables that a graph uses."""
-    wanted = {id(_handle(variable)) for variable in variables}
-    return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
-
-
 def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
     return bool({t.op.name for t in trained} & tf_graph.live_operations([tensor]))
-
-
-def _owners(model: Any) -> dict[int, str]:
-    """Layer of each trained variable, by its handle's identity: the innermost layer that has it."""
-    owners: dict[int, str] = {}
-    for layer, path in layer_paths(model):
-        for variable in getattr(layer, "trainable_variables", ()):
-            if path.count(".") >= owners.get(id(_handle(variable)), "").count("."):
-                owners[id(_handle(variable))] = path
-    return owners
 
 
 @contextmanager
@@ -225,7 +205,7 @@ def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterat
     def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         start = size(graph)
         done = update(gradient, variable, *rest, **named)
-        updates.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        updates.append((start, size(graph), owners.get(id(handle_of(variable)), "")))
         return done
 
     optimizer.update_step = noted

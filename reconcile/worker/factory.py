@@ -45,6 +45,8 @@ class FactoryPair(pairs.Pair):
         self.paths = request.paths
         self._weightless: Tuple[str, ...] = ()
         self._made_of: Tuple[str, ...] = ()
+        self._other_step: Tuple[str, ...] = ()
+        self._own_step = not request.training or request.standard or adapter.own_steps
         self._before: Optional[process_guard.Surroundings] = None
         self._names: Optional[Dict[str, int]] = None
         self._arguments: Tuple[Tuple[Any, ...], Dict[str, Any]] = ((), {})
@@ -80,8 +82,9 @@ class FactoryPair(pairs.Pair):
         return self._arguments
 
     def called_notes(self, inputs: Callable[[], str]) -> Tuple[str, ...]:
-        """The model's inputs, the configuration it is made from, and which weights its factory was told not to load."""
-        return (CALLED_WITH + inputs(),) + self._made_of + self._weightless
+        """The model's inputs, the configuration it is made from, which weights its factory was told not to load, and that a
+        compiled model does not take its own step."""
+        return (CALLED_WITH + inputs(),) + self._made_of + self._weightless + self._other_step
 
     def _build(self, _params: Any) -> Any:
         """A fresh model. Raises FactoryError."""
@@ -137,6 +140,8 @@ class FactoryPair(pairs.Pair):
         return self.code.call(function, action, declined)
 
     def _arguments_of(self, model: Any, inputs: Any, doc: str = "") -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        other = not self._own_step and keras_model.compiled(model)
+        self._other_step = (keras_model.OTHER_STEP,) if other else ()
         if self.given_inputs is not None:
             typed = [i._replace(dtype=i.dtype or self.adapter.default_dtype()) for i in self.given_inputs]
             return tuple(i for i in typed if not i.name), {i.name: i for i in typed if i.name}
