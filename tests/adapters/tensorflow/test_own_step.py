@@ -116,6 +116,22 @@ def test_an_overridden_step_calls_its_model_twice():
     assert unexplained(model, found) == {}
 
 
+class Dreams(keras.Model):
+    """A step on what it draws itself: those numbers are inputs as well."""
+
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self(tf.random.normal((ROWS, FIRST)), training=True)))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def test_a_step_on_numbers_that_it_draws():
+    _, found = step_of(compiled("sgd", kind=Dreams))
+    assert macs(found.ops) == PRODUCTS
+
+
 class Critic(keras.Model):
     """A penalty on the gradient by the input: a gradient of a gradient. Its batch is x alone."""
 

@@ -13,6 +13,8 @@ import keras  # noqa: E402
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.adapters.tensorflow.training import trace  # noqa: E402
+from reconcile.core.records import LOSS  # noqa: E402
+from reconcile.work import Work  # noqa: E402
 from tests.adapters.by_phase import work  # noqa: E402
 from tests.adapters.tensorflow.own_steps import CLASSES, FIRST, ROWS, compiled, net, step_of  # noqa: E402
 from tests.adapters.tensorflow.training_steps import L, Pair, TrainingModel  # noqa: E402
@@ -31,6 +33,8 @@ def test_targets():
     _, found = step_of(make)
     assert "zeros of int64 (3,), float32 (3, 1)" in found.notes[0]
     assert "loss: SparseCategoricalCrossentropy, mae" in found.notes[0]
+    means = work(op for op in found.ops if op.layer == "(metrics)")
+    assert means == {("(metrics)", LOSS): Work(mul=1, add=2, div=1, cmp=1) * 3}  # of the loss, and of each output's
     pair = Pair(compiled("sgd", "mse"), ROWS, FIRST)
     pair.targets = (np.ones((ROWS, 1)),)  # float64, broadcast by the loss
     model = TrainingModel(pair, None, "sgd")
