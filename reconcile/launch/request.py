@@ -162,7 +162,7 @@ OPTIONS = {
         Option("to", "to"),
         Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
         Option("context", "context", "context", _context, baseline=True),
-        Option("optimizer", "optimizer", "training", choices=OPTIMIZERS, baseline=True),
+        Option("optimizer", "optimizer", "standard", bool, choices=OPTIMIZERS, baseline=True),
         Option("environment", "environment", default="current", baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
         Option("with", "with_", repeated=True, baseline=True),
@@ -257,8 +257,7 @@ def run_request(**options: Any) -> RunRequest:
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
-    standard = given.get("optimizer") is not None
-    return RunRequest(**values, factories=factories, files=files, training=optimizer, standard=standard)
+    return RunRequest(**values, factories=factories, files=files, training=optimizer)
 
 
 def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
