@@ -22,6 +22,9 @@ class Adapter:
     loader = ""
     """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
 
+    own_steps = False
+    """Whether a compiled Keras model takes its own training step here."""
+
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
