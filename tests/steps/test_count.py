@@ -173,15 +173,15 @@ def test_what_cannot_be_used_is_one_sentence() -> None:
 def test_before_its_end_a_step_has_no_result() -> None:
     step = reconcile.count(nets.mlp())
     for look in (step.cite, step.metrics, lambda: step.seconds):
-        with pytest.raises(NotInResult, match="the step has not run: look at it after the `with` block."):
+        with pytest.raises(NotInResult, match=r"the step has not run: look at it after the `with` block."):
             look()
-    with step, pytest.raises(NotInResult, match="the step still runs: look at it after the `with` block."):
+    with step, pytest.raises(NotInResult, match=r"the step still runs: look at it after the `with` block."):
         step.cite()
 
 
 def test_a_step_is_counted_once() -> None:
     step = counted(lambda: None)
-    with pytest.raises(UsageError, match="a step is counted once: call reconcile.count again for the next."), step:
+    with pytest.raises(UsageError, match=r"a step is counted once: call reconcile.count again for the next."), step:
         pass
 
 

@@ -60,3 +60,17 @@ def _sign(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple([_sign(item) for item in value])
     return value
+
+
+def given_tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors that a call is given, in lists and dicts, too."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [t for item in value for t in given_tensors(item)] if isinstance(value, (tuple, list)) else []
+
+
+def shapes_of(given: Any) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    """Shape and type of each."""
+    return [(tuple(map(int, t.shape)), t.dtype) for t in given_tensors(given)]
