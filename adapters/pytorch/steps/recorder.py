@@ -51,7 +51,7 @@ OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
 AFTER_LAYER = "(after the call)"
 """Layer of what a program does with a model's results if it takes no gradients."""
-OPERATOR, COMPOSITE = 1, 2
+OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
 SCRIPT = "DifferentiableGraph"
 """Name of the node that TorchScript makes of several layers."""
@@ -119,12 +119,12 @@ class StepRecorder(TrainingRecorder):
             return NotImplemented  # see Recorder
         if types and any(map(is_fake, types)):
             return func(*args, **kwargs)
-        if is_higher_order(func):
-            self.opens(func.name())
-            return self._opened(func, args, kwargs)
         kind = self._kinds.get(func)
         if kind is None:
             kind = self._kinds[func] = self._kind(func)
+        if kind == HIGHER:
+            self.opens(func.name())
+            return self._opened(func, args, kwargs)
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
@@ -147,6 +147,8 @@ class StepRecorder(TrainingRecorder):
     def _kind(self, func: Any) -> int:
         """What an operator is. One that is nothing but others, which reaches a recorder in inference_mode alone, is taken apart
         as counters of ops do."""
+        if is_higher_order(func):
+            return HIGHER
         if not is_work(func):
             return 0
         if any(counter.takes_apart(func) for counter in self.counters):
@@ -155,56 +157,57 @@ class StepRecorder(TrainingRecorder):
 
     def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder.opened; what is recorded whole belongs to the module that runs."""
-        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.add
+        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.count
         node = torch._C._current_autograd_node()
         if node is not None and phase == FORWARD:
             phase = BACKWARD
-        self.add = lambda op: before(op._replace(layer=layer, phase=phase))  # type: ignore[method-assign]
+        self.count = lambda op, _layer, _phase: before(op, layer, phase)  # type: ignore[method-assign]
         try:
             return Recorder.opened(self, func, args, kwargs)
         finally:
-            del self.add
+            self.count = before  # type: ignore[method-assign]
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
         """See Recorder.record; equal calls share one record."""
-        op = self.signatures.record(func, args, kwargs, out)
+        op = self.signatures.record(func, args, kwargs, out, layer)
         if op.op == LIFTED:
             self.crossings.lifted(out)
-        return op._replace(layer=layer)
+        return op
 
     def _place(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
+        tensors = tensors_in([*args, *kwargs.values()])
         if node is None or (self.stepping and is_leaf(node)):
-            layer, phase = self._outside(args, kwargs)
+            layer, phase = self._outside(tensors)
             if layer is None:
                 layer = self.path.current
             elif phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
             if phase in (FORWARD, LOSS):
-                self._follow(func, args, kwargs, out)
+                self.follow(tensors, out)
             elif phase == OTHER:  # data that the program makes, say
                 for tensor in tensors_in(out):
                     if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
                         self._set_clean(tensor, False)
             self.last = layer
-            self.add(self.record(func, args, kwargs, out, layer)._replace(phase=phase))
+            self.count(self.record(func, args, kwargs, out, layer), layer, phase)
             return
-        self.last = self.where()
-        op = self.record(func, args, kwargs, out, self.last)
+        self.last = layer = self.where()
+        op = self.record(func, args, kwargs, out, layer)
         if self._again():
-            self._follow(func, args, kwargs, out)
-            self.add(op._replace(phase=RECOMPUTATION))
+            self.follow(tensors, out)
+            self.count(op, layer, RECOMPUTATION)
             return
         if made and self._graphs and self._graphs[-1]:
-            self.path.at(op.layer, now - 1)
+            self.path.at(layer, now - 1)
         self._newest = now
         if is_leaf(node):
-            self.add(op._replace(phase=self._phase_at_leaf(node)))
+            self.count(op, layer, self._phase_at_leaf(node))
         elif self._untold(node):
-            self.add(op._replace(phase=BACKWARD))
+            self.count(op, layer, BACKWARD)
         else:
-            self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
+            self._backward(node._sequence_nr(), op, tensors, out)
 
     def _untold(self, node: Any) -> bool:
         """Whether it cannot be told what this node's results are for: its gradients are wrapped, it was made before the step, its
@@ -217,13 +220,12 @@ class StepRecorder(TrainingRecorder):
             script = self._scripts[number] = SCRIPT in node.name()
         return script
 
-    def _outside(self, args: Any, kwargs: Any) -> tuple[str | None, str]:
+    def _outside(self, tensors: list[torch.Tensor]) -> tuple[str | None, str]:
         """Layer and phase of what runs in no backward pass; None for the layer of a module that runs."""
         if self.path.running_module:
             if self.path.current == LOSS_LAYER:
                 return LOSS_LAYER, LOSS
             return None, FORWARD
-        tensors = tensors_in([*args, *kwargs.values()])
         followed = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if self.stepping and not followed:
             return OPTIMIZER_LAYER, OPTIMIZER
@@ -257,15 +259,23 @@ class StepRecorder(TrainingRecorder):
         return LOSS if self.path.made_in(node) == LOSS_LAYER else super()._phase_of(node, goal)
 
     def add(self, op: Op) -> None:
-        """See Recorder.add: ops are merged by their parts here, and once more when the step is done."""
-        if self.on_thread or isinstance(op.layer, AfterForward):
+        """See Recorder.add."""
+        self.count(op, op.layer, op.phase)
+
+    def settled(self, op: Op, phase: str) -> None:
+        """See TrainingRecorder.settled."""
+        self.count(op, op.layer, phase)
+
+    def count(self, op: Op, layer: str, phase: str) -> None:
+        """A call of the op in this layer and phase; ops are merged by their parts here, and once more when the step is done."""
+        if self.on_thread or isinstance(layer, AfterForward):
             tags = {ON_THREAD: True} if self.on_thread else {IN_HOOK: True}
-            op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **tags))
+            op, layer = op._replace(attrs=dict(op.attrs, **tags)), str(layer)
         # equal attrs are one object (Signatures), or are told apart here and merged at the end
-        key = (id(op.attrs), op.layer, op.phase, len(op.outputs))
+        key = (id(op.attrs), layer, phase, len(op.outputs))
         found = self.held.get(key)
         if found is None:
-            self.held[key] = [op, 1]
+            self.held[key] = [op._replace(layer=layer, phase=phase), 1]
         else:
             found[1] += 1
 
