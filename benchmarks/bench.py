@@ -15,6 +15,7 @@ import execution
 import large
 import scale
 import scorecard
+import steps
 import three
 import whole
 from measure import HERE, Others, Section, machine
@@ -28,6 +29,7 @@ SECTIONS = {
     "recurrent": large.recurrent,
     "capture": large.capture,
     "execution": execution.execution,
+    "steps": steps.steps,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,
     "three": three.three,
