@@ -13,7 +13,7 @@ from ..align.automatic import alignment
 from ..core.causes import State
 from ..core.conventions import Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.records import CALLED_WITH, DECODE, FORWARD, LOSS, PHASES, PREFILL, TRAINING, Layer, Ledger, Trace
+from ..core.records import CALLED_WITH, DECODE, FORWARD, LOSS, OPTIMIZER, PHASES, PREFILL, TRAINING, Layer, Ledger, Trace
 from ..core.results import LedgerResult, Match
 from ..core.text import number
 from .answer import Answer
@@ -96,7 +96,7 @@ def _inputs(collected: Collected) -> dict[str, str]:
 def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     """The phases that ran, in order; a training step is one phase, and the forward pass stands in if there is no trace."""
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
-    if LOSS in ran:
+    if {LOSS, OPTIMIZER} & ran:
         return (TRAINING,)
     return tuple(phase for phase in PHASES if phase in ran) or (FORWARD,)
 
