@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from ...core.records import Op, Tensor
-from .model import LAYER
+from .layers import LAYER
 
 JAXPRS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 NO_LAYERS = ("rematted_computation", "step:optimizer")

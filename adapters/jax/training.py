@@ -17,7 +17,8 @@ from jax.interpreters import partial_eval
 
 from ...core.records import BACKWARD, FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Op, Trace
 from ..shared.refusal import FactoryError
-from .model import LAYER, Call
+from .layers import LAYER
+from .model import Call
 from .trace import Walk, finished, live, walked
 
 RATES = {"sgd": 0.01, "adam": 0.001}
