@@ -101,6 +101,22 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def on_shapes(function: Callable[[], Any]) -> Any:
+    """What a function returns, with shapes in the place of arrays where that is possible."""
+    results: list[Any] = []
+
+    def run() -> None:
+        made = function()
+        if layers.inside(made) is None:
+            results.append(jax.tree.map(abstract, made, is_leaf=adapter.is_leaf))
+
+    try:
+        jax.eval_shape(run)
+    except Exception:  # it needs values, or is broken: then the real run says so
+        results.clear()
+    return results[0] if results else function()
+
+
 def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], training: bool = False) -> Call:
     """One call with these arguments, in train mode if the library has one and it is requested.
 

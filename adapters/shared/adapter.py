@@ -22,6 +22,9 @@ class Adapter:
     loader = ""
     """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
 
+    functions = False
+    """Whether a function that takes arguments is itself a model, and not only one that makes a model."""
+
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
@@ -53,6 +56,10 @@ class Adapter:
         package = str(getattr(factory, "__module__", "")).partition(".")[0]
         module = dict(self.framework.libraries).get(package)
         return importlib.import_module(absolute(module)).maker(factory) if module else factory
+
+    def examples(self, function: Callable[[], Any]) -> Any:
+        """The arguments of a call, which a function of the user's returns."""
+        return function()
 
     def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""

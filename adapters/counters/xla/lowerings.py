@@ -20,7 +20,7 @@ ONE = {
     "floor": "floor", "ceil": "ceil", "exp": "exponential", "expm1": "exponential-minus-one", "log": "log",
     "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "tanh": "tanh", "sin": "sine", "cos": "cosine",
     "tan": "tan", "atan2": "atan2", "pow": "power", "erf": "erf", "select_n": "select", "convert_element_type": "convert",
-    "reduce_precision": "reduce-precision",
+    "reduce_precision": "reduce-precision", "bitcast_convert_type": "bitcast-convert",
 }  # fmt: skip
 """Primitives that are one instruction of their output's size."""
 REDUCED = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod")
