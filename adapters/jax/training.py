@@ -84,8 +84,9 @@ def trace(call: Call, optimizer: str) -> Trace:
     for path, leaf in zip(whole.paths, whole.floating, strict=True):
         if math.prod(leaf.shape):
             update, state = _update(path, leaf, optimizer)
-            for op in walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "").ops.values():
-                found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)))
+            walk = walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
+            for key, op in walk.ops.items():
+                found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)), walk.equations[key])
     return finished(found, (NOTE % optimizer,))
 
 
