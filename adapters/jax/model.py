@@ -163,6 +163,11 @@ def paths_of(tree: Any) -> tuple[str, ...]:
     )
 
 
+def anew(tree: Any) -> Any:
+    """The same tree with new variables of nnx: those that were made outside of a gradient may not be written to inside it."""
+    return jax.tree.map(lambda leaf: leaf, tree)
+
+
 def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
     """A call of the merged module; what it writes into its own variables is a result as well."""
     nnx = layers.of_nnx(model)
@@ -176,7 +181,7 @@ def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -
                 merged.train()
             return merged(*args, **kwargs), nnx.state(merged)
 
-        return layers.run(lambda: nnx.merge(graph, trained, rest), call, nnx)
+        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx)
 
     paths = tuple(".".join(map(str, path)) for path, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
@@ -203,7 +208,7 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
                 result = model(*args, **kwargs)
             return nnx.state([result]) if layers.inside(result) else result, nnx.state(ours)
 
-        return layers.run(lambda: nnx.merge(graph, trained, rest), call, nnx, path)
+        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx, path)
 
     paths = tuple(".".join(map(str, path(way))) for way, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
