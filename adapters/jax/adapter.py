@@ -21,7 +21,9 @@ class Adapter(adapter.Adapter):
         """See Adapter.is_made."""
         from . import model
 
-        if isinstance(value, type) or hasattr(value, "__wrapped__"):  # a function that a library's jit holds is a function
+        if isinstance(value, type) or hasattr(
+            value, "__wrapped__"
+        ):  # a function that a library's jit holds is a function
             return False
         return bool(keras_model.keras_of(value, "Layer")) or model.holds_arrays(value)
 

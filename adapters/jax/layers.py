@@ -63,8 +63,8 @@ def _paths(tree: Any, nnx: Any, path: Way) -> list[tuple[Any, str]]:
 
 
 def of_arguments(function: Any, objects: Sequence[Any], ways: Sequence[tuple[Any, ...]], nnx: Any) -> Way:
-    """The path of a module in one of a call's objects, each of which stands at one of these ``ways`` in (positional, named, others):
-    without the name of the argument, unless several have modules."""
+    """The path of a module in one of a call's objects, which stand at these ``ways`` in (positional, named, others): without the
+    name of the argument, unless several have modules."""
     several = len({way[:2] for way, made in zip(ways, objects, strict=True) if any(nnx.iter_modules(made))}) > 1
     try:
         names = list(inspect.signature(function).parameters)

@@ -192,10 +192,15 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
     """A call of a function that is given objects of nnx, or reaches them ``around`` it, and what it writes into them: their new
     state is a result as well."""
     whole = (*arguments, {place.name: place.value for place in around})
-    found, tree = jax.tree_util.tree_flatten_with_path(whole, is_leaf=lambda v: layers.is_object(v) or adapter.is_leaf(v))
+    found, tree = jax.tree_util.tree_flatten_with_path(
+        whole, is_leaf=lambda v: layers.is_object(v) or adapter.is_leaf(v)
+    )
     objects = {at: leaf for at, (_, leaf) in enumerate(found) if layers.is_object(leaf)}
     arrays = {at: abstract(leaf) for at, (_, leaf) in enumerate(found) if at not in objects and adapter.is_leaf(leaf)}
-    keys = [tuple(key.key if hasattr(key, "key") else getattr(key, "idx", str(key)) for key in found[at][0]) for at in objects]
+    keys = [
+        tuple(key.key if hasattr(key, "key") else getattr(key, "idx", str(key)) for key in found[at][0])
+        for at in objects
+    ]
     graph, trained, rest = nnx.split(list(objects.values()), nnx.Param, ...)
     path = layers.of_arguments(model, list(objects.values()), keys, nnx)
 

@@ -10,7 +10,6 @@ gradient in the program everything is forward.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -62,9 +61,11 @@ def _is_derived(equation: Any) -> bool:
 
 def _layers(jaxpr: Any) -> set[tuple[str, ...]]:
     """The scopes of the derivative, without what is around all of it."""
-    found = {names for names in _scopes_of_derivatives(jaxpr, ()) if names}
-    around = tuple(os.path.commonprefix(sorted(found)))
-    return {names for names in found if len(names) > len(around)}
+    found = sorted({names for names in _scopes_of_derivatives(jaxpr, ()) if names})
+    around = 0
+    while found and len(found[0]) > around and found[0][: around + 1] == found[-1][: around + 1]:
+        around += 1  # sorted, the first and the last share what all share
+    return {names for names in found if len(names) > around}
 
 
 def _scopes_of_derivatives(jaxpr: Any, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -4,11 +4,11 @@ Python 3.6 and standard library only.
 """
 
 import inspect
-from collections.abc import Mapping
-from typing import Any, Callable, Dict, Tuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 
-def parameters(function: Callable[..., Any]) -> Tuple[Any, ...]:
+def parameters(function: Callable[..., Any]) -> tuple[Any, ...]:
     """The parameters of a function; () if it does not say which it has."""
     try:
         return tuple(inspect.signature(function).parameters.values())
@@ -35,13 +35,13 @@ def fits(function: Callable[..., Any], positional: Any, named: Any) -> bool:
     return True
 
 
-def split(function: Callable[..., Any], given: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def split(function: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and named arguments: from a pair of a tuple and a dict, a dict, a tuple, or the only one, as the function takes
     them: a dict of weights may be the first argument, and a tuple and a dict the only two."""
     is_tuple = isinstance(given, (tuple, list)) and not hasattr(given, "_fields")
-    if is_tuple and len(given) == 2 and isinstance(given[0], (tuple, list)) and isinstance(given[1], Mapping):
-        if fits(function, *given):
-            return tuple(given[0]), dict(given[1])
+    is_pair = is_tuple and len(given) == 2 and isinstance(given[0], (tuple, list)) and isinstance(given[1], Mapping)
+    if is_pair and fits(function, *given):
+        return tuple(given[0]), dict(given[1])
     if isinstance(given, Mapping) and fits(function, (), given):
         return (), dict(given)
     return (tuple(given) if is_tuple else (given,)), {}

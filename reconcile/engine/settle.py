@@ -13,7 +13,19 @@ from ..align.automatic import alignment
 from ..core.causes import State
 from ..core.conventions import Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.records import CALLED_WITH, DECODE, FORWARD, LOSS, OPTIMIZER, PHASES, PREFILL, TRAINING, Layer, Ledger, Trace
+from ..core.records import (
+    CALLED_WITH,
+    DECODE,
+    FORWARD,
+    LOSS,
+    OPTIMIZER,
+    PHASES,
+    PREFILL,
+    TRAINING,
+    Layer,
+    Ledger,
+    Trace,
+)
 from ..core.results import LedgerResult, Match
 from ..core.text import number
 from .answer import Answer

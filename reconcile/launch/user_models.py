@@ -93,7 +93,11 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
 
 
 def one_model(
-    model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object, mapped: str = "",
+    model: str | None,
+    factories: Mapping[str, str],
+    overrides: Mapping[str, str],
+    inputs: object,
+    mapped: str = "",
     example: str | None = None,
 ) -> None:
     """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.

@@ -41,7 +41,7 @@ class FactoryPair(pairs.Pair):
         self.given_inputs: Optional[List[pairs.Input]] = None
         self.give(model.inputs)
         self.named = model.arguments
-        self.example = model.example
+        self.args_from = model.example
         self.code = UserCode(os.getcwd())
         self.paths = request.paths
         self._weightless: Tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class FactoryPair(pairs.Pair):
                 "or (model, example inputs)."
             )
         self._made_of = tuple(getattr(factory, "notes", ()))
-        if self.example:
+        if self.args_from:
             self._arguments = self._example(model)
         else:
             self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
@@ -119,7 +119,7 @@ class FactoryPair(pairs.Pair):
 
     def _itself(self, function: Any) -> Any:
         """A function of arrays as the model. Raises FactoryError if nothing says what to call it with."""
-        if self.example:
+        if self.args_from:
             self._arguments = self._example(function)
         elif self.given_inputs is not None:
             self._arguments = self._arguments_of(function, None)
@@ -129,8 +129,10 @@ class FactoryPair(pairs.Pair):
 
     def _example(self, model: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """The arguments that the user's function returns."""
-        function = self.code.factory(self.example, lambda _value: False)
-        given = self._call(lambda: self.adapter.examples(function), f"the arguments' function {self.example}", Declined)
+        function = self.code.factory(self.args_from, lambda _value: False)
+        given = self._call(
+            lambda: self.adapter.examples(function), f"the arguments' function {self.args_from}", Declined
+        )
         return signatures.split(self.adapter.entry(model), given)
 
     def _arguments_for(self, factory: Any) -> Dict[str, Any]:
