@@ -106,6 +106,18 @@ class Adapter(adapter.Adapter):
 
         return StepContext(models, nested)
 
+    def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
+        """See Adapter.calls."""
+        from .steps.calls import Calls
+
+        return Calls(model, called, stepped, inner)
+
+    def described(self, batch: Any) -> Any:
+        """See Adapter.described."""
+        from .steps.calls import described
+
+        return described(batch)
+
     def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""
         _check_device(request.device)

@@ -101,6 +101,13 @@ class StepPath(TrainingPath):
                 self._hook(each)
         self._met(added)
 
+    def inside(self, module: torch.nn.Module, inputs: Any, named: dict[str, Any]) -> None:
+        """A call of this module is under way, and no other is told of."""
+        if module not in self._names:
+            self._meet(module)
+        super()._push(module, inputs)
+        self._called(module, (inputs, named))
+
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         root = not self.running_module
         if root and module not in self._names:
@@ -109,10 +116,16 @@ class StepPath(TrainingPath):
         if root and self.current != LOSS_LAYER:
             self._called(module, (inputs, _named_arguments()))
 
+    def _done(self, module: Any, inputs: Any, outputs: Any) -> None:
+        if self.running_module:
+            super()._done(module, inputs, outputs)
+
     def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
+        if not self.running_module:
+            return  # its call had begun before the step did
         loss = self.current == LOSS_LAYER
         super()._pop(module, inputs, outputs)
-        if not self.running_module and not loss:
+        if len(self.running) == 1 and not loss:
             self._left()
 
 
