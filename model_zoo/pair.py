@@ -132,6 +132,9 @@ class Pair:
         defines it; each weight of the JAX model is named once."""
         raise PairError(f"{self.name} does not copy weights to JAX: define arrays_for(weights, p).")
 
+    targets: Any = None
+    """(y,) if the factory of a compiled Keras model gives ``y`` for its training step, (None,) if it says that there is none."""
+
     here = False
     """Whether the model is the caller's own, in their own process, which goes on after us; ``model`` is then what they gave."""
 

@@ -233,7 +233,8 @@ def _live(
     """A model at hand, counted in this process."""
     from .launch.in_process import collect_live
 
-    return collect_live({framework: model}, inputs, request.counters, request.device, progress, request.training)
+    step = (request.training, request.context, request.standard)
+    return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
 
 
 def _fail(text: str) -> NoReturn:

@@ -22,6 +22,9 @@ class Adapter:
     loader = ""
     """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
 
+    own_steps = False
+    """Whether a compiled Keras model takes its own training step here."""
+
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
@@ -67,6 +70,10 @@ class Adapter:
     def described(self, batch: Any) -> Any:
         """The shapes of a batch, as ``calls`` tells those of a call. Raises FactoryError as ``step``."""
         raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
+
+    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+        """Watch the program of this process, see pytorch/steps/watch.py. The framework has just been imported."""
+        raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")
 
     def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""

@@ -28,6 +28,15 @@ def keras_of(value: Any, kind: str = "Model") -> str:
     return ""
 
 
+def compiled(value: Any) -> bool:
+    """Whether it is a Keras model that has been compiled: it then has a training step of its own."""
+    return bool(keras_of(value)) and bool(getattr(value, "compiled", getattr(value, "_is_compiled", False)))
+
+
+STANDARD_STEP = "the model is compiled: --optimizer asks for this step in place of its own train_step"
+OTHER_STEP = "the model is compiled, and its own train_step runs only in TensorFlow: this is the standard step"
+
+
 def backend() -> str:
     """The framework on which the loaded Keras runs, by Keras' name for it; '' if no Keras 3 is loaded."""
     keras = sys.modules.get("keras")

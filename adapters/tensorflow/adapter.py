@@ -15,6 +15,7 @@ class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
     loader = ".adapters.tensorflow.load"
+    own_steps = True
 
     def before_import(self) -> None:
         """See Adapter.before_import."""
@@ -69,7 +70,7 @@ class Capture(adapter.Capture):
         if self.request.training:
             from .training import trace
 
-            with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+            with adapter.trying(self.pair, model.plain, model.stepped_with):
                 taken = trace(model)
             return adapter.noted(taken, self.pair, model.called_with)
         from .trace import trace_function
@@ -110,4 +111,4 @@ class Capture(adapter.Capture):
             raise CannotCount("a training step of TensorFlow can be traced only in Python 3.10 or later")
         from .training import TrainingModel
 
-        return TrainingModel(self.pair, params, self.request.training)
+        return TrainingModel(self.pair, params, self.request.training, self.request.standard)

@@ -15,6 +15,9 @@ GIVEN, TRAINED = 1, 2
 SHAPES = frozenset(["Shape", "ShapeN", "Size", "Rank", "VariableShape", "TensorListLength", "TensorListElementShape"])
 """Ops that give the shape or size of a value, not the value."""
 
+METRICS = "metrics"
+"""The part of a step that computes metrics."""
+
 Key = tuple[int, str, int]
 
 
@@ -22,17 +25,16 @@ Key = tuple[int, str, int]
 class Step:
     """A training step's graph and its parts: ops are numbered in the order in which they were made.
 
-    Up to ``forward`` they are the model's call, up to ``loss`` the loss, up to ``backward`` the gradients, then the
-    optimiser's; ``updates`` are (start, end, layer) of one variable's step each. ``trained`` are the handles, in the graph,
-    of the variables.
+    ``parts`` says of each op whose it is: FORWARD the model's call, LOSS, METRICS, BACKWARD the gradients, or OPTIMIZER.
+    ``spans`` are (start, end) of the gradients that were taken at once, ``updates`` (start, end, layer) of one variable's
+    step each. ``inputs`` are the tensors that depend on no variable, and ``trained`` the handles of the variables.
     """
 
     graph: Any
     inputs: tuple[Any, ...]
     trained: tuple[Any, ...]
-    forward: int
-    loss: int
-    backward: int
+    parts: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
     updates: tuple[tuple[int, int, str], ...]
     calls: tuple[Call, ...]
 

@@ -17,12 +17,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
-from .flow import GIVEN, TRAINED, Flow, Key, Step, bodies, identity, key
+from .flow import GIVEN, METRICS, TRAINED, Flow, Key, Step, bodies, identity, key
 from .gradients import Call
 from .graphs import graph as tf_graph
 
 WEIGHT, INPUT, UNASKED = 1, 2, 4
 """The target of a gradient; an op may serve several. UNASKED: an activation that leads to no variable."""
+
+METRICS_LAYER = "(metrics)"
+"""Layer of the ops of metrics, which are reported with the loss."""
 
 Place = tuple[str | None, str]
 """Layer (None: that of the call around it) and phase."""
@@ -48,7 +51,7 @@ class Goals:
                 for tensor in gradients:
                     if not hasattr(tensor, "numpy"):
                         self._bounds[key(tensor)] = self._bounds.get(key(tensor), 0) | _goal(flags)
-        self._graph(step.graph, step.loss, step.backward, {}, WEIGHT)
+        self._graph(step.graph, step.spans, {}, WEIGHT)
 
     def _inputs(self, call: Call) -> list[int]:
         """Flags of the forward op's inputs; for a loop, their flags inside the loop."""
@@ -59,19 +62,19 @@ class Goals:
                 return [self.flow.of(tensor) for tensor in inside[1].inputs]
         return [self.flow.of(tensor) for tensor in call.inputs]
 
-    def _graph(self, graph: Any, start: int, end: int, given: dict[Key, int], default: int) -> None:
+    def _graph(self, graph: Any, spans: Sequence[tuple[int, int]], given: dict[Key, int], default: int) -> None:
         here = identity(graph)
         every = graph.get_operations()
-        ops = every[start:end]
+        ops = [op for start, end in spans for op in every[start:end]]
         owner: dict[str, Call] = {}
-        positions = {op.name: start + i for i, op in enumerate(ops)}
+        span_of = {op.name: number for number, (start, end) in enumerate(spans) for op in every[start:end]}
         for call in reversed(self._calls.get(here, [])):  # a call inside another one comes before it
             for op in every[call.start : call.end]:
                 owner[op.name] = call
                 op_calls = self.owners.setdefault((here, op.name), [])
                 if call not in op_calls:
                     op_calls.append(call)
-        self._recomputed(here, owner, positions)
+        self._recomputed(here, owner, span_of, spans)
         users: dict[Key, list[Any]] = {}
         for op in ops:
             for tensor in op.inputs:
@@ -99,7 +102,7 @@ class Goals:
                     inner: dict[Key, int] = {}
                     for tensor, goal in zip(body.outputs, needs, strict=False):
                         inner[key(tensor)] = inner.get(key(tensor), 0) | goal
-                    self._graph(body, 0, len(body.get_operations()), inner, op_goals)
+                    self._graph(body, [(0, len(body.get_operations()))], inner, op_goals)
 
     def _of(self, call: Call) -> int:
         """The goal of a gradient that arrives at a call: its target is the result of the forward op."""
@@ -110,18 +113,24 @@ class Goals:
             return default
         return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
 
-    def _recomputed(self, here: int, owner: dict[str, Call], positions: dict[str, int]) -> None:
-        """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need."""
+    def _recomputed(
+        self, here: int, owner: dict[str, Call], span_of: dict[str, int], spans: Sequence[tuple[int, int]]
+    ) -> None:
+        """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need.
+
+        The gradient of a gradient that was taken before is a second one: nothing was computed again for it.
+        """
         for call in self._calls.get(here, []):
+            span = max((number for number, (start, _) in enumerate(spans) if start <= call.start), default=0)
             stack = [t.op for t in call.outputs[:1] if not hasattr(t, "numpy") and identity(t.graph) == here]
-            stack = [op for op in stack if op.name in positions and op.name in owner]
+            stack = [op for op in stack if span_of.get(op.name) == span and op.name in owner]
             while stack:
                 op = stack.pop()
                 if (here, op.name) in self.recomputed:
                     continue
                 self.recomputed.add((here, op.name))
                 own = owner[op.name]
-                stack.extend(t.op for t in op.inputs if t.op.name in positions and owner.get(t.op.name) is own)
+                stack.extend(t.op for t in op.inputs if t.op.name in span_of and owner.get(t.op.name) is own)
 
 
 def _goal(flags: int) -> int:
@@ -142,14 +151,15 @@ class Places:
         step, here = self.step, identity(self.step.graph)
         layers: dict[str, str] = {}
         every = step.graph.get_operations()
-        lossy = {op.name for op in every[step.forward : step.loss]}
+        lossy = {op.name for op, part in zip(every, step.parts, strict=True) if part == LOSS}
+        earlier = layers if len(step.spans) > 1 else {}  # of gradients whose own gradient is taken
         updated = {index: layer for start, end, layer in step.updates for index in range(start, end)}
-        for index, op in enumerate(every):
-            if index < step.forward:
+        for index, (op, part) in enumerate(zip(every, step.parts, strict=True)):
+            if part == FORWARD:
                 yield op.name, (self.scopes.layer(op.name), FORWARD)
-            elif index < step.loss:
-                yield op.name, (LOSS_LAYER, LOSS)
-            elif index >= step.backward:
+            elif part in (LOSS, METRICS):
+                yield op.name, (LOSS_LAYER if part == LOSS else METRICS_LAYER, LOSS)
+            elif part == OPTIMIZER:
                 yield op.name, (updated.get(index, ""), OPTIMIZER)
             else:
                 calls = self.goals.owners.get((here, op.name), [])
@@ -159,7 +169,7 @@ class Places:
                     yield op.name, (LOSS_LAYER, LOSS)
                     continue
                 if calls:
-                    layer = self._layer(here, op.name, calls)
+                    layer = self._layer(here, op.name, calls) or earlier.get(calls[-1].forward, "")
                 else:
                     layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
                 layers[op.name] = layer

@@ -1,8 +1,9 @@
 """One training step of a TensorFlow model as one graph: forward, loss, gradients, and the optimiser's step.
 
-The loss is the mean of squares of every floating output, summed over the outputs. Gradients come from a tape: only
-those of trained variables are taken, none with respect to the model's input. The optimiser is the one of Keras with its
-default settings; its own variables are made before the step.
+A compiled Keras model takes its own step (own_step.py). Any other model takes the standard one: the loss is the mean of
+squares of every floating output, summed over the outputs. Gradients come from a tape: only those of trained variables are
+taken, none with respect to the model's input. The optimiser is the one of Keras with its default settings; its own variables
+are made before the step.
 """
 
 from __future__ import annotations
@@ -12,31 +13,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.records import Trace
+from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
-from ..shared.keras_model import keras_of, layer_paths
+from ..shared.keras_model import STANDARD_STEP, compiled, keras_of
 from ..shared.refusal import BeyondCounter
 from .flow import Step
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
 from .graphs.layer_scopes import recorded_scopes
 from .model import TfModel, _dtype_name, is_leaf
+from .own_step import OwnStep
 from .phases import Places
 from .trace import Tracer, finished
+from .variables import handle_of, handles_in, owners_of
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
 NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
 
 
 class TrainingModel(TfModel):
-    """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name."""
+    """A pair's TensorFlow side in training: its concrete function is one step. ``training`` is the optimiser's name, and
+    ``standard`` says whether a compiled model takes the step of that optimiser as well."""
 
     unfrozen_note = "the graph is not frozen, as a training step writes variables: control flow is not lowered in it"
     inlined = False  # its layers and phases are those of the step's own nodes
 
-    def __init__(self, pair: Any, params: Any, training: str) -> None:
+    def __init__(self, pair: Any, params: Any, training: str, standard: bool = False) -> None:
         super().__init__(pair, params)
         self.training = training
+        self.standard = standard
+        self.own: OwnStep | None = None
         self.optimizer: Any = None
         self.trains = True  # known when the step has been built
         self._step: Step | None = None
@@ -56,12 +62,44 @@ class TrainingModel(TfModel):
             self._step = self._built()
         return self._step
 
+    def _ready(self) -> Any:
+        """The model with its variables, which must exist before they are trained, and its own step if it has one."""
+        model = self.build() if self._model is None else self._model
+        if not getattr(model, "built", True):
+            self.invoke(self.example())
+        if self.own is None and compiled(model) and not self.standard:
+            self.own = OwnStep(model, self.arguments, self.pair.targets)
+        return model
+
+    def plain(self) -> None:
+        """The step without a counter: the function of the model's own, else a call of the model."""
+        self._ready()
+        if self.own is not None:
+            self.own.plain()
+        else:
+            self.invoke(self.example())
+
+    def stepped_with(self) -> str:
+        """The arguments of the model's call, and what its own step takes besides, in one line."""
+        return self.called_with() + (f", in {self.own.called()}" if self.own is not None else "")
+
+    def feeds(self) -> dict[str, Any]:
+        """The example input and the targets by the names of the concrete function's inputs."""
+        targets = self.own.targets if self.own is not None else []
+        return {t.name: v for t, v in zip(self.concrete.inputs, [*self.example(), *targets], strict=False)}
+
     def _built(self) -> Step:
         import tensorflow as tf
 
-        model = self.build() if self._model is None else self._model
-        if not getattr(model, "built", True):
-            self.invoke(self.example())  # the first call makes the variables, which must exist before they are trained
+        model = self._ready()
+        if self.own is not None:
+            owners = owners_of(model)
+            trained = list(model.trainable_variables)
+            step = self.own.build(
+                self.scopes, lambda v: owners.get(id(handle_of(v)), ""), lambda graph: handles_in(graph, trained)
+            )
+            self._concrete = self.own.concrete
+            return step
         variables = self._trained()
         optimizer = self.optimizer = _optimizer(
             model, self.training
@@ -73,34 +111,37 @@ class TrainingModel(TfModel):
             for i, t in enumerate(tensors)
         ]
         built: dict[str, Any] = {}
-        owners = _owners(model)
+        owners = owners_of(model)
 
-        def step(*inputs: Any) -> Any:
+        def standard(*inputs: Any) -> Any:
             graph = tf.compat.v1.get_default_graph()
             with tf.GradientTape() as tape:
                 outputs = tf.nest.flatten(self.invoke(inputs, training=True))
-                trained = _handles(graph, variables)
+                trained = handles_in(graph, variables)
                 floating = [t for t in outputs if _is_float(t)]
                 learned = [t for t in floating if _depends(t, trained)]
-                built.update(forward=size(graph), inputs=inputs, trained=trained)
+                built.update(inputs=inputs, trained=trained)
+                forward = size(graph)
                 self.trains = bool(learned)
                 squared = learned or floating
                 loss = tf.reduce_mean(tf.square(squared[0])) if squared else tf.constant(0.0)
                 for other in squared[1:]:
                     loss = loss + tf.reduce_mean(tf.square(other))
-            built["loss"] = size(graph)
+            learning = size(graph)
             gradients = tape.gradient(loss, variables) if learned else [None] * len(variables)
-            built["backward"] = size(graph)
+            applying = size(graph)
             pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if parts(g)]
             with _noted_updates(optimizer, owners, graph) as updates:
                 if pairs:
                     optimizer.apply_gradients(pairs)
-            built["updates"] = tuple(updates)
+            ends = [(forward, FORWARD), (learning, LOSS), (applying, BACKWARD), (size(graph), OPTIMIZER)]
+            built.update(ends=ends, spans=((learning, applying),), updates=tuple(updates))
             model_outputs = [t for t in outputs if hasattr(t, "op")]  # also those that the loss does not need
             return loss, model_outputs
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
-            self._concrete = tf.function(step, autograph=False).get_concrete_function(*specs)
+            self._concrete = tf.function(standard, autograph=False).get_concrete_function(*specs)
+        built["parts"] = _until(built.pop("ends"), size(self._concrete.graph))
         return Step(graph=self._concrete.graph, calls=tuple(calls.calls), **built)
 
     def _trained(self) -> list[Any]:
@@ -130,6 +171,14 @@ class TrainingModel(TfModel):
         raise BeyondCounter("a training step writes variables, and a graph that does cannot be frozen")
 
 
+def _until(ends: list[tuple[int, str]], count: int) -> tuple[str, ...]:
+    """The part of each op: a part goes up to its end, and the last one to the end of the graph."""
+    parts: list[str] = []
+    for end, part in ends:
+        parts += [part] * (end - len(parts))
+    return (*parts, *[parts[-1]] * (count - len(parts)))
+
+
 def _is_float(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "op") and bool(value.dtype.is_floating)
 
@@ -143,29 +192,8 @@ def _optimizer(model: Any, name: str) -> Any:
     return getattr(keras.optimizers, OPTIMIZERS[name])()
 
 
-def _handle(variable: Any) -> Any:
-    value = getattr(variable, "value", variable)
-    return getattr(variable, "handle", None) if callable(value) else value.handle
-
-
-def _handles(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
-    """The handles of the variables that a graph uses."""
-    wanted = {id(_handle(variable)) for variable in variables}
-    return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
-
-
 def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
     return bool({t.op.name for t in trained} & tf_graph.live_operations([tensor]))
-
-
-def _owners(model: Any) -> dict[int, str]:
-    """Layer of each trained variable, by its handle's identity: the innermost layer that has it."""
-    owners: dict[int, str] = {}
-    for layer, path in layer_paths(model):
-        for variable in getattr(layer, "trainable_variables", ()):
-            if path.count(".") >= owners.get(id(_handle(variable)), "").count("."):
-                owners[id(_handle(variable))] = path
-    return owners
 
 
 @contextmanager
@@ -177,7 +205,7 @@ def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterat
     def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         start = size(graph)
         done = update(gradient, variable, *rest, **named)
-        updates.append((start, size(graph), owners.get(id(_handle(variable)), "")))
+        updates.append((start, size(graph), owners.get(id(handle_of(variable)), "")))
         return done
 
     optimizer.update_step = noted
@@ -217,11 +245,18 @@ def trace(model: TrainingModel) -> Trace:
     concrete = model.concrete
     tracer = TrainingTracer(model)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
-    return finished(tracer, model.versions(), (note(model), *(() if model.trains else (NOTHING,)), *model.notes))
+    return finished(tracer, model.versions(), _notes(model))
+
+
+def _notes(model: TrainingModel) -> tuple[str, ...]:
+    asked = (STANDARD_STEP,) if model.standard and compiled(model.called) else ()
+    return (note(model), *asked, *(() if model.trains else (NOTHING,)), *model.notes)
 
 
 def note(model: TrainingModel) -> str:
     """The description of the step, for the report."""
+    if model.own is not None:
+        return model.own.note()
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
         "with respect to the trained variables (none with respect to the model's input); one step of "

@@ -67,7 +67,8 @@ def run(
     processes.
 
     ``pass_="training"`` counts a training step with ``optimizer`` (``"sgd"``, unless ``"adam"`` is given): forward in train
-    mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer.
+    mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer. A compiled Keras
+    model in TensorFlow runs its own ``train_step`` unless ``optimizer`` is given.
 
     ``pass_="prefill"`` counts a PyTorch language model's call that fills its cache with the prompt, and ``pass_="decode"`` with
     ``context=N`` one more token of each sequence, on a cache that holds N tokens.
@@ -215,5 +216,5 @@ def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Cal
     return workflow.run(
         replace(request, every_convention=True),
         tell,
-        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context),
+        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context, r.standard),
     )

@@ -15,6 +15,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 GROUPS = {
     "Count a model": {
         "run": "Run the counters on a model and reconcile them.",
+        "watch": "Run your training script and count the step that it takes.",
         "matrix": "Run a model in several environments and compare them.",
         "formula": "Find the counts of a model as polynomials of its sizes.",
         "llm": "Report a training step beside the published formulas.",

@@ -179,7 +179,9 @@ FACE: dict[str, dict[str, Any]] = {
     },
     "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
-    "optimizer": {"help": "Optimizer of the training step.  [default: sgd]"},
+    "optimizer": {
+        "help": "Optimizer of the training step, also of a compiled Keras model, in place of its own step.  [default: sgd]"
+    },
     "environment": {
         "metavar": "NAME",
         "shell_complete": _complete(_environments),

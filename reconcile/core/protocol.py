@@ -69,8 +69,9 @@ class WorkerRequest(NamedTuple):
     lacks, and ``brought`` are other people's adapters: top-level package -> the folder that holds it.
 
     ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
-    step ('' for a call), ``context`` the number of tokens in the model's cache before the call (0 for the call that fills it,
-    None for a call without a cache).  ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
+    step ('' for a call), ``standard`` whether a compiled model takes that step in place of its own, ``context`` the number of
+    tokens in the model's cache before the call (0 for the call that fills it, None for a call without a cache).
+    ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
     before anything else, and ``died`` says how each earlier process ended that traced.
 
     ``points`` are other sizes of the model, each as overrides of the pair's parameters and the inputs of ``model``: with them,
@@ -91,6 +92,7 @@ class WorkerRequest(NamedTuple):
     device: str = "cpu"
     recipe: str = ""
     training: str = ""
+    standard: bool = False
     context: Optional[int] = None
     lacking: str = ""
     trial: bool = False

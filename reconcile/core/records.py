@@ -60,6 +60,8 @@ PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATIO
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 """Note of a ledger whose run counts are a lower bound."""
 
+OWN_STEP = "the step of the program itself, as it ran: "
+"""Start of the note of a trace of a program's own step; what ran in it follows."""
 CALLED_WITH = "called with "
 """Start of the note in a trace that lists the inputs of a user's own model."""
 

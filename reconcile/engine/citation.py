@@ -52,10 +52,12 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
     return together([f"{text} ({title(f)})" for f, text in texts.items()])
 
 
-def counted_work(subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str) -> str:
-    """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``."""
-    counted = _pass(phases)
-    text = f"{counted} of {subject} in {together([title(f) for f in frameworks])}"
+def counted_work(
+    subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str, own: str = ""
+) -> str:
+    """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``; ``own`` is what ran in a program's own step."""
+    counted = f"step of {subject} as the program runs it ({own})" if own else f"{_pass(phases)} of {subject}"
+    text = f"{counted} in {together([title(f) for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
 

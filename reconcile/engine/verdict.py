@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.causes import State
-from ..core.records import CALLED_WITH
+from ..core.records import CALLED_WITH, OWN_STEP
 from ..core.registry import known_counters, title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import number, percent
@@ -246,7 +246,8 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
     inputs = citation.inputs(result.inputs, frameworks)
     batch = _batch(result.params)
     subject = citation.subject(result, frameworks)
-    work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_)
+    own = next((n.removeprefix(OWN_STEP) for t in traces for n in t.notes if n.startswith(OWN_STEP)), "")
+    work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_, own)
     counted_by = citation.counted_by(result, traces, exact, [v.ledger.counter for v in verdicts if v.off is not None])
     return Figure(
         frameworks=frameworks,
@@ -257,7 +258,9 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         batch=batch,
         leading=_leading(inputs) if batch is None else None,
         counters=tuple(ledger.counter for ledger in exact),
-        notes=tuple(f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith(CALLED_WITH)),
+        notes=tuple(
+            f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith((CALLED_WITH, OWN_STEP))
+        ),
         sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.by(convention)}"
         f"{citation.masks(convention, traces[:1])}; {counted_by}.",
     )

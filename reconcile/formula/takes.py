@@ -59,6 +59,7 @@ def in_this_process(models: Mapping[str, Any], request: RunRequest, tell: Callab
 
     def live(point: Point, tell: Callable[[Event], None]) -> Collected:
         inputs = [text_of(given) for given in point.inputs]
-        return collect_live(models, inputs, request.counters, request.device, tell, request.training, request.context)
+        step = (request.training, request.context, request.standard)
+        return collect_live(models, inputs, request.counters, request.device, tell, *step)
 
     return take

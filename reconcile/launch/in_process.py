@@ -78,6 +78,7 @@ def _request(
     device: str,
     training: str,
     context: int | None,
+    standard: bool,
 ) -> WorkerRequest:
     name = getattr(model, "__name__", None) or type(model).__name__
     specs = [inputs] if isinstance(inputs, str) else inputs
@@ -97,6 +98,7 @@ def _request(
         ),
         device=device,
         training=training,
+        standard=standard,
         context=context,
     )
 
@@ -109,9 +111,11 @@ def collect_live(
     progress: Callable[[Event], None],
     training: str = "",
     context: int | None = None,
+    standard: bool = False,
 ) -> Collected:
-    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call, and
-    ``context`` the number of tokens in the cache before the call, None for a call without a cache.
+    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call,
+    ``context`` the number of tokens in the cache before the call, None for a call without a cache, and ``standard`` says whether
+    a compiled model takes that optimiser's step in place of its own.
 
     Raises UsageError for a model or inputs that cannot be used.
     """
@@ -121,7 +125,7 @@ def collect_live(
     names = {}
     for framework in (record for name, record in frameworks().items() if name in models):
         own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
-        request = _request(framework, models[framework.name], inputs, own_counters, device, training, context)
+        request = _request(framework, models[framework.name], inputs, own_counters, device, training, context, standard)
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
         names[framework.name] = pair.where

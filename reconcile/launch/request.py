@@ -39,7 +39,8 @@ class RunRequest:
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories; ``formulas`` are Python files that register work formulas. ``python`` is the interpreter to run
     in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
-    optimiser of a training step, '' for a call of the model. ``context`` is the number of tokens in a language model's cache
+    optimiser of a training step, '' for a call of the model, and ``standard`` says that the user named it: a compiled model then
+    takes the standard step in place of its own. ``context`` is the number of tokens in a language model's cache
     before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
     ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
     """
@@ -57,6 +58,7 @@ class RunRequest:
     user_python: str = ""
     trace: bool = True
     training: str = ""
+    standard: bool = False
     context: int | None = None
     factories: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, ModelFile] = field(default_factory=dict)
@@ -160,7 +162,7 @@ OPTIONS = {
         Option("to", "to"),
         Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
         Option("context", "context", "context", _context, baseline=True),
-        Option("optimizer", "optimizer", "training", choices=OPTIMIZERS, baseline=True),
+        Option("optimizer", "optimizer", "standard", bool, choices=OPTIMIZERS, baseline=True),
         Option("environment", "environment", default="current", baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
         Option("with", "with_", repeated=True, baseline=True),

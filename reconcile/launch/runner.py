@@ -95,6 +95,7 @@ def start_workers(
             device=request.device,
             recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
             training=request.training,
+            standard=request.standard,
             context=request.context,
             lacking=lacking(framework, request),
             points=tuple((dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs)) for p in points),

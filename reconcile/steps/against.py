@@ -40,7 +40,7 @@ class Against(Run):
             rows += [("what ran", number(statement.to_total))]
             width = max(len(amount) for _, amount in rows)
             lines += [*(f"{name:<36} {amount:>{width}}" for name, amount in rows), ""]
-        return clean("\n".join(lines).rstrip("\n"))
+        return "\n".join(map(clean, lines)).rstrip("\n")
 
 
 def statements(step: Step, names: Sequence[str], tokens: int | None) -> Collected:

@@ -71,7 +71,7 @@ class Step(Found):
     def __init__(self, framework: Framework, models: Sequence[Any], request: RunRequest, name: str = "") -> None:
         self._framework, self._models, self._request = framework, tuple(models), request
         self._name = name or (type(models[0]).__name__ if models else "step")
-        self._counters = _nested(framework, request.counters)
+        self._counters = nested(framework, request.counters)
         self.context: Any = None
         self._collected: Collected | None = None
         self._answer: Answer | None = None
@@ -191,7 +191,7 @@ def framework_of(models: Sequence[Any]) -> Framework:
     raise UsageError(f"reconcile.count takes {titles} models, and this is {kind(strays[0])}.")
 
 
-def _nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
+def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
     """The counters that count the same execution, with what makes each."""
     from importlib import import_module
 

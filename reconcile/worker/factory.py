@@ -2,7 +2,7 @@
 
 ``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
 tensor, a tuple or list of positional ones, or a dict of named ones, of any structure.  A Keras model that states its inputs
-needs none.
+needs none.  A compiled Keras model may also come as (model, x, y), with the targets of its training step.
 
 Imported by the worker: Python 3.6 and standard library only.
 """
@@ -45,6 +45,8 @@ class FactoryPair(pairs.Pair):
         self.paths = request.paths
         self._weightless: Tuple[str, ...] = ()
         self._made_of: Tuple[str, ...] = ()
+        self._other_step: Tuple[str, ...] = ()
+        self._own_step = not request.training or request.standard or adapter.own_steps
         self._before: Optional[process_guard.Surroundings] = None
         self._names: Optional[Dict[str, int]] = None
         self._arguments: Tuple[Tuple[Any, ...], Dict[str, Any]] = ((), {})
@@ -80,8 +82,9 @@ class FactoryPair(pairs.Pair):
         return self._arguments
 
     def called_notes(self, inputs: Callable[[], str]) -> Tuple[str, ...]:
-        """The model's inputs, the configuration it is made from, and which weights its factory was told not to load."""
-        return (CALLED_WITH + inputs(),) + self._made_of + self._weightless
+        """The model's inputs, the configuration it is made from, which weights its factory was told not to load, and that a
+        compiled model does not take its own step."""
+        return (CALLED_WITH + inputs(),) + self._made_of + self._weightless + self._other_step
 
     def _build(self, _params: Any) -> Any:
         """A fresh model. Raises FactoryError."""
@@ -91,8 +94,11 @@ class FactoryPair(pairs.Pair):
         made = self._call(lambda: factory(**named), f"the factory {self.where}", Declined)
         model = made
         inputs: Any = None
+        self.targets = None
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
+            if len(inputs) == 2 and keras_model.compiled(model) and not _is_call(*inputs):
+                inputs, self.targets = inputs[:1], inputs[1:]
         model, inputs = self._call(lambda: self.adapter.as_model(model, inputs), f"what the factory {self.where} made")
         if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
             backend = self.framework.backend or f"none that {self.framework.title} has"
@@ -134,6 +140,8 @@ class FactoryPair(pairs.Pair):
         return self.code.call(function, action, declined)
 
     def _arguments_of(self, model: Any, inputs: Any, doc: str = "") -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        other = not self._own_step and keras_model.compiled(model)
+        self._other_step = (keras_model.OTHER_STEP,) if other else ()
         if self.given_inputs is not None:
             typed = [i._replace(dtype=i.dtype or self.adapter.default_dtype()) for i in self.given_inputs]
             return tuple(i for i in typed if not i.name), {i.name: i for i in typed if i.name}
@@ -163,6 +171,11 @@ class FactoryPair(pairs.Pair):
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model as its own code would, without any counter. Raises FactoryError if that fails as well."""
         self._call(call, f"the model of {self.where}, called with ({inputs()}),", Declined)
+
+
+def _is_call(positional: Any, named: Any) -> bool:
+    """Whether these are positional and named inputs, and not inputs and targets."""
+    return isinstance(positional, (tuple, list)) and isinstance(named, Mapping)
 
 
 def needs_arguments(function: Any) -> bool:

@@ -135,6 +135,7 @@ def test_each_option_arrives_in_its_field() -> None:
         mapping=Path("m.csv"),
         every_convention=True,
         training="adam",
+        standard=True,
         factories={"tf": "c:d", "torch": "a:b"},
     )
     assert list(made.factories) == ["tf", "torch"]  # in the order of the registry, however they were given

@@ -11,7 +11,7 @@ from .recorder import StepRecorder
 
 UNCALLED = "no model was called in the step, so a formula has no tokens to count."
 UNLIKE = "the model read tensors of %s in this step: a formula counts sequences of one length. Count one of these calls alone."
-OTHER = "the model read %d tokens in the step (%d sequences of %d), and tokens=%d was given."
+OTHER = "the model read %d tokens in the step (%d x %d), and tokens=%d was given."
 
 
 class AtRest:

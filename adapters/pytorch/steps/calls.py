@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch.optim import optimizer as optimizer_hooks
 
-from .context import COMPILED
-
 PLAIN = (bool, int, str)
 DEEPEST = 4
 """An object in a batch is looked into this far."""
@@ -103,7 +101,7 @@ class Calls:
         def called(compiled: Any, *args: Any, **kwargs: Any) -> Any:
             if compiled._orig_mod is not self._model or self._compiled:
                 return call(compiled, *args, **kwargs)
-            self._tell(args, kwargs, lambda step: step.compiled.append(COMPILED))
+            self._tell(args, kwargs, lambda _step: None)  # its context is told of this call
             self._compiled = True
             try:
                 return call(compiled, *args, **kwargs)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from time import perf_counter
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from ....core.message import text_of
-from ....core.records import CALLED_WITH, Problem, Trace
+from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
 from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finished
@@ -31,8 +32,6 @@ COMPILED = (
 """Note of a step of a program that compiles a part of it."""
 ENDED = "the step ended early (%s), and what would have run after that is not recorded"
 NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
-
-STEPPED = "one step of the program itself, as it ran: "
 
 
 @contextmanager
@@ -112,42 +111,52 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
 
 
 @contextmanager
-def eager(noted: list[str]) -> Iterator[None]:
-    """Meanwhile what torch.compile has made runs as it is written: a compiled kernel shows no ops."""
-    import sys
-
-    compiler = getattr(torch, "compiler", None)
-    if "torch._dynamo" not in sys.modules or not hasattr(compiler, "set_stance"):
+def eager() -> Iterator[None]:
+    """Meanwhile what torch.compile makes runs as it is written: a compiled kernel shows no ops."""
+    compiler, compile_ = getattr(torch, "compiler", None), torch.compile
+    if not hasattr(compiler, "set_stance"):  # before PyTorch 2.6
         yield
         return
-    from torch._dynamo.eval_frame import OptimizedModule
+    with ExitStack() as stack:
 
-    before = OptimizedModule.__call__
+        def compiled(*args: Any, **kwargs: Any) -> Any:
+            made = compile_(*args, **kwargs)
+            as_written()
+            return made
 
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        noted.append(COMPILED)
-        return before(self, *args, **kwargs)
+        def as_written() -> None:
+            torch.compile = compile_
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
 
-    OptimizedModule.__call__ = called
-    try:
-        with torch.compiler.set_stance("force_eager"):
+        if "torch._dynamo" in sys.modules:
+            as_written()
+        else:  # it takes seconds to import, so only where the program does
+            torch.compile = compiled
+        try:
             yield
-    finally:
-        OptimizedModule.__call__ = before
+        finally:
+            torch.compile = compile_
 
 
 class StepContext:
     """What runs between ``enter`` and ``leave`` as a trace, and as a ledger of each counter that is nested in it.
 
-    ``nested`` make counters that the recorder tells each op: see ``nested`` of flop_counter.
+    ``nested`` make counters that the recorder tells each op: see ``nested`` of flop_counter. ``optimizers_told`` says that the
+    recorder is told elsewhere when an optimizer steps.
     """
 
-    def __init__(self, models: Sequence[torch.nn.Module], nested: Sequence[Callable[[StepRecorder], Any]]) -> None:
+    def __init__(
+        self,
+        models: Sequence[torch.nn.Module],
+        nested: Sequence[Callable[[StepRecorder], Any]],
+        optimizers_told: bool = False,
+    ) -> None:
         self.recorder = StepRecorder(models)
+        self.optimizers_told = optimizers_told
+        self.notes: list[str] = []
         self.models = models
         self.counters = self.recorder.counters = [make(self.recorder) for make in nested]
         self.seconds = 0.0
-        self.compiled: list[str] = []
         self.runs = False
         self._stack = ExitStack()
         self._began = 0.0
@@ -159,11 +168,11 @@ class StepContext:
         with ExitStack() as stack:
             for each in (
                 noticed(path, recorder.elsewhere),
-                eager(self.compiled),
+                eager(),
                 uncompiled(),
                 backward_passes(recorder),
                 crossings(recorder),
-                optimizers(recorder, done),
+                nullcontext() if self.optimizers_told else optimizers(recorder, done),
                 threads_followed(lambda: Unrecorded(path)),
                 path,
                 recorder,
@@ -205,8 +214,15 @@ class StepContext:
     def trace(self) -> Trace:
         """The trace of the step."""
         recorder = self.recorder
-        notes = (self.told(), *self.called_with(), *dict.fromkeys(self.compiled))
+        notes = (self.told(), *self.called_with(), *self.notes, *([COMPILED] if self.compiled() else []))
         return finished(recorder, self.device, notes)._replace(versions=self.versions())
+
+    def compiled(self) -> bool:
+        """Whether torch.compile had compiled a model of the step, or a part of one."""
+        return any(
+            type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+            for module in self.recorder.path.modules
+        )
 
     def versions(self) -> dict[str, str]:
         """Of PyTorch, and of the Keras that made a model."""
@@ -235,7 +251,7 @@ class StepContext:
             _several(recorder.passes, "backward pass", "backward passes"),
             _several(recorder.steps, "step of an optimizer", "steps of an optimizer"),
         ]
-        return STEPPED + ", ".join(parts)
+        return OWN_STEP + ", ".join(parts)
 
     def called_with(self) -> tuple[str, ...]:
         """The tensors that the models were called with: those of all calls, if they are alike."""

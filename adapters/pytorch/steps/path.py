@@ -14,13 +14,16 @@ from ..tracing.nodes import TrainingPath
 
 CALL = "_call_impl"
 """The function of torch.nn.Module in which a hook before a call finds the call's named arguments."""
+WRAPPING = ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")
+"""Names by which PyTorch's wrappers hold the module that they wrap: torch.compile, checkpoints, FSDP."""
 
 
 def named(models: Sequence[torch.nn.Module]) -> dict[torch.nn.Module, str]:
     """Every module of these models with its path: below the class's name where there are several models."""
-    if len(models) == 1:
-        return module_paths(models[0])
     found: dict[torch.nn.Module, str] = {}
+    if len(models) == 1:
+        _add(found, models[0], "")
+        return found
     for model in models:
         _add(found, model, _unused(type(model).__name__, found))
     return found
@@ -36,7 +39,8 @@ def _unused(name: str, taken: Mapping[torch.nn.Module, str]) -> str:
 
 def _add(found: dict[torch.nn.Module, str], model: torch.nn.Module, name: str) -> None:
     for module, path in module_paths(model).items():
-        found.setdefault(module, ".".join(filter(None, (name, path))))
+        parts = [part for part in (name, *path.split(".")) if part and part not in WRAPPING]
+        found.setdefault(module, ".".join(parts))
 
 
 class StepPath(TrainingPath):

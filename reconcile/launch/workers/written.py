@@ -58,6 +58,12 @@ def refusal(folder: Path) -> dict[str, Any] | None:
     return None if data is None else _check("refused.json", data, {"error": str, "declined": bool})
 
 
+def seen(folder: Path) -> dict[str, Any] | None:
+    """What a watched program did; None if it ended its process without a word. Raises UsageError."""
+    data = _table(folder, "seen.json")
+    return None if data is None else _check("seen.json", data, {"imported": list, "done": bool, "error": str})
+
+
 def confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
     """For each layer why it is not in force, '' if it is; None if that is not written yet. Raises UsageError."""
     data = _table(folder, name)

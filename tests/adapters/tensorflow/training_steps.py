@@ -22,8 +22,8 @@ class Pair(pairs.Pair):
         self.inputs = lambda _params: [pairs.Input("x", shape, dtype)]
 
 
-def model_of(make, *shape, optimizer="sgd", **options):
-    return TrainingModel(Pair(make, *shape, **options), None, optimizer)
+def model_of(make, *shape, optimizer="sgd", standard=False, **options):
+    return TrainingModel(Pair(make, *shape, **options), None, optimizer, standard)
 
 
 def chain(shape, *layers):

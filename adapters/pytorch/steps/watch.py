@@ -1,0 +1,126 @@
+"""Watches a program that knows nothing of it: counts the steps, or the call of a model, that were asked for.
+
+A step begins with the first call of a model after the step before, and ends with the step of an optimizer.  Calls of a model
+that is trained, made without gradients before the step's first with gradients, are an evaluation: they are left out, and the
+trace says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.nn.modules import module as module_hooks
+from torch.optim import optimizer as optimizer_hooks
+
+from .context import StepContext, eager
+
+LEFT_OUT = "%d call%s of a model without gradients before the step, an evaluation or a generation, not counted"
+BELOW = (
+    "the program entered a mode of its own around its model (TorchDispatchMode, such as FlopCounterMode), and a step that begins "
+    "in one cannot be watched: leave it out, or use reconcile.count around your code"
+)
+HOOKED = r"Using `torch\.compile\(module\)` when there are global hooks"
+"""Start of a warning of PyTorch's about hooks such as ours."""
+
+
+class Watch:
+    """``begins`` and ``ends`` are the first and the last step that are counted, from 1; or ``call`` is the call that is.
+
+    ``done`` gets the context when it has left, in the middle of the program.
+    """
+
+    def __init__(
+        self,
+        nested: Sequence[Callable[..., Any]],
+        begins: int,
+        ends: int,
+        call: int,
+        done: Callable[[StepContext], None],
+    ) -> None:
+        self.nested, self.begins, self.ends, self.call, self.done = nested, begins, ends, call, done
+        self.calls = self.steps = self.left_out = 0
+        self.depth = 0  # modules that run
+        self.optimizing: list[Any] = []  # for each optimizer that steps, what the recorder left open
+        self.context: StepContext | None = None
+        self.finished = False
+        self.trains = False  # whether the step has called a model with gradients
+        self.below = False
+        self._eager = eager()
+        self._eager.__enter__()  # for good: what is compiled before the step costs minutes and is not counted
+        warnings.filterwarnings("ignore", message=HOOKED)
+        module_hooks.register_module_forward_pre_hook(self._before)
+        module_hooks.register_module_forward_hook(self._after, always_call=True)
+        optimizer_hooks.register_optimizer_step_pre_hook(self._steps)
+        optimizer_hooks.register_optimizer_step_post_hook(self._stepped)
+
+    def _before(self, module: torch.nn.Module, inputs: Any) -> None:
+        self.depth += 1
+        if self.finished or self.depth > 1 or next(module.parameters(), None) is None:
+            return
+        if torch._C._current_autograd_node() is None:
+            self.calls += 1
+        trained = any(p.requires_grad for p in module.parameters())
+        if self.call:
+            if self.calls == self.call:
+                self._begin(module, inputs)
+            return
+        if self.steps + 1 < self.begins:
+            return
+        if trained and not torch.is_grad_enabled() and not self.trains:
+            self.left_out += 1
+            if self.context is not None:
+                self.context.recorder.paused = True
+            return
+        self.trains = self.trains or (trained and torch.is_grad_enabled())
+        if self.context is None:
+            self._begin(module, inputs)
+
+    def _begin(self, module: torch.nn.Module, inputs: Any) -> None:
+        if torch._C._len_torch_dispatch_stack():
+            self.below = True
+            return
+        self.context = StepContext((), self.nested, optimizers_told=True)
+        self.context.enter()
+        self.context.recorder.path._push(module, inputs)
+
+    def _after(self, _module: torch.nn.Module, _inputs: Any, _outputs: Any) -> None:
+        self.depth = max(0, self.depth - 1)
+        if self.depth or self.context is None or self.finished:
+            return
+        self.context.recorder.paused = False
+        if self.call:
+            self._end()
+
+    def _steps(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        entered = None if self.context is None or self.finished else self.context.recorder.optimizing()
+        if entered is not None:
+            entered.__enter__()
+        self.optimizing.append(entered)
+
+    def _stepped(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        entered = self.optimizing.pop() if self.optimizing else None
+        if entered is not None:
+            entered.__exit__(None, None, None)
+        if self.optimizing:
+            return
+        self.steps += 1
+        if self.context is None or self.finished:
+            return
+        self.context.recorder.steps += 1
+        if self.steps >= self.ends and not self.call:
+            self._end()
+
+    def _end(self) -> None:
+        assert self.context is not None
+        self.finished = True
+        self.context.leave()
+        if self.left_out:
+            self.context.notes.append(LEFT_OUT % (self.left_out, "" if self.left_out == 1 else "s"))
+        self.done(self.context)
+
+    def told(self) -> dict[str, Any]:
+        """What it has seen of the program, where that ends before its step does."""
+        return {"calls": self.calls, "steps": self.steps, "below": BELOW if self.below else ""}

@@ -1,0 +1,170 @@
+"""The training step of a compiled Keras model: one call of its own ``train_step`` on one batch, as ``fit`` makes it.
+
+Its loss and optimizer are the compiled ones, or those of a ``train_step`` that the user wrote. ``x`` are the model's inputs;
+``y`` are the targets that the factory gives, else zeros in the shape that the compiled loss takes (targets.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..shared import nested
+from ..shared.keras_model import as_taken
+from ..shared.refusal import CannotCount
+from .flow import Step
+from .gradients import Calls, noted_gradients
+from .graphs.layer_scopes import recorded_scopes
+from .model import _dtype_name, is_leaf
+from .parts import Parts, noted_parts, optimizers_of
+from .targets import made_for, name_of, of_floats
+
+RANDOM = ("Random", "Truncated", "Multinomial")
+"""In the types of ops that draw numbers: what they draw depends on no variable, as an input does."""
+
+
+class OwnStep:
+    """A compiled model's step: ``concrete`` is its function of ``specs``, ``step`` its parts, ``targets`` arrays of ``y``."""
+
+    def __init__(self, model: Any, arguments: nested.Arguments, given: tuple[Any, ...] | None) -> None:
+        self.model = model
+        self.x = _one(model, arguments)
+        self.given = given
+        self.targets: list[Any] = []
+        self.concrete: Any = None
+        self._y: tuple[Any, ...] = ()
+
+    def build(self, scopes: dict[str, str], owner: Callable[[Any], str], handles: Callable[[Any], Any]) -> Step:
+        """The step, noted. ``owner`` gives a variable's layer, and ``handles`` the handles of variables in a graph."""
+        specs = self._specs()
+        self.plain(specs)  # makes what is made at the first step: variables of the optimizer, the metrics, the loss
+        parts = Parts(owner)
+        inputs: list[Any] = []
+
+        def step(*tensors: Any) -> Any:
+            import tensorflow as tf
+
+            parts.begin(tf.compat.v1.get_default_graph())
+            inputs[:] = tensors
+            return self._stepped(tensors)
+
+        with recorded_scopes(self.model, scopes), noted_gradients() as calls, noted_parts(self.model, parts):
+            self.concrete = _function(step, specs)
+        return self._parted(parts, inputs, calls, handles)
+
+    def plain(self, specs: Sequence[Any] | None = None) -> Any:
+        """The function of the step with nothing noted."""
+        return _function(lambda *tensors: self._stepped(tensors), self._specs() if specs is None else specs)
+
+    def _parted(self, parts: Parts, inputs: list[Any], calls: Calls, handles: Callable[[Any], Any]) -> Step:
+        graph = self.concrete.graph
+        drawn = [t for op in graph.get_operations() if any(word in op.type for word in RANDOM) for t in op.outputs]
+        return Step(
+            graph=graph,
+            inputs=(*inputs, *drawn),
+            trained=handles(graph),
+            parts=parts.of_ops(calls.calls),
+            spans=parts.gradients(),
+            updates=tuple(parts.updates),
+            calls=tuple(calls.calls),
+        )
+
+    def _stepped(self, tensors: Sequence[Any]) -> Any:
+        """One call of the model's train_step. Without targets ``x`` is all of the batch, as in ``fit(x)``."""
+        count = len(nested.leaves(self.x, is_leaf))
+        x = nested.filled(self.x, is_leaf, tensors[:count])
+        if self._y:
+            return self.model.train_step((x, nested.filled(self._y[0], is_leaf, tensors[count:])))
+        return self.model.train_step((x,) if isinstance(x, (tuple, list)) else x)
+
+    def _specs(self) -> list[Any]:
+        """What the step's function takes: the leaves of x, then those of y."""
+        specs = [_spec(leaf, f"input{i}") for i, leaf in enumerate(nested.leaves(self.x, is_leaf))]
+        if self.given is not None:
+            self._y = () if self.given[0] is None else (of_floats(self.given[0]),)
+        elif self.model.loss is not None:
+            call = _function(lambda *tensors: self.model(nested.filled(self.x, is_leaf, tensors), training=True), specs)
+            self._y = (made_for(self.model, call.structured_outputs),)
+        self.targets = nested.leaves(self._y, is_leaf)
+        return specs + [_spec(leaf, f"target{i}") for i, leaf in enumerate(self.targets)]
+
+    def note(self) -> str:
+        """The description of the step, for the report."""
+        return (
+            f"one training step: a call of {_whose(self.model)} on one batch, as fit makes it; loss: {_loss(self.model)}; "
+            f"{_optimizers(self.model)}; metrics are counted with the loss; targets: {self._told()}"
+        )
+
+    def called(self) -> str:
+        """The step and its targets, for a message."""
+        return f"{_whose(self.model).rstrip(',')} with targets: {self._told()}"
+
+    def _told(self) -> str:
+        if not self._y:
+            return "none"
+        shapes = ", ".join(f"{_dtype_name(leaf)} {tuple(leaf.shape)}" for leaf in self.targets)
+        if self.given is not None:
+            return f"{shapes}, as given"
+        return f"zeros of {shapes}, as the compiled loss takes them (a factory that returns model, x, y gives its own)"
+
+
+def _function(step: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    import tensorflow as tf
+
+    return tf.function(step, autograph=False).get_concrete_function(*specs)
+
+
+def _spec(leaf: Any, name: str) -> Any:
+    import tensorflow as tf
+
+    return tf.TensorSpec(tuple(leaf.shape), _dtype_name(leaf), name=getattr(leaf, "name", None) or name)
+
+
+def _one(model: Any, arguments: nested.Arguments) -> Any:
+    """The inputs as fit takes them: one tensor or one structure. Raises CannotCount."""
+    positional, named = as_taken(model, *arguments)
+    values = [*positional, *named.values()]
+    if len(values) != 1:
+        raise CannotCount(
+            f"fit gives a model its inputs as one argument, and this one takes {len(values)}: add --optimizer sgd to count "
+            "the standard step in place of its own train_step."
+        )
+    return values[0]
+
+
+def _whose(model: Any) -> str:
+    """``its own train_step``, with the class that has it if that is the user's."""
+    made = next(base for base in type(model).__mro__ if "train_step" in vars(base))
+    own = made.__module__.partition(".")[0] not in ("keras", "tf_keras", "tensorflow")
+    return f"its own train_step, which {made.__name__} overrides," if own else "its own train_step"
+
+
+def _loss(model: Any) -> str:
+    """The compiled loss in one line; the regularizers and add_loss come on top of it."""
+    import tensorflow as tf
+
+    names = [name_of(loss) for loss in tf.nest.flatten(model.loss) if loss is not None]
+    return ", ".join(names) or "its own, none is compiled"
+
+
+def _optimizers(model: Any) -> str:
+    told = list(dict.fromkeys(map(_settings, optimizers_of(model))))
+    return "optimizer: " + (", ".join(told) or "none that Keras made")
+
+
+def _settings(optimizer: Any) -> str:
+    """An optimizer with the settings that are not its class's own: ``keras.optimizers.SGD(momentum=0.9)``."""
+    kind = type(optimizer)
+    name = f"{kind.__module__.partition('.')[0]}.optimizers.{kind.__name__}"
+    try:
+        usual = kind().get_config()
+    except TypeError:  # one that needs arguments
+        return name
+    chosen = {key: value for key, value in optimizer.get_config().items() if key != "name" and value != usual.get(key)}
+    return name + (f"({', '.join(f'{key}={_short(value)}' for key, value in chosen.items())})" if chosen else "")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):  # a schedule
+        return str(value.get("class_name", "..."))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

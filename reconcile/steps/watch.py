@@ -1,0 +1,156 @@
+"""``reconcile watch``: a script runs as it is, and the step that it takes is counted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.causes import State
+from ..core.errors import ReconcileError, UsageError
+from ..core.framework import Framework, relative
+from ..core.records import Ledger, Trace
+from ..core.registry import frameworks, known_counters
+from ..core.signals import passed_on
+from ..engine.answer import Answer
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+from ..launch.request import RunRequest
+from ..launch.workers import written, zipapp
+from ..launch.workers.scratch import scratch
+from ..worker.boot import WATCH
+from ..worker.main import EMPTY
+from .count import nested
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program and what to count of it: the steps from ``first`` to ``last``, from 1, or the call of that number, 0 for none.
+
+    ``module`` says that ``name`` is a module's name, as after ``python -m``; ``go_on`` that the program runs to its end.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    first: int = 1
+    last: int = 1
+    call: int = 0
+    go_on: bool = False
+    python: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The name of its reports."""
+        return self.name.rpartition(".")[2] if self.module else Path(self.name).stem
+
+    @property
+    def wanted(self) -> str:
+        """What is counted, in words."""
+        if self.call:
+            return f"call {self.call} of a model"
+        return f"step {self.first}" if self.first == self.last else f"steps {self.first} to {self.last}"
+
+
+def watch(script: Script, request: RunRequest) -> Answer:
+    """Run the script and reconcile what was counted. Raises UsageError for a script that ends or fails before that."""
+    from .. import workflow
+
+    collected = _run(script, request)
+    return workflow.run(replace(request, every_convention=True), take=lambda *_: collected)
+
+
+def _run(script: Script, request: RunRequest) -> Collected:
+    if not script.module and not Path(script.name).is_file():
+        raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
+    recording = [record for record in frameworks().values() if record.steps]
+    counters = {record.name: list(nested(record, request.counters)) for record in recording}
+    with passed_on(), scratch() as folder:
+        asked = {
+            "frameworks": [_told(record, counters[record.name]) for record in recording],
+            "out": str(folder),
+            "script": script.name,
+            "arguments": list(script.arguments),
+            "module": script.module,
+            "steps": [script.first, script.last],
+            "call": script.call,
+            "go_on": script.go_on,
+        }
+        (folder / "request.json").write_text(json.dumps(asked))
+        tool = zipapp.pack(folder)
+        program = subprocess.Popen([script.python or sys.executable, str(tool), str(folder / "request.json"), WATCH])
+        try:
+            program.wait()
+        except BaseException:
+            program.kill()
+            program.wait()
+            raise
+        return _read(script, folder, counters)
+
+
+def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
+    return {
+        "framework": record._asdict(),
+        "counters": {name: relative(known_counters()[name].module) for name in counters},
+    }
+
+
+def _read(script: Script, folder: Path, counters: dict[str, list[str]]) -> Collected:
+    """What the program left. Raises UsageError where it ended before its step."""
+    seen = written.seen(folder)
+    if seen is None or not seen.get("done"):
+        raise UsageError(_why(script, seen))
+    framework = str(seen["framework"])
+    trace = written.outcome(folder, "trace")
+    if trace is None or not isinstance(trace.record, Trace):
+        raise ReconcileError(f"the trace of {script.name} cannot be read{': ' + trace.reason if trace else ''}.")
+    ledgers: list[Ledger | Missing] = []
+    for name in counters[framework]:
+        outcome = written.outcome(folder, name)
+        if outcome is not None and isinstance(outcome.record, Ledger):
+            ledgers.append(outcome.record)
+        else:
+            state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED
+            reason = outcome.reason if outcome is not None else "it left no count"
+            ledgers.append(Missing(name, framework, state, reason, known_counters()[name].unit, trace.record.device))
+    named = " ".join([script.name, *script.arguments])
+    meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
+    return Collected(meta, (trace.record,), tuple(ledgers))
+
+
+def _why(script: Script, seen: dict[str, Any] | None) -> str:
+    """Why there is no count, and what to do."""
+    if seen is None:
+        return (
+            f"{script.name} ended its process before {script.wanted}: let it run to that, or count less with --steps 1."
+        )
+    if seen["error"]:
+        return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
+    if not seen["imported"]:
+        titles = " or ".join(record.title for record in frameworks().values() if record.steps)
+        return f"{script.name} ended without importing {titles}, so there is no step to count."
+    if seen.get("below"):
+        return f"{script.name}: {seen['below']}."
+    called, took = _times(seen["calls"]), _several(seen["steps"], "step")
+    if seen["status"]:
+        return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
+    if script.call:
+        return (
+            f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
+        )
+    if not seen["steps"]:
+        more = f" It called a model {called}: count one call with --calls 1." if seen["calls"] else ""
+        return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"
+    return f"{script.name} took {took}, so there is no {script.wanted}: give --steps 1 to {seen['steps']}."
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else _several(count, "time")

@@ -1,0 +1,143 @@
+"""Runs a user's program as ``python train.py`` would, and records the step that it was asked for.
+
+Home starts it with a file that holds a table (steps/watch.py): the program and its arguments, the frameworks that record steps,
+with the counters that are nested in each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter
+and ``seen.json``. A framework is watched from the moment at which the program has imported it.
+
+Python 3.6 and standard library, plus the framework that the program imports.
+"""
+
+# ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
+
+import importlib
+import importlib.abc
+import os
+import runpy
+import sys
+import traceback
+from functools import partial
+from importlib.machinery import PathFinder
+from io import open
+from json import dumps, loads
+from os import path as paths
+from typing import Any
+
+from ..adapters.shared.refusal import reason_of
+from ..core.framework import Framework, absolute, adapter_of
+from ..core.message import first_line
+from ..core.records import to_json
+from .main import write
+
+
+class Imported(importlib.abc.MetaPathFinder):
+    """Calls ``then()`` when the package of this name has been imported, by whatever imports it."""
+
+    def __init__(self, package: str, then: Any) -> None:
+        self.package, self.then = package, then
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """See importlib.abc.MetaPathFinder."""
+        if fullname != self.package or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return None
+        loader: Any = spec.loader
+        run = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            run(module)
+            self.then()
+
+        loader.exec_module = exec_module
+        return spec
+
+
+class Program:
+    """The program, what was asked of it, and what was seen."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self.asked = asked
+        self.watches: list[Any] = []
+        self.seen: dict[str, Any] = {"imported": [], "done": False, "error": "", "status": 0}
+
+    def main(self) -> int:
+        """Run it. Returns the status that it ends with."""
+        for record in self.asked["frameworks"]:
+            framework = Framework(**{**record["framework"], **_tuples(record["framework"])})
+            sys.meta_path.insert(0, Imported(framework.package, partial(self._imported, framework, record["counters"])))
+        status = 0
+        try:
+            self._run()
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else int(error.code is not None)
+            if isinstance(error.code, str):
+                print(error.code, file=sys.stderr)
+        except BaseException as error:
+            self.seen["error"] = f"{type(error).__name__}: {first_line(error)}"
+            frame = error.__traceback__
+            while frame is not None and frame.tb_frame.f_globals.get("__name__") in (__name__, runpy.__name__):
+                frame = frame.tb_next
+            traceback.print_exception(type(error), error, frame)
+            status = 1
+        self.seen["status"] = status
+        self.tell()
+        return status
+
+    def _run(self) -> None:
+        script, arguments = self.asked["script"], self.asked["arguments"]
+        if self.asked["module"]:
+            sys.argv[:] = [script, *arguments]
+            sys.path[0] = os.getcwd()
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[:] = [script, *arguments]
+            sys.path[0] = paths.dirname(paths.abspath(script))
+            runpy.run_path(script, run_name="__main__")
+
+    def _imported(self, framework: Framework, counters: dict[str, str]) -> None:
+        nested = [importlib.import_module(absolute(module) + ".nested").nested for module in counters.values()]
+        self.seen["imported"].append(framework.name)
+        done = partial(self._done, framework, list(counters))
+        steps, call = tuple(self.asked["steps"]), self.asked["call"]
+        self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done))
+
+    def _done(self, framework: Framework, counters: list[str], context: Any) -> None:
+        """The step is over: leave what was recorded, and end the program unless it is to go on."""
+        folder = self.asked["out"]
+        write(paths.join(folder, "trace.json"), to_json(context.trace()))
+        for counter, ledger in zip(counters, context.ledgers(), strict=True):
+            if isinstance(ledger, Exception):
+                write(
+                    paths.join(folder, counter + ".error.json"),
+                    dumps({"reason": reason_of(ledger), "missing": "", "beyond": True}),
+                )
+            else:
+                write(paths.join(folder, counter + ".json"), to_json(ledger))
+        self.seen.update(done=True, framework=framework.name, seconds=context.seconds)
+        self.tell()
+        if not self.asked["go_on"]:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(0)  # a program may wait for others at its end, and catch whatever is raised
+
+    def tell(self) -> None:
+        """Leave what was seen."""
+        seen = dict(self.seen)
+        for watch in self.watches:
+            seen.update(watch.told())
+        write(paths.join(self.asked["out"], "seen.json"), dumps(seen))
+
+
+def _tuples(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where a record has tuples."""
+    return {name: tuple(value) for name, value in record.items() if isinstance(value, list)}
+
+
+def main(path: str) -> int:
+    """Entry point: run the program of the request in the file at ``path``."""
+    with open(path) as file:
+        asked = loads(file.read())
+    return Program(asked).main()

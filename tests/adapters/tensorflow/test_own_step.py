@@ -1,0 +1,203 @@
+"""A compiled Keras model runs its own training step: what runs, in which phase and layer, against closed forms."""
+
+from __future__ import annotations
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+import keras  # noqa: E402
+
+from reconcile.core.records import LOSS, LOSS_LAYER, OPTIMIZER  # noqa: E402
+from reconcile.work import Work  # noqa: E402
+from tests.adapters.by_phase import macs, work  # noqa: E402
+from tests.adapters.tensorflow.own_steps import (  # noqa: E402
+    CLASSES,
+    FIRST,
+    PRODUCTS,
+    ROWS,
+    WEIGHTS,
+    F,
+    I,
+    W,
+    compiled,
+    step_of,
+    unexplained,
+)
+from tests.adapters.tensorflow.training_steps import L  # noqa: E402
+from tests.work.counting import Num, Tally  # noqa: E402
+
+
+def test_softmax_cross_entropy_with_adamw():
+    """AdamW by loops that compute what Keras' AdamW computes, weight decay included."""
+    decay = 0.01
+    make = compiled(
+        keras.optimizers.AdamW(weight_decay=decay),
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        end="softmax",
+    )
+    model, found = step_of(make)
+    tally, outside = Tally(), Tally()
+    step, rate = Num(1.0, outside), Num(1e-3, outside)
+    first = Num(0.9, outside).special(lambda a: a**step.value)
+    second = Num(0.999, outside).special(lambda a: a**step.value)
+    alpha = rate * (1.0 - second).special(lambda a: a**0.5) / (1.0 - first)
+    g, p, m, v = Num(0.3, tally), Num(0.5, tally), Num(0.0, tally), Num(0.0, tally)
+    m = m + (g - m) * 0.1
+    v = v + (g * g - v) * 0.001
+    adam = tally.work()
+    p = p - p * decay * rate.value
+    decayed = tally.work()
+    p = p - m * alpha.value / (v.special(lambda a: a**0.5) + 1e-7)
+    weight = tf.Variable([0.5])
+    keras.optimizers.AdamW(weight_decay=decay).apply_gradients([(tf.constant([0.3]), weight)])
+    assert p.value == pytest.approx(float(weight[0]), rel=1e-6)
+    (softmax,) = [op for op in found.ops if op.op == "SparseSoftmaxCrossEntropyWithLogits"]  # its work has no formula
+    ops = [op for op in found.ops if op is not softmax]
+    done = work(ops)
+    assert (softmax.layer, softmax.phase) == (LOSS_LAYER, LOSS)
+    assert macs(ops) == PRODUCTS
+    of_decay = Work(mul=decayed.mul - adam.mul, add=decayed.add - adam.add)
+    moving = tally.work()
+    moving = Work(mul=moving.mul - of_decay.mul, add=moving.add - of_decay.add, div=moving.div, special=moving.special)
+    # Keras decays every weight before it updates any: those ops are in no variable's own update
+    assert done["", OPTIMIZER] == of_decay * sum(WEIGHTS.values())
+    assert {layer: done[layer, OPTIMIZER] for layer in WEIGHTS} == {
+        layer: moving * count + outside.work() * 2 for layer, count in WEIGHTS.items()
+    }
+    assert unexplained(model, found) == {}
+    assert "optimizer: keras.optimizers.AdamW(weight_decay=0.01)" in found.notes[0]
+    assert "targets: zeros of int64 (3,)" in found.notes[0]
+    assert ("(metrics)", LOSS) in done
+
+
+@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
+def test_squared_error_with_momentum(convention):
+    model, found = step_of(compiled(keras.optimizers.SGD(0.1, momentum=0.9), "mse"))
+    done, elements = work(found.ops), ROWS * CLASSES
+    assert found.problems == ()
+    assert macs(found.ops) == PRODUCTS
+    # m = 0.9 * m - lr * g; p = p + m
+    assert {layer: done[layer, OPTIMIZER] for layer in WEIGHTS} == {
+        layer: Work(mul=2, add=2) * count for layer, count in WEIGHTS.items()
+    }
+    # (y - p)^2, the mean of each row, that of the rows; handed back: / rows, / classes, 2 (y - p) g and its sign
+    value = Work(add=elements + ROWS * (CLASSES - 1) + ROWS - 1, mul=elements, div=ROWS + 1, cmp=1)
+    assert done[LOSS_LAYER, LOSS] == value + Work(div=1 + elements, cmp=1, mul=2 * elements, add=elements)
+    assert done["(metrics)", LOSS] == Work(mul=1, add=2, div=1, cmp=1)  # the mean of the loss over the batches so far
+    assert unexplained(model, found, convention) == {}
+    assert "keras.optimizers.SGD(learning_rate=0.1, momentum=0.9)" in found.notes[0]
+    assert "targets: zeros of float32 (3, 2)" in found.notes[0]
+
+
+class Twice(keras.Model):
+    """Two calls of the model, their distance in the loss, and gradients that are clipped."""
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            first, second = self(x, training=True), self(x * 0.5, training=True)
+            loss = tf.reduce_mean(tf.square(first - second)) + self.compute_loss(y=y, y_pred=first)
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 1.0)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def test_an_overridden_step_calls_its_model_twice():
+    model, found = step_of(compiled("sgd", "mse", kind=Twice))
+    done, weights = work(found.ops), sum(WEIGHTS.values())
+    assert macs(found.ops) == {place: 2 * amount for place, amount in PRODUCTS.items()}
+    assert done["", OPTIMIZER].mul >= weights  # every gradient is scaled
+    assert {layer: done[layer, OPTIMIZER] for layer in WEIGHTS} == {
+        layer: Work(mul=1, add=1) * count for layer, count in WEIGHTS.items()
+    }
+    assert "its own train_step, which Twice overrides," in found.notes[0]
+    assert unexplained(model, found) == {}
+
+
+class Dreams(keras.Model):
+    """A step on what it draws itself: those numbers are inputs as well."""
+
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self(tf.random.normal((ROWS, FIRST)), training=True)))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def test_a_step_on_numbers_that_it_draws():
+    _, found = step_of(compiled("sgd", kind=Dreams))
+    assert macs(found.ops) == PRODUCTS
+
+
+class Critic(keras.Model):
+    """A penalty on the gradient by the input: a gradient of a gradient. Its batch is x alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.score = L.Dense(1, use_bias=False, name="score")
+        self.score.build((ROWS, FIRST))
+
+    def call(self, x):
+        return self.score(x)
+
+    def compile(self, optimizer):
+        super().compile()
+        self.mine = optimizer
+
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                score = self.score(x)
+            slope = inner.gradient(score, x)
+            loss = tf.reduce_mean(score) + tf.reduce_mean(tf.square(slope))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.mine.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def test_a_gradient_of_a_gradient():
+    def make():
+        model = Critic()
+        model.compile(keras.optimizers.SGD())
+        return model
+
+    model, found = step_of(make)
+    each = ROWS * FIRST  # the slope is ones times the weights: its own gradient has one product more
+    assert macs(found.ops) == {("score", F): each, ("score", I): each, ("score", W): 2 * each}
+    assert work(found.ops)["score", OPTIMIZER] == Work(mul=1, add=1) * FIRST
+    assert "loss: its own, none is compiled" in found.notes[0]
+    assert found.notes[0].endswith("targets: none")
+    assert unexplained(model, found, "all") == {}
+
+
+def test_regularizers_and_added_losses_are_loss():
+    class Added(L.Layer):
+        def call(self, x):
+            self.add_loss(keras.ops.sum(x * x))
+            return x
+
+    def make(regular, added):
+        def made():
+            x = start = L.Input(batch_shape=(ROWS, FIRST))
+            x = L.Dense(CLASSES, name="a", kernel_regularizer=regular)(x)
+            model = keras.Model(start, Added(name="added")(x) if added else x)
+            model.compile("sgd", "mse")
+            return model
+
+        return step_of(made)
+
+    plain = work(make(None, False)[1].ops)
+    _, found = make(keras.regularizers.L2(0.1), False)
+    done, n = work(found.ops), FIRST * CLASSES
+    # 0.1 * sum(w^2), added to the loss; its gradient 2 w * 0.1 g, and Keras sums a list of losses
+    more = done[LOSS_LAYER, LOSS] - plain[LOSS_LAYER, LOSS]
+    assert more == Work(mul=n + 1 + 1 + 2 * n, add=n - 1 + 1)
+    assert done["a", W] == plain["a", W] + Work(add=n)  # the two gradients of the kernel
+    model, found = make(None, True)
+    elements = ROWS * CLASSES
+    assert work(found.ops)["added", F] == Work(mul=elements, add=elements - 1)
+    assert unexplained(model, found, "all") == {}
