@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.results import Found
 from ..core.causes import State
-from ..core.errors import NotInResult, UsageError
+from ..core.errors import NotInResult, UsageError, unknown
 from ..core.framework import adapter_of
 from ..core.records import FORWARD
 from ..core.registry import frameworks, known_counters
@@ -55,11 +55,14 @@ def count(
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
     """
+    from ..launch.prepare import prepared
     from ..launch.request import run_request
 
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
     )
+    with prepared(request):  # what is wrong with it is said before the step runs, not after it
+        pass
     return Step(framework_of(models), models, request, name)
 
 
@@ -197,9 +200,9 @@ def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
 
     known = {name: c for name, c in known_counters().items() if c.framework == framework.name and c.nested}
     for name in asked:
-        if name in known:
-            continue
-        if name in known_counters():
+        if name not in known_counters():
+            raise unknown("counter", name, known)
+        if name not in known:
             raise UsageError(
                 f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
                 f"{' and '.join(known)}."

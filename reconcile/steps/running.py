@@ -5,9 +5,10 @@ where a micro-batch begins and ends.  What is counted at a time is one micro-bat
 follows until the next one, which is the step of the optimizer where it is the last.  Batches of several lengths come in more
 combinations than a run has steps, so whole steps would hardly ever repeat.
 
-Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part, the same modules were
-in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of its own, because it makes its
-state.  Whether a kind is known is asked before it runs, from the first call of the model and from what the library says.
+Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part and had gradients to
+add to, the same modules were in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of
+its own, because it makes its state, and so is the first micro-batch after one.  Whether a kind is known is asked before it runs,
+from the first call of the model and from what the library says.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class Running:
         piece.hinted = piece.hint() if piece.hint is not None else None
         hint, first = piece.position if piece.hint is None else piece.hinted, tuple(piece.calls)
         piece.state = self._number((self._models[self._model], self._calls.state()))
-        piece.begun = (piece.given, first, piece.state, hint, self._warm or piece.hinted is False)
+        piece.begun = (piece.given, first, piece.state, not piece.position, hint, self._warm or piece.hinted is False)
         known = self._known.get(piece.begun)
         new = known is None or any(kind.metrics is None for kind in known.kinds.values())
         due = known is not None and self.check_every and known.calls % self.check_every == 0
@@ -197,7 +198,7 @@ class Running:
     # Counts.
 
     def _add(self, piece: _Piece) -> None:
-        key = (piece.given, tuple(piece.calls), piece.state, piece.hinted, tuple(piece.stepped))
+        key = (piece.given, tuple(piece.calls), piece.state, not piece.position, piece.hinted, tuple(piece.stepped))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(_text(piece))

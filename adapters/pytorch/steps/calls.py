@@ -83,8 +83,10 @@ class Calls:
         self._uncompile()
 
     def state(self) -> tuple[Any, ...]:
-        """What changes a step of the same shapes: which weights take part, and which modules are in training mode."""
-        return tuple([w.requires_grad for w in self._weights]), tuple([m.training for m in self._modules])
+        """What changes a step of the same shapes: which weights take part, which have a gradient already that another is added
+        to, and which modules are in training mode."""
+        weights = tuple([(w.requires_grad, w.grad is None) for w in self._weights])
+        return weights, tuple([m.training for m in self._modules])
 
     def refresh(self) -> None:
         """Find the model's modules again, which may be made in its first call."""
