@@ -106,6 +106,18 @@ class Adapter(adapter.Adapter):
 
         return StepContext(models, nested)
 
+    def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
+        """See Adapter.calls."""
+        from .steps.calls import Calls
+
+        return Calls(model, called, stepped, inner)
+
+    def described(self, batch: Any) -> Any:
+        """See Adapter.described."""
+        from .steps.calls import described
+
+        return described(batch)
+
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """See Adapter.watch."""
         from .steps.watch import Watch

@@ -65,6 +65,15 @@ class Adapter:
         has none."""
         raise FactoryError(f"{self.framework.title} has no context that records a program's own step.")
 
+    def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
+        """Hooks that tell of a model's calls and of steps of optimizers, see pytorch/steps/calls.py. Raises FactoryError as
+        ``step`` does."""
+        raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
+
+    def described(self, batch: Any) -> Any:
+        """The shapes of a batch, as ``calls`` tells those of a call. Raises FactoryError as ``step``."""
+        raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
+
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """Watch the program of this process, see pytorch/steps/watch.py. The framework has just been imported."""
         raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")

@@ -63,7 +63,7 @@ def count(
     )
     with prepared(request):  # what is wrong with it is said before the step runs, not after it
         pass
-    return Step(_framework_of(models), models, request, name)
+    return Step(framework_of(models), models, request, name)
 
 
 class Step(Found):
@@ -106,12 +106,12 @@ class Step(Found):
             self._answer = self._settled(self.collected)
         return self._answer
 
-    def _settled(self, collected: Collected) -> Answer:
+    def _settled(self, collected: Collected, every_convention: bool = True) -> Answer:
         from dataclasses import replace
 
         from .. import workflow
 
-        return workflow.run(replace(self._request, every_convention=True), take=lambda *_: collected)
+        return workflow.run(replace(self._request, every_convention=every_convention), take=lambda *_: collected)
 
     @property
     def collected(self) -> Collected:
@@ -151,17 +151,11 @@ class Step(Found):
 
         Raises NotInResult where there is no number to publish.
         """
-        self.cite()  # or why there is none
-        result = self.result
-        (trace,) = result.traces
-        table = result.phase_table(trace)
-        total = trace.totals[result.convention.name]
-        phases: Mapping[str, int] = table.total.flops if table is not None else {FORWARD: total}
-        return {
-            "flops": total,
-            **{f"flops/{phase}": flops for phase, flops in phases.items()},
-            "seconds": self.seconds,
-        }
+        return {**flops_of(self.result), "seconds": self.seconds}
+
+    def flops(self) -> dict[str, int]:
+        """The part of ``metrics`` that is counted. It is sooner there than ``result``, which has every convention."""
+        return flops_of(self._answer or self._settled(self.collected, every_convention=False))
 
     def against(self, *formulas: str, tokens: int | None = None) -> Against:
         """Statements to the unit from formulas that people quote to what ran, such as ``against("formula:6n", "formula:palm")``.
@@ -174,7 +168,18 @@ class Step(Found):
         return Against(self._settled(statements(self, formulas, tokens)))
 
 
-def _framework_of(models: Sequence[Any]) -> Framework:
+def flops_of(answer: Answer) -> dict[str, int]:
+    """The total of a step, and each phase. Raises NotInResult where there is no number to publish."""
+    if not answer.verdict.figures:
+        raise NotInResult(" ".join(item.sentence for item in answer.verdict.withheld))
+    (trace,) = answer.traces
+    table = answer.phase_table(trace)
+    total = trace.totals[answer.convention.name]
+    phases: Mapping[str, int] = table.total.flops if table is not None else {FORWARD: total}
+    return {"flops": total, **{f"flops/{phase}": flops for phase, flops in phases.items()}}
+
+
+def framework_of(models: Sequence[Any]) -> Framework:
     """The framework of these models; of none, the first that records steps."""
     from ..worker.user_code import kind
 

@@ -184,6 +184,10 @@ class StepContext:
         self.runs = True
         self._began = perf_counter()
 
+    def inside(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        """Say that the step was entered within a call of this module, before its forward."""
+        self.recorder.path.inside(module, args, kwargs)
+
     def leave(self, error: BaseException | None = None) -> None:
         """End to record; ``error`` is what ended the step before its time."""
         self.seconds = perf_counter() - self._began
@@ -193,10 +197,16 @@ class StepContext:
             recorder.elsewhere.append(Problem("", "(step)", "", ORDER))
         self._stack.close()
         recorder.finish()
+        recorder.release()
         if error is not None:
             recorder.elsewhere.append(Problem("", "(step)", "", ENDED % f"{type(error).__name__}: {text_of(error)}"))
         elif not recorder.ops:
             recorder.elsewhere.append(Problem("", "(step)", "", NOTHING))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether any op ran."""
+        return bool(self.recorder.ops)
 
     @property
     def device(self) -> str:

@@ -119,6 +119,14 @@ class StepPath(TrainingPath):
             found = self._calls[module] = {m: self._names[m] for m in module.modules() if m in self._names}
         return found
 
+    def inside(self, module: torch.nn.Module, inputs: Any, named: dict[str, Any]) -> None:
+        """A call of this module is under way, and no other is told of."""
+        if module not in self._names:
+            self._meet(module)
+        super()._push(module, inputs)
+        self._modules.append(module)
+        self._called(module, (inputs, named))
+
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         root = not self.running_module
         if root and module in self._names:
@@ -130,6 +138,10 @@ class StepPath(TrainingPath):
         if root and self.current != LOSS_LAYER:
             self._called(module, (inputs, named_arguments()))
 
+    def _done(self, module: Any, inputs: Any, outputs: Any) -> None:
+        if self.running_module:
+            super()._done(module, inputs, outputs)
+
     def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
         modules = self._modules
         if module not in modules:  # a hook of the program's raised before ours was called
@@ -138,5 +150,5 @@ class StepPath(TrainingPath):
             self.running.pop()
         loss = self.current == LOSS_LAYER
         super()._pop(module, inputs, outputs)
-        if not self.running_module and not loss:
+        if len(self.running) == 1 and not loss:
             self._left()

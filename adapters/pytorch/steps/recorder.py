@@ -290,6 +290,10 @@ class StepRecorder(TrainingRecorder):
             self.ops[key] = op if met is None else met._replace(calls=met.calls + calls)
         self.held = {}
 
+    def release(self) -> None:
+        """Let go of the tensors that were held so that their addresses stayed theirs: the program may run for hours."""
+        self._clean, self._weights, self._inputs = {}, {}, []
+
     # Backward passes and optimisers.
 
     @contextmanager
