@@ -18,7 +18,8 @@ def steps() -> Section:
     said = section.bound("reconcile.count around a step", (ours - alone) / (counter - alone), LIMIT)
     section.lines = [
         "An encoder of 12 layers (width 64, 4 heads, 2 sequences of 64 tokens) with cross-entropy, clipping and AdamW, on one "
-        "thread: processor milliseconds of interleaved rounds, which include entering and leaving the context, not its statements.",
+        "thread: processor milliseconds of interleaved rounds, which include entering and leaving the context, not its "
+        "statements.",
         "",
         *table(
             ("step", "median ms", "fastest", "slowest"),
