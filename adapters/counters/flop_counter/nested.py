@@ -63,6 +63,8 @@ class Nested(FlopCounterMode):
         if self.failed is not None:
             reason = str(self.failed) if isinstance(self.failed, BeyondCounter) else reason_of(self.failed, LIMITS)
             raise BeyondCounter(reason or f"its formula failed ({self.failed})") from self.failed
+        for layer, to in recorder.renamed.items():
+            self.added.moved(layer, to)
         entries, sightings = self.added.beside(list(recorder.ops.values()))
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)

@@ -70,6 +70,7 @@ class StepRecorder(TrainingRecorder):
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
         self.signatures = Signatures()
         self.held: dict[Any, list[Any]] = {}  # by what tells ops apart: the op, its attrs, the number of calls
+        self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
         self.passes = 0  # backward passes
         self.steps = 0  # of optimisers
@@ -291,6 +292,7 @@ class StepRecorder(TrainingRecorder):
             if text is None:
                 text = told[id(op.attrs)] = repr(sorted(op.attrs.items()))
             if op.phase == LOSS and not self.passes:
+                self.renamed[op.layer] = AFTER_LAYER
                 op = op._replace(layer=AFTER_LAYER, phase=OTHER)
             op = op._replace(id=self.next_id(), calls=calls)
             key = (op.op, op.layer, op.phase, op.inputs, op.outputs, text, op.within)
